@@ -1,0 +1,3 @@
+"""codelens: offline code search that accounts for every rank."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,155 @@
+"""Settings: default < user's file < project's file < environment < flag, each value with its origin.
+
+The ranking's numbers are data in weights.toml; every other number of the program that a person may want to
+change is a field here. A project's file may not name commands, networks or paths outside its root, so
+`PROJECT_KEYS` lists what it may set.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from codelens.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, with the defaults and where each default comes from."""
+
+    max_file_size: int = 2_000_000
+    """Bytes; larger files are skipped. Zoekt's limit is 2 MB too: what is above is data, not source."""
+    hidden: bool = False
+    """Index files whose name starts with a dot."""
+    no_ignore: bool = False
+    """Do not apply ignore files."""
+    include_vendored: bool = False
+    """Index vendored, minified and generated files too."""
+    jobs: int = 0
+    """Worker processes; 0 means one for each core, at most 8."""
+    fuzzy: bool = True
+    """Build the trigram index."""
+    vector: bool = True
+    """Build vectors."""
+    parse_seconds: float = 10.0
+    """CPU seconds a worker may spend on one file before it is ended. The slowest honest file seen took under 2."""
+    encoding_threshold: float = 0.7
+    """Below this confidence a detected encoding is not believed (CodexLens' figure)."""
+    commit_bytes: int = 16_000_000
+    """Source bytes per committed batch of a first build."""
+    limit: int = 20
+    """Hits shown (the marketplace's default)."""
+    context_lines: int = 0
+    profile: str = "codelens"
+    """Named set of weights in weights.toml."""
+    mode: str = "hybrid"
+    color: str = "auto"
+    path_style: str = "cwd"
+    regex_seconds: float = 5.0
+    """Time that regular expressions of one query may take in all."""
+    channel_seconds: float = 10.0
+    """A channel that outlasts this is left out, and said (CodexLens' figure)."""
+    hyperlink_format: str = ""
+
+
+PROJECT_KEYS = frozenset(f.name for f in fields(Settings))
+"""None of the settings names a command, a network or a path, so a project's file may set them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    values: Settings
+    origin: Mapping[str, str]
+    """Setting → 'default', a file's path, an environment variable's name or 'flag'."""
+
+
+def load_settings(start: Path, stop: Path | None = None, flags: Mapping[str, Any] | None = None, use_files: bool = True) -> LoadedSettings:
+    """Settings for work in `start`: looks for .codelens.toml from there up to `stop` (the root). Flags that are None are not set."""
+    layers: list[tuple[str, Mapping[str, Any]]] = []
+    if use_files:
+        layers += [(str(p), _read_toml(p)) for p in (_user_file(), _project_file(start, stop)) if p is not None]
+    layers += [(f"${name}", {key: value}) for key, name, value in _environment()]
+    layers.append(("flag", {k: v for k, v in (flags or {}).items() if v is not None}))
+    values, origin = Settings(), {f.name: "default" for f in fields(Settings)}
+    for source, layer in layers:
+        for key, value in layer.items():
+            values = _assign(values, key, value, source)
+            origin[key] = source
+    return LoadedSettings(values, origin)
+
+
+def _assign(values: Settings, key: str, value: Any, source: str) -> Settings:
+    known = {f.name: type(getattr(values, f.name)) for f in fields(Settings)}
+    if key not in known:
+        raise SettingsError(f"{source}: unknown setting '{key}'", f"known settings: {', '.join(sorted(known))}")
+    wanted = known[key]
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise SettingsError(f"{source}: '{key}' wants {wanted.__name__}, not {value!r}")
+    if key in CHOICES and value not in CHOICES[key]:
+        raise SettingsError(f"{source}: '{key}' is one of {', '.join(CHOICES[key])}, not {value!r}")
+    return replace(values, **{key: value})
+
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "mode": ("hybrid", "keyword", "vector", "exact", "fuzzy"),
+    "color": ("auto", "always", "never"),
+    "path_style": ("cwd", "root", "absolute"),
+}
+
+
+def _environment() -> list[tuple[str, str, Any]]:
+    found: list[tuple[str, str, Any]] = []
+    for f in fields(Settings):
+        name = f"CODELENS_{f.name.upper()}"
+        raw = os.environ.get(name)
+        if raw is not None:
+            found.append((f.name, name, _from_text(raw, type(f.default), name)))
+    return found
+
+
+def _from_text(raw: str, wanted: type, source: str) -> Any:
+    try:
+        if wanted is bool:
+            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}[raw.lower()]
+        return wanted(raw)
+    except (KeyError, ValueError):
+        raise SettingsError(f"${source} wants {wanted.__name__}, not {raw!r}") from None
+
+
+def _read_toml(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+        raise SettingsError(f"{path}: {fault}") from None
+
+
+def _user_file() -> Path | None:
+    base = os.environ.get("XDG_CONFIG_HOME") or (os.environ.get("APPDATA") if os.name == "nt" else None)
+    try:
+        path = (Path(base) if base else Path.home() / ".config") / "codelens" / "config.toml"
+    except RuntimeError:  # no home directory
+        return None
+    return path if path.is_file() else None
+
+
+def _project_file(start: Path, stop: Path | None) -> Path | None:
+    for folder in (start, *start.parents):
+        if (path := folder / ".codelens.toml").is_file():
+            return path
+        if folder == stop or stop is None:
+            return None
+    return None
+
+
+@cache
+def load_weights() -> Mapping[str, Any]:
+    """weights.toml as shipped: profile → section → number."""
+    return tomllib.loads((files("codelens") / "weights.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,90 @@
+"""The faults that codelens reports to people, each with its exit code and a hint.
+
+CodelensError (2)
+├── UsageError (2)            options or arguments that make no sense together
+├── QueryError (2)            a query that --strict-query refuses; points at the place
+├── SettingsError (2)         a configuration file or variable that cannot be taken
+├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
+├── NoIndex (3)               there is no index here
+├── IndexCorrupt (3)          the file is not an index, or is damaged
+├── SchemaTooNew (3)          the index was written by a newer codelens
+├── StaleIndex (4)            --require-fresh, and the tree has changed
+├── IndexBusy (5)             another process is writing this index
+└── FilesFailed (6)           --strict, and some files had errors
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CodelensError(Exception):
+    """What went wrong, in one line; `hint` says what to do about it."""
+
+    exit_code: ClassVar[int] = 2
+    hint: str = ""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        if hint:
+            self.hint = hint
+
+
+class UsageError(CodelensError):
+    hint = "see `codelens help`"
+
+
+class QueryError(CodelensError):
+    """A fault in a query; `position` counts characters from 0 and lies in 0..len(query)."""
+
+    def __init__(self, message: str, query: str, position: int, hint: str = "") -> None:
+        super().__init__(message, hint or "leave --strict-query out to search for it as text")
+        self.query = query
+        self.position = position
+
+    def pointer(self) -> str:
+        """The query with a caret under the fault, two lines."""
+        shown = self.query.replace("\n", " ").replace("\t", " ")
+        return f"{shown}\n{' ' * self.position}^"
+
+
+class SettingsError(CodelensError):
+    hint = "`codelens config --show-origin` lists every setting and where it came from"
+
+
+class TargetError(CodelensError):
+    hint = "name it as PATH:LINE or by its qualified name"
+
+    def __init__(self, message: str, candidates: tuple[str, ...] = (), hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.candidates = candidates
+
+
+class NoIndex(CodelensError):
+    exit_code = 3
+    hint = "run `codelens index` first"
+
+
+class IndexCorrupt(CodelensError):
+    exit_code = 3
+    hint = "`codelens index --rebuild` makes it anew from the files"
+
+
+class SchemaTooNew(CodelensError):
+    exit_code = 3
+    hint = "upgrade codelens, or `codelens index --rebuild` with this version"
+
+
+class StaleIndex(CodelensError):
+    exit_code = 4
+    hint = "run `codelens index`, or search with --refresh"
+
+
+class IndexBusy(CodelensError):
+    exit_code = 5
+    hint = "wait for it to end; reading is possible meanwhile"
+
+
+class FilesFailed(CodelensError):
+    exit_code = 6
+    hint = "`codelens status --skipped` lists them"
