@@ -109,6 +109,8 @@ class Unit:
     signature: str
     doc: str
     decorators: tuple[str, ...] = ()
+    local: bool = False
+    """Defined inside a function: it belongs to that function, whose text includes it."""
 
     @property
     def qualified_name(self) -> str:

@@ -1,0 +1,57 @@
+"""Split identifiers into the words that people say: getHTTPResponse → get http response.
+
+The same code runs when indexing and when searching, or the two would not meet. No character is lost: the parts of
+an identifier, joined, are the identifier without its underscores.
+"""
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(
+    r"漢+"  # a run of Chinese, Japanese or Korean characters
+    r"|[A-Z]{2,}s(?![a-z])\d*"  # URLs, IDs
+    r"|[A-Z]+(?=[A-Z][a-z])"  # HTTP in HTTPResponse
+    r"|(?<=[A-Za-z]{2})[24](?=[A-Za-z])"  # the 2 of JSON2XML and str2int says "to"
+    r"|(?:[A-Z]?[a-z]+|[A-Z]+)(?:(?![24][A-Za-z])\d+|(?<![A-Za-z]{2})\d+)?"  # bm25, x509, base64, k8
+    r"|\d+"
+)
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff]")
+
+
+def split_identifier(identifier: str) -> list[str]:
+    """Its words in lower case, in order: 'BM25Nodes' → ['bm25', 'nodes'], 'x509Cert' → ['x509', 'cert']."""
+    if identifier.isascii():
+        return _WORD.findall(identifier.replace("_", " ")) if identifier.islower() else _words(identifier, identifier)
+    return _words(identifier, "".join(map(_character_class, identifier)))
+
+
+def _words(identifier: str, shape: str) -> list[str]:
+    return [identifier[m.start() : m.end()].casefold() for m in _WORD.finditer(shape)]
+
+
+def _character_class(character: str) -> str:
+    """The ASCII character that stands for this one in the pattern above."""
+    if character.isascii():
+        return character
+    if _CJK.match(character):
+        return "漢"
+    if character.isdigit():
+        return "0"
+    if character.isupper():
+        return "A"
+    return "a" if character.isalpha() or not character.isspace() else " "
+
+
+def is_cjk(word: str) -> bool:
+    return not word.isascii() and _CJK.match(word) is not None
+
+
+def cjk_terms(word: str) -> list[str]:
+    """Overlapping pairs of characters: a run of CJK has no word borders, and people search for parts of it."""
+    return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+
+
+def join_words(words: list[str]) -> tuple[str, str]:
+    """The identifiers that these words would be: ('blastradius', 'blast_radius'), as terms write them."""
+    return "".join(words), "_".join(words)

@@ -1,0 +1,54 @@
+"""Text → the terms that the full-text index holds, the same for documents and for queries.
+
+An identifier gives itself, folded, and its words: getHTTPResponse → gethttpresponse get http response. SQLite's
+porter tokenizer then stems each of them, so stemming needs no second code path.
+"""
+
+from __future__ import annotations
+
+import re
+
+from codelens.text.identifiers import cjk_terms, is_cjk, split_identifier
+
+MAX_TOKEN = 80
+"""Characters. Longer tokens are encoded data, not names; the trigram index still finds them."""
+CACHE_TOKENS = 200_000
+
+_TOKEN = re.compile(r"\w+")
+
+
+class _TermCache(dict[str, str]):
+    """Token → its terms, joined by spaces. Source repeats its tokens, so nearly every look-up is a hit."""
+
+    def __missing__(self, token: str) -> str:
+        if len(self) >= CACHE_TOKENS:
+            self.clear()
+        terms = " ".join(token_terms(token))
+        self[token] = terms
+        return terms
+
+
+_cache = _TermCache()
+
+
+def token_terms(token: str) -> list[str]:
+    """The terms of one token: the whole of it first, then its words where they differ from it."""
+    if len(token) > MAX_TOKEN:
+        return []
+    words = split_identifier(token)
+    whole = token.casefold().strip("_")
+    terms = [whole] if whole and not is_cjk(whole) else []
+    if len(words) > 1 or words != terms:
+        for word in words:
+            terms += cjk_terms(word) if is_cjk(word) else [word]
+    return list(dict.fromkeys(terms)) if len(words) < 2 else terms
+
+
+def index_terms(text: str) -> str:
+    """All terms of a text in order, separated by spaces; words repeat as often as the text repeats them."""
+    return " ".join(map(_cache.__getitem__, _TOKEN.findall(text)))
+
+
+def tokens(text: str) -> list[str]:
+    """The raw tokens of a text: runs of letters, digits and underscores."""
+    return _TOKEN.findall(text)
