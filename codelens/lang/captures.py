@@ -1,0 +1,291 @@
+"""A text and its language's query → definitions, references and imports.
+
+All knowledge of a language is in its query file and its row of languages.toml. The captures:
+
+    @definition.KIND   a whole definition; @definition alone widens one that another pattern names (decorators, templates)
+    @name              its name (default: the node's field `name`)
+    @body              its body (default: the node's field `body`)
+    @container         enclosing name that the definition itself says (a Go receiver, C++ `Foo::`)
+    @doc               a doc string inside the definition (comments before it are found without a capture)
+    @decorator         a decorator or annotation inside it
+    @scope             a region that encloses definitions without being one (a Rust impl), with its @name
+    @namespace         the package or namespace of the whole file
+    @reference.KIND    a used name, with @receiver before its dot
+    @import.module, @import.name, @import.alias    one imported name a match
+
+A function inside a type is a method, whatever the grammar calls it; inside a function it is local. All offsets here count UTF-8 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import tree_sitter
+
+from codelens.lang.comments import clean_comment, doc_before
+from codelens.lang.parser import load_grammar
+from codelens.lang.registry import Language, languages
+from codelens.model import TYPE_KINDS, Extraction, Import, Reference, Span, Unit
+
+MAX_SIGNATURE = 300
+MAX_DOC = 4000
+MAX_RECEIVER = 60
+"""Characters. A longer receiver is an expression that names nothing."""
+
+Captures = Mapping[str, list[tree_sitter.Node]]
+Key = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A definition while its matches come in: several patterns may speak of the same name."""
+
+    name: tree_sitter.Node | None
+    kind: str
+    outer: tree_sitter.Node
+    inner: tree_sitter.Node
+    body: tree_sitter.Node | None = None
+    container: str = ""
+    doc: tree_sitter.Node | None = None
+    decorators: list[str] = field(default_factory=list)
+
+    def order(self) -> tuple[int, int, int]:
+        return (self.outer.start_byte, -self.outer.end_byte, self.name.start_byte if self.name else -1)
+
+
+def extract_captures(utf8: bytes, language: str) -> Extraction:
+    """Everything the query of `language` finds. Raises GrammarMissing; hangs and aborts are the caller's to survive."""
+    grammar = load_grammar(language)
+    tree = grammar.parser.parse(utf8)
+    gathered = _Gathered(languages()[language])
+    for _, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node):
+        gathered.take(captures)
+    units, starts = _nest(gathered)
+    return Extraction(
+        namespace=gathered.namespace,
+        units=tuple(units),
+        references=tuple(_references(gathered.references, units, starts)),
+        imports=tuple(sorted(gathered.imports, key=lambda i: (i.start, i.name))),
+        fault="syntax errors" if tree.root_node.has_error else "",
+    )
+
+
+class _Gathered:
+    """Sorts matches by what they capture."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self.namespace = ""
+        self.drafts: dict[Key, _Draft] = {}
+        self.scopes: list[_Draft] = []
+        self.docs: dict[int, tree_sitter.Node] = {}
+        self.references: dict[tuple[int, str], tuple[tree_sitter.Node, str]] = {}
+        self.imports: list[Import] = []
+
+    def take(self, captures: Captures) -> None:
+        for capture, nodes in captures.items():
+            head, _, kind = capture.partition(".")
+            if head == "reference":
+                self._reference(kind, nodes, captures)
+                return
+            if head == "definition":
+                self._definition(kind, nodes[0], captures)
+                return
+            if head == "import":
+                self._import(captures)
+                return
+            if head == "scope":
+                self.scopes.append(_Draft(_name_of(nodes[0], captures), "", nodes[0], nodes[0]))
+                return
+            if head == "namespace":
+                self.namespace = _text(nodes[0])
+                return
+        if "doc" in captures and (owner := _owner(captures["doc"][0])):
+            self.docs.setdefault(owner.start_byte, captures["doc"][0])
+
+    def _reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
+        receiver = _text(captures["receiver"][0]) if "receiver" in captures else ""
+        if len(receiver) > MAX_RECEIVER or "\n" in receiver:
+            receiver = ""
+        for node in nodes:
+            key = (node.start_byte, kind)
+            if key not in self.references or receiver:
+                self.references[key] = (node, receiver)
+
+    def _definition(self, kind: str, node: tree_sitter.Node, captures: Captures) -> None:
+        for name in captures.get("name") or [node.child_by_field_name("name")]:
+            key = (name.start_byte, name.end_byte) if name else (node.start_byte, -1)
+            draft = self.drafts.get(key)
+            if draft is None:
+                draft = self.drafts[key] = _Draft(name, kind, node, node)
+            draft.kind = draft.kind or kind
+            if node.end_byte - node.start_byte > draft.outer.end_byte - draft.outer.start_byte:
+                draft.outer = node
+            if kind and node.end_byte - node.start_byte < draft.inner.end_byte - draft.inner.start_byte:
+                draft.inner = node
+            if "body" in captures:
+                draft.body = captures["body"][0]
+            if "container" in captures:
+                draft.container = ".".join(_text(c) for c in captures["container"])
+            if "doc" in captures:
+                draft.doc = captures["doc"][0]
+            for decorator in captures.get("decorator", ()):
+                text = _first_line(_text(decorator).lstrip("@"))
+                if text not in draft.decorators:
+                    draft.decorators.append(text)
+
+    def _import(self, captures: Captures) -> None:
+        place = next(iter(captures.values()))[0]
+        parts = {k: _unquoted(_text(v[0])) for k, v in captures.items()}
+        self.imports.append(
+            Import(
+                parts.get("import.module", ""),
+                parts.get("import.name", ""),
+                parts.get("import.alias", ""),
+                place.start_byte,
+                place.start_point[0] + 1,
+            )
+        )
+
+
+def _owner(doc: tree_sitter.Node) -> tree_sitter.Node | None:
+    """The definition whose body a doc string opens: string → statement → block → definition."""
+    node = doc.parent
+    for _ in range(2):
+        node = node.parent if node else None
+    return node
+
+
+def _name_of(node: tree_sitter.Node, captures: Captures) -> tree_sitter.Node | None:
+    return captures["name"][0] if "name" in captures else node.child_by_field_name("name")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A region that encloses what follows, while the sweep is inside it."""
+
+    end: int
+    path: str
+    unit: int | None
+    kind: str
+    local: bool
+
+
+def _nest(gathered: _Gathered) -> tuple[list[Unit], list[Key]]:
+    """Drafts → units in order of their place, each with its container and parent. One sweep with a stack."""
+    language = gathered.language
+    units: list[Unit] = []
+    spans: list[Key] = []
+    stack: list[_Open] = [_Open(1 << 62, "", None, "", False)]
+    for draft in sorted([d for d in gathered.drafts.values() if d.kind] + gathered.scopes, key=_Draft.order):
+        while stack[-1].end <= draft.outer.start_byte:
+            stack.pop()
+        top = stack[-1]
+        name = _unquoted(_text(draft.name)) if draft.name else ""
+        if not draft.kind:
+            stack.append(_Open(draft.outer.end_byte, _joined(top.path, name), top.unit, "scope", top.local))
+            continue
+        local = top.local or top.kind in ("function", "method") or _inside_function(draft.outer, language, top)
+        if not name or (local and draft.kind in ("variable", "constant")):
+            continue
+        container = _joined(top.path, draft.container)
+        kind = "method" if draft.kind == "function" and _holds_methods(top, draft) else draft.kind
+        units.append(_unit(draft, kind, name, container, top.unit, local, gathered))
+        spans.append((draft.outer.start_byte, draft.outer.end_byte))
+        stack.append(_Open(draft.outer.end_byte, _joined(container, name), len(units) - 1, kind, local))
+    return units, spans
+
+
+def _holds_methods(top: _Open, draft: _Draft) -> bool:
+    return top.kind in TYPE_KINDS or top.kind == "scope" or bool(draft.container)
+
+
+def _inside_function(node: tree_sitter.Node, language: Language, top: _Open) -> bool:
+    """Whether an unnamed function lies between the definition and the unit that encloses it."""
+    if not language.functions:
+        return False
+    ancestor = node.parent
+    while ancestor is not None and ancestor.end_byte < top.end:
+        if ancestor.type in language.functions:
+            return True
+        ancestor = ancestor.parent
+    return False
+
+
+def _joined(path: str, name: str) -> str:
+    name = name.replace("::", ".").strip(".")
+    return f"{path}.{name}" if path and name else path or name
+
+
+def _unit(
+    draft: _Draft, kind: str, name: str, container: str, parent: int | None, local: bool, gathered: _Gathered
+) -> Unit:
+    language = gathered.language
+    body = draft.body or draft.inner.child_by_field_name("body")
+    before, attributes = doc_before(draft.outer, language)
+    inside = draft.doc or gathered.docs.get(draft.inner.start_byte)
+    doc = clean_comment([_text(inside)]) if inside else clean_comment(before)
+    place = draft.name or draft.outer
+    end = draft.outer.end_byte
+    return Unit(
+        kind=kind,
+        name=name,
+        container=container,
+        parent=parent,
+        span=Span(draft.outer.start_byte, end),
+        name_span=Span(place.start_byte, place.end_byte),
+        body_start=body.start_byte if body else end,
+        start_line=draft.outer.start_point[0] + 1,
+        end_line=_last_line(draft.outer),
+        name_line=place.start_point[0] + 1,
+        name_column=place.start_point[1] + 1,
+        signature=_signature(draft.inner, body),
+        doc=doc[:MAX_DOC],
+        decorators=tuple(attributes + draft.decorators),
+        local=local,
+    )
+
+
+def _last_line(node: tree_sitter.Node) -> int:
+    row, column = node.end_point
+    return row + 1 if column or row == node.start_point[0] else row
+
+
+def _signature(node: tree_sitter.Node, body: tree_sitter.Node | None) -> str:
+    """The definition's head on one line: all before its body, or its first line if it has none."""
+    raw = node.text or b""
+    if body and body.start_byte > node.start_byte:
+        head = raw[: body.start_byte - node.start_byte].decode("utf-8", "replace")
+    else:
+        head = _first_line(raw[: MAX_SIGNATURE * 8].decode("utf-8", "replace"))
+    return " ".join(head.split())[:MAX_SIGNATURE].rstrip("{ ")
+
+
+def _references(
+    found: Mapping[tuple[int, str], tuple[tree_sitter.Node, str]], units: list[Unit], spans: list[Key]
+) -> Iterable[Reference]:
+    """References in order of their place, each with the innermost unit around it."""
+    stack: list[int] = []
+    following = 0
+    for (start, kind), (node, receiver) in sorted(found.items(), key=lambda item: item[0]):
+        while following < len(spans) and spans[following][0] <= start:
+            while stack and spans[stack[-1]][1] <= spans[following][0]:
+                stack.pop()
+            stack.append(following)
+            following += 1
+        while stack and spans[stack[-1]][1] <= start:
+            stack.pop()
+        yield Reference(kind, _text(node), receiver, stack[-1] if stack else None, start, node.start_point[0] + 1)
+
+
+def _text(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0].rstrip()
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" else text

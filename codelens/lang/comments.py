@@ -1,0 +1,62 @@
+"""Doc comments: finding those that stand before a definition, and taking the comment marks off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from inspect import cleandoc
+
+import tree_sitter
+
+from codelens.lang.registry import Language
+
+_OPEN = re.compile(r"^\s*(?:/\*[*!]*|\(\*+|<!--|--\[=*\[|=begin|(?://[/!]*)|#+(?!\[)|--+|;+|[rRbBuUfF]{0,2}(?:\"\"\"|'''|\"|'))[ \t]?")
+_CLOSE = re.compile(r"(?:\*+/|\*+\)|-->|\]=*\]|=end|\"\"\"|'''|\"|')?\s*$")
+_LINE = re.compile(r"^\s*(?:\*+(?!/)|//[/!]*|#+|--+|;+)[ \t]?")
+
+
+def doc_before(node: tree_sitter.Node, language: Language) -> tuple[list[str], list[str]]:
+    """(comments that touch the definition from above, in order; annotations among them)."""
+    while node.parent is not None and node.parent.type in language.wrappers:
+        node = node.parent
+    comments: list[str] = []
+    attributes: list[str] = []
+    below = node
+    above = node.prev_sibling
+    while above is not None and (above.type in language.comments or above.type in language.attributes):
+        if _end_row(above) < below.start_point[0] - 1:
+            break
+        if above.type in language.attributes:
+            attributes.insert(0, _text(above).strip().lstrip("#@![").rstrip("]"))
+        else:
+            before = above.prev_sibling
+            if before is not None and before.end_point[0] == above.start_point[0] and before.end_byte > before.start_byte:
+                break  # it trails the line of code above
+            comments.insert(0, _text(above))
+        below, above = above, above.prev_sibling
+    return comments, attributes
+
+
+def _end_row(node: tree_sitter.Node) -> int:
+    row, column = node.end_point
+    return row - 1 if column == 0 and row > node.start_point[0] else row  # some grammars count the newline in
+
+
+def _text(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def clean_comment(comments: Sequence[str]) -> str:
+    """Comments as written → their words, without marks and common indent."""
+    return "\n".join(filter(None, map(_clean, comments))).strip()
+
+
+def _clean(comment: str) -> str:
+    opened = _OPEN.match(comment)
+    rest = comment[opened.end() :] if opened else comment
+    closed = _CLOSE.search(rest) if opened else None
+    text = rest[: closed.start()] if closed else rest
+    if opened and opened[0].strip()[:1] in "\"'rRbBuUfF":
+        return cleandoc(text)
+    lines = [_LINE.sub("", line).rstrip() for line in text.split("\n")]
+    return cleandoc("\n".join(lines)).strip("\n")

@@ -1,0 +1,88 @@
+"""Grammars: loading them, and the versions that the recipe of a document counts.
+
+A grammar that cannot be loaded costs its language the symbols, never the run: the text is still indexed, and `doctor` says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module, metadata
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+import tree_sitter
+
+from codelens.lang.registry import Language, languages
+
+_SHARED = "languages.so"
+"""Prefix of grammars in tree-sitter-languages, of which only the shared library is used: its own binding is too old."""
+
+
+class GrammarMissing(Exception):
+    """The grammar of a language is not installed here, or does not fit this tree-sitter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A compiled grammar with the query that reads it."""
+
+    parser: tree_sitter.Parser
+    query: tree_sitter.Query
+
+
+@cache
+def load_grammar(language: str) -> Grammar:
+    """Raises GrammarMissing where the language has none, or it cannot be loaded."""
+    row = languages().get(language)
+    if row is None or not row.grammar:
+        raise GrammarMissing(f"no grammar for {language}")
+    try:
+        compiled = _compiled(row.grammar)
+        return Grammar(tree_sitter.Parser(compiled), tree_sitter.Query(compiled, query_source(row)))
+    except (ImportError, OSError, AttributeError, ValueError, tree_sitter.QueryError) as fault:
+        raise GrammarMissing(f"{row.grammar}: {fault}") from fault
+
+
+def _compiled(grammar: str) -> tree_sitter.Language:
+    module, _, function = grammar.partition(":")
+    if module != _SHARED:
+        return tree_sitter.Language(getattr(import_module(module), function)())
+    library = _shared_library()
+    entry = getattr(library, f"tree_sitter_{function}")
+    entry.restype = ctypes.c_void_p
+    wrap = ctypes.pythonapi.PyCapsule_New
+    wrap.restype, wrap.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return tree_sitter.Language(wrap(entry(), b"tree_sitter.Language", None))
+
+
+@cache
+def _shared_library() -> ctypes.CDLL:
+    spec = find_spec("tree_sitter_languages")
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError("tree-sitter-languages is not installed (it has no wheel for this Python)")
+    name = "languages.dll" if sys.platform == "win32" else "languages.so"
+    return ctypes.CDLL(str(Path(next(iter(spec.submodule_search_locations))) / name))
+
+
+def query_source(row: Language) -> str:
+    """The text of a language's query files, joined."""
+    folder = files("codelens.lang") / "queries"
+    return "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in row.queries)
+
+
+@cache
+def grammar_version(language: str) -> str:
+    """Package and version of a language's grammar, 'none' where it has none or it is missing here."""
+    row = languages().get(language)
+    if row is None or not row.grammar:
+        return "none"
+    module = row.grammar.partition(":")[0]
+    package = "tree-sitter-languages" if module == _SHARED else module.replace("_", "-")
+    try:
+        return f"{package} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        return "none"

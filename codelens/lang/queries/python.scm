@@ -1,0 +1,61 @@
+; Definitions
+
+(class_definition name: (identifier) @name) @definition.class
+(function_definition name: (identifier) @name) @definition.function
+(decorated_definition
+  (decorator (_) @decorator)
+  definition: (_ name: (identifier) @name)) @definition
+
+; Names in capitals are constants by PEP 8; the first pattern that names a definition decides its kind.
+(module (expression_statement
+  (assignment left: (identifier) @name (#match? @name "^_*[A-Z][A-Z0-9_]*$")) @definition.constant))
+(module (expression_statement (assignment left: (identifier) @name) @definition.variable))
+(module (expression_statement (assignment left: (pattern_list (identifier) @name)) @definition.variable))
+(module (if_statement (block (expression_statement (assignment left: (identifier) @name) @definition.variable))))
+(module (try_statement (block (expression_statement (assignment left: (identifier) @name) @definition.variable))))
+(type_alias_statement left: (type (identifier) @name)) @definition.type
+
+(class_definition body: (block . (expression_statement (string) @doc)))
+(function_definition body: (block . (expression_statement (string) @doc)))
+
+; References
+
+(call function: (identifier) @reference.call)
+(call function: (attribute object: (_) @receiver attribute: (identifier) @reference.call))
+(class_definition superclasses: (argument_list [
+  (identifier) @reference.extends
+  (attribute object: (_) @receiver attribute: (identifier) @reference.extends)
+  (subscript value: (identifier) @reference.extends)
+  (subscript value: (attribute object: (_) @receiver attribute: (identifier) @reference.extends))]))
+(decorator [
+  (identifier) @reference.decorate
+  (attribute object: (_) @receiver attribute: (identifier) @reference.decorate)
+  (call function: (identifier) @reference.decorate)
+  (call function: (attribute object: (_) @receiver attribute: (identifier) @reference.decorate))])
+(raise_statement [
+  (identifier) @reference.throw
+  (attribute object: (_) @receiver attribute: (identifier) @reference.throw)
+  (call function: (identifier) @reference.throw)
+  (call function: (attribute object: (_) @receiver attribute: (identifier) @reference.throw))])
+(type (identifier) @reference.type)
+(type (attribute object: (_) @receiver attribute: (identifier) @reference.type))
+(type (generic_type (identifier) @reference.type))
+(type (subscript value: (identifier) @reference.type))
+(type (binary_operator (identifier) @reference.type))
+(argument_list (identifier) @reference.use)
+(keyword_argument value: (identifier) @reference.use)
+(assignment right: (identifier) @reference.use)
+(return_statement (identifier) @reference.use)
+(pair value: (identifier) @reference.use)
+(list (identifier) @reference.use)
+(attribute object: (identifier) @receiver attribute: (identifier) @reference.field (#eq? @receiver "self"))
+
+; Imports
+
+(import_statement name: (dotted_name) @import.module)
+(import_statement name: (aliased_import name: (dotted_name) @import.module alias: (identifier) @import.alias))
+(import_from_statement module_name: (_) @import.module name: (dotted_name) @import.name)
+(import_from_statement module_name: (_) @import.module
+  name: (aliased_import name: (dotted_name) @import.name alias: (identifier) @import.alias))
+(import_from_statement module_name: (_) @import.module (wildcard_import) @import.name)
+(future_import_statement name: (dotted_name) @import.name)

@@ -1,0 +1,97 @@
+"""languages.toml as rows, and the question which language a file is in."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from codelens.errors import UsageError
+
+PLAIN_TEXT = "text"
+"""The language of files that no row claims."""
+
+_SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env(?:\s+-\S+|\s+\w+=\S+)*\s+)?([\w.+-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A row of languages.toml; that file's head explains the columns."""
+
+    name: str
+    extensions: tuple[str, ...] = ()
+    filenames: tuple[str, ...] = ()
+    shebangs: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    grammar: str = ""
+    queries: tuple[str, ...] = ()
+    chunks: str = "code"
+    comments: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+    wrappers: frozenset[str] = frozenset()
+    functions: frozenset[str] = frozenset()
+
+
+@cache
+def languages() -> Mapping[str, Language]:
+    table = tomllib.loads((files("codelens.lang") / "languages.toml").read_text(encoding="utf-8"))
+    return {name: _language(name, row) for name, row in table.items()}
+
+
+def _language(name: str, row: Mapping[str, object]) -> Language:
+    sets = {"comments", "attributes", "wrappers", "functions"}
+    kept = {k: (frozenset(v) if k in sets else tuple(v)) if isinstance(v, list) else v for k, v in row.items()}
+    return Language(name=name, **kept)  # type: ignore[arg-type]
+
+
+@cache
+def _by_extension() -> Mapping[str, str]:
+    return {e: lang.name for lang in languages().values() for e in lang.extensions}
+
+
+@cache
+def _by_filename() -> tuple[Mapping[str, str], tuple[tuple[re.Pattern[str], str], ...]]:
+    rows = [(f, lang.name) for lang in languages().values() for f in lang.filenames]
+    globs = tuple((re.compile(fnmatch.translate(f)), n) for f, n in rows if "*" in f)
+    return {f: n for f, n in rows if "*" not in f}, globs
+
+
+@cache
+def _by_shebang() -> Mapping[str, str]:
+    return {s: lang.name for lang in languages().values() for s in lang.shebangs}
+
+
+def detect_language(path: str, head: bytes = b"") -> str:
+    """The language of a file by its name, then its longest known extension, then the #! line that `head` starts with."""
+    name = path.rsplit("/", 1)[-1]
+    exact, globs = _by_filename()
+    if name in exact:
+        return exact[name]
+    for pattern, language in globs:
+        if pattern.match(name):
+            return language
+    parts = name.split(".")
+    for i in range(1, len(parts)):
+        if language := _by_extension().get(".".join(parts[i:]).lower(), ""):
+            return language
+    if head.startswith(b"#!") and (match := _SHEBANG.match(head[:200])):
+        program = match[1].decode("ascii", "replace")
+        return _by_shebang().get(program) or _by_shebang().get(program.rstrip("0123456789."), PLAIN_TEXT)
+    return PLAIN_TEXT
+
+
+def resolve_language(name: str) -> str:
+    """The language that a person means by `py`, `python` or `.py`. Raises UsageError with a suggestion."""
+    wanted = name.lower().lstrip(".")
+    for lang in languages().values():
+        if wanted == lang.name or wanted in lang.aliases:
+            return lang.name
+    if wanted == PLAIN_TEXT:
+        return PLAIN_TEXT
+    if found := _by_extension().get(wanted):
+        return found
+    raise UsageError(f"unknown language '{name}'", "`codelens search --type-list` lists them")
