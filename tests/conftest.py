@@ -1,0 +1,47 @@
+"""Shared by all tests: the --golden option that rewrites case and golden files, and the reader of case files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SEPARATOR = "\n---\n"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden", action="store_true", help="rewrite expected texts; a person reads the diff")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compare a text with a golden file, or write it there under --golden."""
+
+    def check(path: Path, actual: str) -> None:
+        if request.config.getoption("--golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(actual, encoding="utf-8", newline="\n")
+        assert path.read_text(encoding="utf-8") == actual
+
+    return check
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest) -> Callable[[Path, Callable[[str], str]], None]:
+    """Check a case file: input, a line `---`, and the text that `render(input)` must give."""
+
+    def check(path: Path, render: Callable[[str], str]) -> None:
+        source, _, expected = path.read_text(encoding="utf-8").partition(SEPARATOR)
+        actual = render(source + "\n")
+        if request.config.getoption("--golden"):
+            path.write_text(source + SEPARATOR + actual, encoding="utf-8", newline="\n")
+        else:
+            assert actual == expected
+
+    return check
+
+
+def case_files(folder: str) -> list[Path]:
+    return sorted((TESTS / "cases" / folder).rglob("*.txt"))
