@@ -344,6 +344,143 @@ class Trace:
     events: list[Event] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What a person asks of one search beside the query. The pools are fixed, so `limit` and `offset` never change a score."""
+
+    limit: int = 20
+    offset: int = 0
+    mode: str = "hybrid"
+    """hybrid, keyword, vector, exact, fuzzy: a named set of channels."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Channel → weight, over the profile's own."""
+    rrf_k: int | None = None
+    profile: str = "codelens"
+    min_score: float | None = None
+    case: str = "auto"
+    word: bool = False
+    literal: bool = False
+    regex: bool = False
+    strict_query: bool = False
+    languages: tuple[str, ...] = ()
+    languages_not: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    """Path globs, `!` negates, the last that matches wins."""
+    paths: tuple[str, ...] = ()
+    """Only below these paths, relative to a repository's root; empty means everywhere."""
+    sort: str = "score"
+    """score, path, modified."""
+    reverse: bool = False
+    context_before: int = 0
+    context_after: int = 0
+    snippet_lines: int = 3
+    """Lines around the best line where no context was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryInfo:
+    name: str
+    root: str
+    """Absolute path."""
+    documents: int
+    units: int
+    skipped: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """What an answer says about the index it came from."""
+
+    path: str
+    schema: int
+    snapshot: str
+    """Changes with every committed update; equal content and history give equal values."""
+    embedder: str
+    repositories: tuple[RepositoryInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """An answer: the hits shown, how many there were, and what could not be done."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    total: int
+    """Candidates that passed every filter and cut, before limit and offset."""
+    channels: tuple[str, ...]
+    """The channels that ran."""
+    notices: tuple[Notice, ...]
+    index: IndexInfo
+    options: SearchOptions
+    trace: Trace
+    trigram_available: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Why a unit is not among the hits: the first stage that lost it."""
+
+    stage: str
+    """not on disk, ignored, skipped, parse failed, not a symbol, no channel, cut, filtered, below minimum, beaten, offset."""
+    text: str
+    remedy: str
+    """The smallest change of the query, the options or the tree that brings it in; empty if none was found."""
+    remedy_query: str = ""
+    """The changed query, where the remedy is one: searching it does bring the target in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The answer of `why` for one target: its hit, or what lost it; and the hits right above and below."""
+
+    target: str
+    candidate: Candidate | None
+    rank: int | None
+    """From 1, in the whole order before the limit; None if it is no candidate."""
+    above: Candidate | None
+    below: Candidate | None
+    loss: Loss | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhyResult:
+    search: SearchResult
+    explanations: tuple[Explanation, ...]
+    """One for each target; without targets, one for each hit shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What an index run did. seen = indexed + skipped, always."""
+
+    index: str
+    root: str
+    seen: int
+    indexed: int
+    """Documents in the index after the run."""
+    added: int
+    changed: int
+    renamed: int
+    removed: int
+    unchanged: int
+    symbols: int
+    chunks: int
+    skipped: Mapping[str, int]
+    """Reason → number."""
+    encodings: Mapping[str, int]
+    languages: Mapping[str, int]
+    faults: Mapping[str, str]
+    """Path → what the grammar could not do; its text is indexed all the same."""
+    source_bytes: int
+    index_bytes: int
+    seconds: float
+    wrote: bool
+    """False where nothing had changed and the file was not touched."""
+    resumed: bool
+    notices: tuple[Notice, ...] = ()
+
+
 class Embedder(Protocol):
     """Text → vector. Implementations are deterministic and need no network."""
 

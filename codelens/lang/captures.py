@@ -266,9 +266,12 @@ def _references(
     found: Mapping[tuple[int, str], tuple[tree_sitter.Node, str]], units: list[Unit], spans: list[Key]
 ) -> Iterable[Reference]:
     """References in order of their place, each with the innermost unit around it."""
+    named = {start for start, kind in found if kind != "use"}
     stack: list[int] = []
     following = 0
     for (start, kind), (node, receiver) in sorted(found.items(), key=lambda item: item[0]):
+        if kind == "use" and start in named:
+            continue  # a sharper pattern speaks of the same place
         while following < len(spans) and spans[following][0] <= start:
             while stack and spans[stack[-1]][1] <= spans[following][0]:
                 stack.pop()
