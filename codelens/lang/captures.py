@@ -3,7 +3,7 @@
 All knowledge of a language is in its query file and its row of languages.toml. The captures:
 
     @definition.KIND   a whole definition; @definition alone widens one that another pattern names (decorators, templates)
-    @name              its name (default: the node's field `name`)
+    @name              its name (default: the node's field `name`); where several patterns name it, the first in the file gives the kind
     @body              its body (default: the node's field `body`)
     @container         enclosing name that the definition itself says (a Go receiver, C++ `Foo::`)
     @doc               a doc string inside the definition (comments before it are found without a capture)
@@ -43,6 +43,7 @@ class _Draft:
 
     name: tree_sitter.Node | None
     kind: str
+    pattern: int
     outer: tree_sitter.Node
     inner: tree_sitter.Node
     body: tree_sitter.Node | None = None
@@ -59,13 +60,13 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
     grammar = load_grammar(language)
     tree = grammar.parser.parse(utf8)
     gathered = _Gathered(languages()[language])
-    for _, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node):
-        gathered.take(captures)
+    for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node):
+        gathered.take(pattern, captures)
     units, starts = _nest(gathered)
     return Extraction(
         namespace=gathered.namespace,
         units=tuple(units),
-        references=tuple(_references(gathered.references, units, starts)),
+        references=tuple(_references(gathered.references, units, starts, gathered.language)),
         imports=tuple(sorted(gathered.imports, key=lambda i: (i.start, i.name))),
         fault="syntax errors" if tree.root_node.has_error else "",
     )
@@ -83,23 +84,23 @@ class _Gathered:
         self.references: dict[tuple[int, str], tuple[tree_sitter.Node, str]] = {}
         self.imports: list[Import] = []
 
-    def take(self, captures: Captures) -> None:
+    def take(self, pattern: int, captures: Captures) -> None:
         for capture, nodes in captures.items():
             head, _, kind = capture.partition(".")
             if head == "reference":
                 self._reference(kind, nodes, captures)
                 return
             if head == "definition":
-                self._definition(kind, nodes[0], captures)
+                self._definition(kind, pattern, nodes[0], captures)
                 return
             if head == "import":
                 self._import(captures)
                 return
             if head == "scope":
-                self.scopes.append(_Draft(_name_of(nodes[0], captures), "", nodes[0], nodes[0]))
+                self.scopes.append(_Draft(_name_of(nodes[0], captures), "", pattern, nodes[0], nodes[0]))
                 return
             if head == "namespace":
-                self.namespace = _text(nodes[0])
+                self.namespace = ".".join(map(_text, nodes))
                 return
         if "doc" in captures and (owner := _owner(captures["doc"][0])):
             self.docs.setdefault(owner.start_byte, captures["doc"][0])
@@ -113,13 +114,14 @@ class _Gathered:
             if key not in self.references or receiver:
                 self.references[key] = (node, receiver)
 
-    def _definition(self, kind: str, node: tree_sitter.Node, captures: Captures) -> None:
+    def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
         for name in captures.get("name") or [node.child_by_field_name("name")]:
             key = (name.start_byte, name.end_byte) if name else (node.start_byte, -1)
             draft = self.drafts.get(key)
             if draft is None:
-                draft = self.drafts[key] = _Draft(name, kind, node, node)
-            draft.kind = draft.kind or kind
+                draft = self.drafts[key] = _Draft(name, kind, pattern, node, node)
+            elif kind and (pattern < draft.pattern or not draft.kind):
+                draft.kind, draft.pattern = kind, pattern
             if node.end_byte - node.start_byte > draft.outer.end_byte - draft.outer.start_byte:
                 draft.outer = node
             if kind and node.end_byte - node.start_byte < draft.inner.end_byte - draft.inner.start_byte:
@@ -137,7 +139,7 @@ class _Gathered:
 
     def _import(self, captures: Captures) -> None:
         place = next(iter(captures.values()))[0]
-        parts = {k: _unquoted(_text(v[0])) for k, v in captures.items()}
+        parts = {k: _bare(".".join(map(_text, v)), self.language) for k, v in captures.items()}
         self.imports.append(
             Import(
                 parts.get("import.module", ""),
@@ -165,11 +167,15 @@ def _name_of(node: tree_sitter.Node, captures: Captures) -> tree_sitter.Node | N
 class _Open:
     """A region that encloses what follows, while the sweep is inside it."""
 
-    end: int
+    span: Key
     path: str
     unit: int | None
     kind: str
     local: bool
+
+    @property
+    def end(self) -> int:
+        return self.span[1]
 
 
 def _nest(gathered: _Gathered) -> tuple[list[Unit], list[Key]]:
@@ -177,23 +183,24 @@ def _nest(gathered: _Gathered) -> tuple[list[Unit], list[Key]]:
     language = gathered.language
     units: list[Unit] = []
     spans: list[Key] = []
-    stack: list[_Open] = [_Open(1 << 62, "", None, "", False)]
+    stack: list[_Open] = [_Open((-1, 1 << 62), "", None, "", False)]
     for draft in sorted([d for d in gathered.drafts.values() if d.kind] + gathered.scopes, key=_Draft.order):
-        while stack[-1].end <= draft.outer.start_byte:
+        span = (draft.outer.start_byte, draft.outer.end_byte)
+        while stack[-1].end <= span[0] or stack[-1].span == span:  # names of one statement stand side by side
             stack.pop()
         top = stack[-1]
-        name = _unquoted(_text(draft.name)) if draft.name else ""
-        if not draft.kind:
-            stack.append(_Open(draft.outer.end_byte, _joined(top.path, name), top.unit, "scope", top.local))
-            continue
+        name = _bare(_text(draft.name), language) if draft.name else ""
         local = top.local or top.kind in ("function", "method") or _inside_function(draft.outer, language, top)
+        if not draft.kind:
+            stack.append(_Open(span, _joined(top.path, name), top.unit, "scope", local))
+            continue
         if not name or (local and draft.kind in ("variable", "constant")):
             continue
         container = _joined(top.path, draft.container)
         kind = "method" if draft.kind == "function" and _holds_methods(top, draft) else draft.kind
         units.append(_unit(draft, kind, name, container, top.unit, local, gathered))
-        spans.append((draft.outer.start_byte, draft.outer.end_byte))
-        stack.append(_Open(draft.outer.end_byte, _joined(container, name), len(units) - 1, kind, local))
+        spans.append(span)
+        stack.append(_Open(span, _joined(container, name), len(units) - 1, kind, local))
     return units, spans
 
 
@@ -263,7 +270,10 @@ def _signature(node: tree_sitter.Node, body: tree_sitter.Node | None) -> str:
 
 
 def _references(
-    found: Mapping[tuple[int, str], tuple[tree_sitter.Node, str]], units: list[Unit], spans: list[Key]
+    found: Mapping[tuple[int, str], tuple[tree_sitter.Node, str]],
+    units: list[Unit],
+    spans: list[Key],
+    language: Language,
 ) -> Iterable[Reference]:
     """References in order of their place, each with the innermost unit around it."""
     named = {start for start, kind in found if kind != "use"}
@@ -279,7 +289,9 @@ def _references(
             following += 1
         while stack and spans[stack[-1]][1] <= start:
             stack.pop()
-        yield Reference(kind, _text(node), receiver, stack[-1] if stack else None, start, node.start_point[0] + 1)
+        name = _text(node).lstrip(language.sigils)
+        place = node.end_byte - len(name.encode())
+        yield Reference(kind, name, receiver, stack[-1] if stack else None, place, node.start_point[0] + 1)
 
 
 def _text(node: tree_sitter.Node) -> str:
@@ -288,6 +300,11 @@ def _text(node: tree_sitter.Node) -> str:
 
 def _first_line(text: str) -> str:
     return text.strip().split("\n", 1)[0].rstrip()
+
+
+def _bare(text: str, language: Language) -> str:
+    """A name without its quotes or the marks that are no part of it (Ruby's `:name`)."""
+    return _unquoted(text.lstrip(language.sigils))
 
 
 def _unquoted(text: str) -> str:

@@ -34,6 +34,7 @@ class Language:
     attributes: frozenset[str] = frozenset()
     wrappers: frozenset[str] = frozenset()
     functions: frozenset[str] = frozenset()
+    sigils: str = ""
 
 
 @cache
