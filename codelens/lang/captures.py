@@ -8,10 +8,15 @@ All knowledge of a language is in its query file and its row of languages.toml. 
     @container         enclosing name that the definition itself says (a Go receiver, C++ `Foo::`)
     @doc               a doc string inside the definition (comments before it are found without a capture)
     @decorator         a decorator or annotation inside it
-    @scope             a region that encloses definitions without being one (a Rust impl), with its @name
+    @scope             a region that encloses definitions without being one (a Rust impl), with its @name; functions in it are
+                       methods, but in @scope.namespace they stay functions
     @namespace         the package or namespace of the whole file
     @reference.KIND    a used name, with @receiver before its dot
     @import.module, @import.name, @import.alias    one imported name a match
+    @import.prefix     a path that goes before the module of every import inside its parent (Rust `a::{b, c}`)
+
+`(#touch? @a @b)` holds where @b begins at the byte where @a ends. A @reference.use, .type or .field gives way to a sharper kind at
+the same place, and to the name of a definition.
 
 A function inside a type is a method, whatever the grammar calls it; inside a function it is local. All offsets here count UTF-8 bytes.
 """
@@ -19,7 +24,7 @@ A function inside a type is a method, whatever the grammar calls it; inside a fu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import tree_sitter
 
@@ -32,6 +37,8 @@ MAX_SIGNATURE = 300
 MAX_DOC = 4000
 MAX_RECEIVER = 60
 """Characters. A longer receiver is an expression that names nothing."""
+
+_WEAK = ("use", "type", "field")
 
 Captures = Mapping[str, list[tree_sitter.Node]]
 Key = tuple[int, int]
@@ -48,8 +55,10 @@ class _Draft:
     inner: tree_sitter.Node
     body: tree_sitter.Node | None = None
     container: str = ""
-    doc: tree_sitter.Node | None = None
+    doc: list[tree_sitter.Node] = field(default_factory=list)
     decorators: list[str] = field(default_factory=list)
+    region: str = ""
+    """Of a scope, which has no kind: whether functions in it are methods."""
 
     def order(self) -> tuple[int, int, int]:
         return (self.outer.start_byte, -self.outer.end_byte, self.name.start_byte if self.name else -1)
@@ -60,16 +69,22 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
     grammar = load_grammar(language)
     tree = grammar.parser.parse(utf8)
     gathered = _Gathered(languages()[language])
-    for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node):
+    for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, _predicate):
         gathered.take(pattern, captures)
     units, starts = _nest(gathered)
     return Extraction(
         namespace=gathered.namespace,
         units=tuple(units),
         references=tuple(_references(gathered.references, units, starts, gathered.language)),
-        imports=tuple(sorted(gathered.imports, key=lambda i: (i.start, i.name))),
+        imports=gathered.placed_imports(),
         fault="syntax errors" if tree.root_node.has_error else "",
     )
+
+
+def _predicate(name: str, arguments: list[tuple[str, str]], _: int, captures: Captures) -> bool:
+    """The one condition that tree-sitter does not know itself."""
+    before, after = (captures[capture][0] for capture, _ in arguments)
+    return name == "touch?" and before.end_byte == after.start_byte
 
 
 class _Gathered:
@@ -83,6 +98,8 @@ class _Gathered:
         self.docs: dict[int, tree_sitter.Node] = {}
         self.references: dict[tuple[int, str], tuple[tree_sitter.Node, str]] = {}
         self.imports: list[Import] = []
+        self.prefixes: list[tuple[Key, str]] = []
+        self.claimed: set[int] = set()
 
     def take(self, pattern: int, captures: Captures) -> None:
         for capture, nodes in captures.items():
@@ -97,13 +114,15 @@ class _Gathered:
                 self._import(captures)
                 return
             if head == "scope":
-                self.scopes.append(_Draft(_name_of(nodes[0], captures), "", pattern, nodes[0], nodes[0]))
+                self.scopes.append(_Draft(_name_of(nodes[0], captures), "", pattern, nodes[0], nodes[0], region=kind or "scope"))
                 return
             if head == "namespace":
                 self.namespace = ".".join(map(_text, nodes))
                 return
-        if "doc" in captures and (owner := _owner(captures["doc"][0])):
-            self.docs.setdefault(owner.start_byte, captures["doc"][0])
+        for doc in captures.get("doc", ()):
+            self.claimed.add(doc.start_byte)
+            if owner := _owner(doc):
+                self.docs.setdefault(owner.start_byte, doc)
 
     def _reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
         receiver = _text(captures["receiver"][0]) if "receiver" in captures else ""
@@ -131,13 +150,19 @@ class _Gathered:
             if "container" in captures:
                 draft.container = ".".join(_text(c) for c in captures["container"])
             if "doc" in captures:
-                draft.doc = captures["doc"][0]
+                draft.doc += [doc for doc in captures["doc"] if doc not in draft.doc]
+                self.claimed.update(doc.start_byte for doc in captures["doc"])
             for decorator in captures.get("decorator", ()):
                 text = _first_line(_text(decorator).lstrip("@"))
                 if text not in draft.decorators:
                     draft.decorators.append(text)
 
     def _import(self, captures: Captures) -> None:
+        if "import.prefix" in captures:
+            path = captures["import.prefix"][0]
+            if (around := path.parent) and (separator := path.next_sibling):
+                self.prefixes.append(((around.start_byte, around.end_byte), _text(path) + _text(separator)))
+            return
         place = next(iter(captures.values()))[0]
         parts = {k: _bare(".".join(map(_text, v)), self.language) for k, v in captures.items()}
         self.imports.append(
@@ -149,6 +174,18 @@ class _Gathered:
                 place.start_point[0] + 1,
             )
         )
+
+
+    def placed_imports(self) -> tuple[Import, ...]:
+        """Imports in order of their place, with the prefixes around them, outer first."""
+        prefixes = sorted(self.prefixes)
+        for at, one in enumerate(self.imports if prefixes else ()):
+            around = "".join(path for (start, end), path in prefixes if start <= one.start < end)
+            if not around:
+                continue
+            module = around + one.module if one.module else around.rstrip(":./\\")
+            self.imports[at] = replace(one, module=module)
+        return tuple(sorted(self.imports, key=lambda i: (i.start, i.name)))
 
 
 def _owner(doc: tree_sitter.Node) -> tree_sitter.Node | None:
@@ -192,9 +229,9 @@ def _nest(gathered: _Gathered) -> tuple[list[Unit], list[Key]]:
         name = _bare(_text(draft.name), language) if draft.name else ""
         local = top.local or top.kind in ("function", "method") or _inside_function(draft.outer, language, top)
         if not draft.kind:
-            stack.append(_Open(span, _joined(top.path, name), top.unit, "scope", local))
+            stack.append(_Open(span, _joined(top.path, name), top.unit, draft.region, local))
             continue
-        if not name or (local and draft.kind in ("variable", "constant")):
+        if not name or (draft.kind in ("variable", "constant") and (local or _is_guess(draft.outer))):
             continue
         container = _joined(top.path, draft.container)
         kind = "method" if draft.kind == "function" and _holds_methods(top, draft) else draft.kind
@@ -206,6 +243,12 @@ def _nest(gathered: _Gathered) -> tuple[list[Unit], list[Key]]:
 
 def _holds_methods(top: _Open, draft: _Draft) -> bool:
     return top.kind in TYPE_KINDS or top.kind == "scope" or bool(draft.container)
+
+
+def _is_guess(node: tree_sitter.Node) -> bool:
+    """Whether the parser had to make up the end: what looks like a variable is then a macro before something else."""
+    last = node.child(node.child_count - 1) if node.child_count else None
+    return last is not None and last.is_missing
 
 
 def _inside_function(node: tree_sitter.Node, language: Language, top: _Open) -> bool:
@@ -230,9 +273,9 @@ def _unit(
 ) -> Unit:
     language = gathered.language
     body = draft.body or draft.inner.child_by_field_name("body")
-    before, attributes = doc_before(draft.outer, language)
-    inside = draft.doc or gathered.docs.get(draft.inner.start_byte)
-    doc = clean_comment([_text(inside)]) if inside else clean_comment(before)
+    before, attributes = doc_before(draft.outer, language, gathered.claimed)
+    inside = draft.doc or [d for d in [gathered.docs.get(draft.inner.start_byte)] if d]
+    doc = clean_comment([_text(d) for d in inside] or before)
     place = draft.name or draft.outer
     end = draft.outer.end_byte
     return Unit(
@@ -276,11 +319,11 @@ def _references(
     language: Language,
 ) -> Iterable[Reference]:
     """References in order of their place, each with the innermost unit around it."""
-    named = {start for start, kind in found if kind != "use"}
+    named = {start for start, kind in found if kind not in _WEAK} | {unit.name_span.start for unit in units}
     stack: list[int] = []
     following = 0
     for (start, kind), (node, receiver) in sorted(found.items(), key=lambda item: item[0]):
-        if kind == "use" and start in named:
+        if kind in _WEAK and start in named:
             continue  # a sharper pattern speaks of the same place
         while following < len(spans) and spans[following][0] <= start:
             while stack and spans[stack[-1]][1] <= spans[following][0]:

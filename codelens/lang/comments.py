@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from inspect import cleandoc
 
 import tree_sitter
@@ -11,20 +11,22 @@ import tree_sitter
 from codelens.lang.registry import Language
 
 _OPEN = re.compile(r"^\s*(?:/\*[*!]*|\(\*+|<!--|--\[=*\[|=begin|(?://[/!]*)|#+(?!\[)|--+|;+|[rRbBuUfF]{0,2}(?:\"\"\"|'''|\"|'))[ \t]?")
-_CLOSE = re.compile(r"(?:\*+/|\*+\)|-->|\]=*\]|=end|\"\"\"|'''|\"|')?\s*$")
+_CLOSE = re.compile(r"(?:\*+/|\*+\)|-->|\]=*\]|=end)?\s*$")
+_CLOSE_QUOTE = re.compile(r"(?:\"\"\"|'''|\"|')?\s*$")
 _LINE = re.compile(r"^\s*(?:\*+(?!/)|//[/!]*|#+|--+|;+)[ \t]?")
 
 
-def doc_before(node: tree_sitter.Node, language: Language) -> tuple[list[str], list[str]]:
-    """(comments that touch the definition from above, in order; annotations among them)."""
-    while node.parent is not None and node.parent.type in language.wrappers:
+def doc_before(node: tree_sitter.Node, language: Language, claimed: Container[int] = ()) -> tuple[list[str], list[str]]:
+    """(comments that touch the definition from above, in order; annotations among them). Those that begin at a byte in
+    `claimed` speak of something else."""
+    while node.parent is not None and (node.parent.type in language.wrappers or _opens(node, node.parent)):
         node = node.parent
     comments: list[str] = []
     attributes: list[str] = []
     below = node
     above = node.prev_sibling
     while above is not None and (above.type in language.comments or above.type in language.attributes):
-        if _end_row(above) < below.start_point[0] - 1:
+        if _end_row(above) < below.start_point[0] - 1 or above.start_byte in claimed:
             break
         if above.type in language.attributes:
             attributes.insert(0, _text(above).strip().lstrip("#@![").rstrip("]"))
@@ -35,6 +37,11 @@ def doc_before(node: tree_sitter.Node, language: Language) -> tuple[list[str], l
             comments.insert(0, _text(above))
         below, above = above, above.prev_sibling
     return comments, attributes
+
+
+def _opens(node: tree_sitter.Node, block: tree_sitter.Node) -> bool:
+    """Whether a definition is the first thing of a block: some grammars put the comment above it before the block."""
+    return block.start_byte == node.start_byte and block.parent is not None
 
 
 def _end_row(node: tree_sitter.Node) -> int:
@@ -54,9 +61,10 @@ def clean_comment(comments: Sequence[str]) -> str:
 def _clean(comment: str) -> str:
     opened = _OPEN.match(comment)
     rest = comment[opened.end() :] if opened else comment
-    closed = _CLOSE.search(rest) if opened else None
+    quoted = opened is not None and opened[0].strip()[:1] in "\"'rRbBuUfF"
+    closed = (_CLOSE_QUOTE if quoted else _CLOSE).search(rest) if opened else None
     text = rest[: closed.start()] if closed else rest
-    if opened and opened[0].strip()[:1] in "\"'rRbBuUfF":
+    if quoted:
         return cleandoc(text)
     lines = [_LINE.sub("", line).rstrip() for line in text.split("\n")]
     return cleandoc("\n".join(lines)).strip("\n")
