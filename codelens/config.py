@@ -69,7 +69,9 @@ class LoadedSettings:
     """Setting → 'default', a file's path, an environment variable's name or 'flag'."""
 
 
-def load_settings(start: Path, stop: Path | None = None, flags: Mapping[str, Any] | None = None, use_files: bool = True) -> LoadedSettings:
+def load_settings(
+    start: Path, stop: Path | None = None, flags: Mapping[str, Any] | None = None, use_files: bool = True
+) -> LoadedSettings:
     """Settings for work in `start`: looks for .codelens.toml from there up to `stop` (the root). Flags that are None are not set."""
     layers: list[tuple[str, Mapping[str, Any]]] = []
     if use_files:
@@ -118,7 +120,9 @@ def _environment() -> list[tuple[str, str, Any]]:
 def _from_text(raw: str, wanted: type, source: str) -> Any:
     try:
         if wanted is bool:
-            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}[raw.lower()]
+            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}[
+                raw.lower()
+            ]
         return wanted(raw)
     except (KeyError, ValueError):
         raise SettingsError(f"${source} wants {wanted.__name__}, not {raw!r}") from None

@@ -207,6 +207,8 @@ class DerivedDocument:
     trigram_text: str
     snapshot: bytes
     """The file's own bytes, compressed."""
+    roles: frozenset[str] = frozenset()
+    """Of its path: test, example, vendored, docs, generated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +253,9 @@ class UnitRow:
     path: str
     language: str
     repository: str
+    local: bool = False
+    roles: frozenset[str] = frozenset()
+    """Of its path: test, example, vendored, docs, generated."""
 
     @property
     def qualified_name(self) -> str:

@@ -43,6 +43,11 @@ def _character_class(character: str) -> str:
     return "a" if character.isalpha() or not character.isspace() else " "
 
 
+def fold_identifier(identifier: str) -> str:
+    """Its letters and digits in lower case, without separators: before_request and beforeRequest are one name."""
+    return "".join(c for c in identifier.casefold() if c.isalnum()) or identifier.casefold()
+
+
 def is_cjk(word: str) -> bool:
     return not word.isascii() and _CJK.match(word) is not None
 

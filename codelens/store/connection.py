@@ -1,0 +1,176 @@
+"""Opening index files: readers that leave no trace, and one writer at a time.
+
+At rest an index is in rollback-journal mode, one file with nothing beside it. A writer works in WAL mode, so that
+readers go on with the state before it, and switches back as soon as no reader holds the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import apsw
+
+from codelens.errors import IndexBusy, IndexCorrupt, NoIndex
+
+BUSY_MS = 5000
+SWITCH_BACK_SECONDS = 2.0
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """A connection that cannot write. Raises NoIndex or IndexCorrupt."""
+    if not path.is_file():
+        raise NoIndex(f"no index at {path}")
+    try:
+        return _checked(_connect(path, "mode=ro"))
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        # WAL mode needs a shared-memory file beside it: on a read-only mount nobody can write, so the file cannot change.
+        return _checked(_connect(path, "mode=ro&immutable=1"))
+    except _DAMAGE as fault:
+        raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
+
+
+def _connect(path: Path, options: str) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"{path.resolve().as_uri()}?{options}", flags=flags)
+    connection.set_busy_timeout(BUSY_MS)
+    return connection
+
+
+def _checked(connection: apsw.Connection) -> apsw.Connection:
+    connection.execute("PRAGMA temp_store = MEMORY").fetchall()
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    return connection
+
+
+def open_writer(path: Path) -> apsw.Connection:
+    """A connection that writes; the caller holds the writer lock. The file is made if it is not there."""
+    try:
+        connection = apsw.Connection(str(path))
+        connection.set_busy_timeout(BUSY_MS)
+        load_vector_extension(connection)
+        connection.execute(
+            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536; PRAGMA foreign_keys = OFF"
+        ).fetchall()
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except _DAMAGE as fault:
+        raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
+    return connection
+
+
+def to_wal(connection: apsw.Connection) -> None:
+    """Let readers go on with the committed state while this connection writes."""
+    connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL").fetchall()
+
+
+def to_rest(connection: apsw.Connection) -> bool:
+    """Fold the log into the file and go back to one file. False where a reader kept that from happening: the next writer will."""
+    deadline = time.monotonic() + SWITCH_BACK_SECONDS
+    connection.set_busy_timeout(100)
+    try:
+        while True:
+            with suppress(apsw.BusyError, apsw.LockedError):
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                if connection.execute("PRAGMA journal_mode = DELETE").fetchall() == [("delete",)]:
+                    return True
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+    finally:
+        connection.set_busy_timeout(BUSY_MS)
+
+
+def vector_library() -> Path | None:
+    """sqlite-vec's shared library. Its package is not imported: that would pull numpy in (110 ms)."""
+    spec = find_spec("sqlite_vec")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for suffix in (".so", ".dylib", ".dll"):
+            if (library := Path(folder) / f"vec0{suffix}").is_file():
+                return library
+    return None
+
+
+def load_vector_extension(connection: apsw.Connection) -> bool:
+    """Whether vec0 tables can be used on this connection."""
+    library = vector_library()
+    if library is None:
+        return False
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(str(library.with_suffix("")), "sqlite3_vec_init")
+    except (apsw.Error, AttributeError):
+        return False
+    finally:
+        with suppress(AttributeError):
+            connection.enable_load_extension(False)
+    return True
+
+
+@contextmanager
+def writer_lock(path: Path) -> Iterator[None]:
+    """Hold the one writer's place of the index at `path`. Raises IndexBusy, naming the process that holds it.
+
+    The lock is the operating system's, on a file beside the index, so a killed writer leaves none behind.
+    """
+    beside = path.with_name(f"{path.name}.lock")
+    handle = _locked_file(beside)
+    try:
+        os.ftruncate(handle, 0)
+        os.write(handle, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        with suppress(OSError):
+            if sys.platform != "win32":
+                beside.unlink()  # while still locked: whoever opened it meanwhile sees that it is no longer the file
+        os.close(handle)
+        if sys.platform == "win32":
+            with suppress(OSError):
+                beside.unlink()
+
+
+def _locked_file(beside: Path) -> int:
+    while True:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o644)
+        if not _try_lock(handle):
+            holder = _read_holder(handle)
+            os.close(handle)
+            raise IndexBusy(f"another process ({holder}) is writing {beside.with_suffix('').name}")
+        with suppress(OSError):
+            if os.fstat(handle).st_ino == beside.stat().st_ino:
+                return handle
+        os.close(handle)  # its last holder removed it between our opening and our lock
+
+
+def _read_holder(handle: int) -> str:
+    with suppress(OSError):
+        if text := os.pread(handle, 20, 0).decode("ascii", "replace").strip() if hasattr(os, "pread") else "":
+            return f"pid {text}"
+    return "pid unknown"
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            os.lseek(handle, 1 << 30, os.SEEK_SET)  # far behind the text, which others may want to read
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            os.lseek(handle, 0, os.SEEK_SET)
+        except OSError:
+            return False
+        return True
+else:
+    import fcntl
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,255 @@
+"""Repositories, documents, their snapshots, and what was skipped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+import xxhash
+
+from codelens.model import (
+    DerivedDocument,
+    DocumentId,
+    FileStamp,
+    RepositoryId,
+    Skip,
+    SkipReason,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryRow:
+    id: RepositoryId
+    name: str
+    root: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentState:
+    """What decides whether a document must be derived again."""
+
+    id: DocumentId
+    path: str
+    stamp: FileStamp
+    content_hash: bytes
+    recipe: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """A document as searching sees it."""
+
+    id: DocumentId
+    repository: RepositoryId
+    path: str
+    os_path: str
+    stamp: FileStamp
+    content_hash: bytes
+    language: str
+    roles: frozenset[str]
+    encoding: str
+    bom: int
+    fault: str
+
+
+_ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, content_hash, language, roles, encoding, bom, fault"
+
+
+class Documents:
+    def __init__(self, connection: apsw.Connection, index: Path) -> None:
+        self._connection = connection
+        self._index = index
+
+    # Repositories
+
+    def repositories(self) -> list[RepositoryRow]:
+        rows = self._connection.execute("SELECT id, name, root FROM repositories ORDER BY name").fetchall()
+        return [RepositoryRow(RepositoryId(i), n, self._absolute(r)) for i, n, r in rows]
+
+    def _absolute(self, root: str) -> Path:
+        return Path(os.path.normpath(self._index.resolve().parent / root))
+
+    def _stored(self, root: Path) -> str:
+        """Relative where the index lies inside the root, so that the tree can be moved with its index."""
+        folder = self._index.resolve().parent
+        if folder == root or root in folder.parents:
+            return Path(os.path.relpath(root, folder)).as_posix()
+        return str(root)
+
+    def add_repository(self, root: Path) -> RepositoryRow:
+        """The row of a root, made if it is new; its name is the folder's, with a number where that is taken."""
+        known = self.repositories()
+        for row in known:
+            if row.root == root:
+                return row
+        taken, base = {r.name for r in known}, root.name or "root"
+        name = next(n for n in (base, *(f"{base}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+        self._connection.execute(
+            "INSERT INTO repositories (name, root) VALUES (?, ?)", (name, self._stored(root))
+        ).fetchall()
+        return RepositoryRow(RepositoryId(self._connection.last_insert_rowid()), name, root)
+
+    def remove_repository(self, repository: RepositoryId) -> None:
+        """Of a repository without documents."""
+        self._connection.execute("DELETE FROM skips WHERE repository_id = ?", (repository,)).fetchall()
+        self._connection.execute("DELETE FROM repositories WHERE id = ?", (repository,)).fetchall()
+
+    # Documents
+
+    def add(self, repository: RepositoryId, derived: DerivedDocument) -> DocumentId:
+        seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
+        self._connection.execute(
+            "INSERT INTO documents (repository_id, path, os_path, size, mtime_ns, inode, content_hash, language, roles, "
+            "encoding, confidence, bom, lines, recipe, namespace, fault) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                repository,
+                seen.path,
+                raw_path if raw_path != seen.path.encode() else None,
+                seen.stamp.size,
+                seen.stamp.mtime_ns,
+                seen.stamp.inode,
+                derived.content_hash,
+                derived.language,
+                " ".join(sorted(derived.roles)),
+                derived.encoding,
+                derived.confidence,
+                derived.bom,
+                derived.lines,
+                derived.recipe,
+                derived.extraction.namespace,
+                derived.extraction.fault,
+            ),
+        ).fetchall()
+        document = DocumentId(self._connection.last_insert_rowid())
+        self._connection.execute("INSERT INTO snapshots VALUES (?, ?)", (document, derived.snapshot)).fetchall()
+        return document
+
+    def remove(self, document: DocumentId) -> None:
+        self._connection.execute("DELETE FROM snapshots WHERE document_id = ?", (document,)).fetchall()
+        self._connection.execute("DELETE FROM documents WHERE id = ?", (document,)).fetchall()
+
+    def repository_of(self, document: DocumentId) -> RepositoryId:
+        row = self._connection.execute("SELECT repository_id FROM documents WHERE id = ?", (document,)).fetchone()
+        assert row is not None
+        return RepositoryId(row[0])
+
+    def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
+        """The same content was seen under another stamp: after a touch, or a checkout there and back."""
+        self._connection.execute(
+            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ? WHERE id = ?",
+            (stamp.size, stamp.mtime_ns, stamp.inode, document),
+        ).fetchall()
+
+    def states(self, repository: RepositoryId) -> dict[str, DocumentState]:
+        """Path → state of all documents of a repository."""
+        rows = self._connection.execute(
+            "SELECT id, path, size, mtime_ns, inode, content_hash, recipe FROM documents WHERE repository_id = ?",
+            (repository,),
+        )
+        return {
+            path: DocumentState(DocumentId(i), path, FileStamp(size, mtime, inode), digest, recipe)
+            for i, path, size, mtime, inode, digest, recipe in rows
+        }
+
+    def rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
+        """Documents by id, or all; in order of repository and path."""
+        if ids is None:
+            found = self._connection.execute(f"SELECT {_ROW} FROM documents").fetchall()
+        else:
+            found = [
+                r
+                for i in sorted(set(ids))
+                for r in self._connection.execute(f"SELECT {_ROW} FROM documents WHERE id = ?", (i,))
+            ]
+        return sorted(map(_document_row, found), key=lambda d: (d.repository, d.path))
+
+    def by_path(self, path: str) -> list[DocumentRow]:
+        """The documents with this path, one in each repository at most."""
+        found = self._connection.execute(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", (path,))
+        return list(map(_document_row, found))
+
+    def snapshot(self, document: DocumentId) -> bytes:
+        """The file's own bytes as they were when it was indexed, still compressed."""
+        row = self._connection.execute("SELECT bytes FROM snapshots WHERE document_id = ?", (document,)).fetchone()
+        assert row is not None
+        return bytes(row[0])
+
+    def content_id(self) -> str:
+        """A hash of what is indexed and how: equal for equal content, whatever the history."""
+        digest = xxhash.xxh3_64()
+        sql = (
+            "SELECT r.name, d.path, d.content_hash, d.recipe FROM documents d JOIN repositories r ON r.id = d.repository_id "
+            "ORDER BY r.name, d.path"
+        )
+        for name, path, content_hash, recipe in self._connection.execute(sql):
+            digest.update(f"{name}\0{path}\0{recipe}\0".encode() + content_hash)
+        return digest.hexdigest()
+
+    def counts(self, column: str) -> dict[str, dict[str, int]]:
+        """Repository's name → value of a column (language, encoding) → documents."""
+        assert column in ("language", "encoding")
+        sql = (
+            f"SELECT r.name, d.{column}, count(*) FROM documents d JOIN repositories r ON r.id = d.repository_id "
+            f"GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2"
+        )
+        counts: dict[str, dict[str, int]] = {}
+        for name, value, number in self._connection.execute(sql):
+            counts.setdefault(name, {})[value] = number
+        return counts
+
+    def totals(self, repository: RepositoryId) -> tuple[int, int]:
+        """(documents, source bytes)."""
+        sql = "SELECT count(*), coalesce(sum(size), 0) FROM documents WHERE repository_id = ?"
+        row = self._connection.execute(sql, (repository,)).fetchone()
+        assert row is not None
+        return (row[0], row[1])
+
+    def faults(self, repository: RepositoryId) -> dict[str, str]:
+        sql = "SELECT path, fault FROM documents WHERE repository_id = ? AND fault <> '' ORDER BY path"
+        return dict(self._connection.execute(sql, (repository,)).fetchall())
+
+    # Skips
+
+    def skips(self, repository: RepositoryId) -> Iterator[Skip]:
+        sql = "SELECT path, reason, detail, size, mtime_ns, inode FROM skips WHERE repository_id = ? ORDER BY path"
+        for path, reason, detail, size, mtime, inode in self._connection.execute(sql, (repository,)):
+            stamp = FileStamp(size, mtime, inode) if size is not None else None
+            yield Skip(path, SkipReason(reason), detail, stamp)
+
+    def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
+        self._connection.executemany(
+            "DELETE FROM skips WHERE repository_id = ? AND path = ?", [(repository, path) for path in gone]
+        ).fetchall()
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO skips VALUES (?,?,?,?,?,?,?)",
+            [
+                (
+                    repository,
+                    s.path,
+                    s.reason.value,
+                    s.detail,
+                    *((s.stamp.size, s.stamp.mtime_ns, s.stamp.inode) if s.stamp else (None,) * 3),
+                )
+                for s in new
+            ],
+        ).fetchall()
+
+
+def _document_row(row: tuple[object, ...]) -> DocumentRow:
+    (i, repository, path, os_path, size, mtime, inode, digest, language, roles, encoding, bom, fault) = row
+    return DocumentRow(
+        i,
+        repository,
+        path,
+        os.fsdecode(os_path) if os_path is not None else path,
+        FileStamp(size, mtime, inode),  # type: ignore[arg-type]
+        digest,
+        language,
+        frozenset(str(roles).split()),
+        encoding,
+        bom,
+        fault,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,81 @@
+"""Schema versions: numbered SQL files, each applied in one transaction together with its own number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import apsw
+
+from codelens.errors import IndexCorrupt, SchemaTooNew
+
+
+def migrations_folder() -> Traversable:
+    """In an installed package migrations lie inside it, in a checkout beside it."""
+    shipped = files("codelens") / "migrations"
+    return shipped if shipped.is_dir() else Path(__file__).parents[2] / "migrations"
+
+
+@cache
+def migrations() -> tuple[tuple[int, str], ...]:
+    """(number, SQL) in order, without gap or repeat."""
+    found = sorted(
+        (int(f.name[:4]), f.read_text(encoding="utf-8"))
+        for f in migrations_folder().iterdir()
+        if f.name.endswith(".sql")
+    )
+    assert [n for n, _ in found] == list(range(1, len(found) + 1)), (
+        "migrations are numbered from 1 without gap or repeat"
+    )
+    return tuple(found)
+
+
+def newest_version() -> int:
+    return len(migrations())
+
+
+def schema_version(connection: apsw.Connection) -> int:
+    return int(connection.pragma("user_version"))
+
+
+def check_version(connection: apsw.Connection) -> None:
+    """Raise unless this program can read the index as it is."""
+    version = schema_version(connection)
+    if version > newest_version():
+        raise SchemaTooNew(f"the index has schema {version}, this codelens knows {newest_version()}")
+    if version == 0:
+        raise IndexCorrupt("the file is no codelens index")
+    if version < newest_version():
+        raise IndexCorrupt(f"the index has the old schema {version}", "run `codelens index` to bring it up to date")
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Bring the file to the newest schema; another process may do the same at the same time."""
+    if schema_version(connection) > newest_version():
+        check_version(connection)
+    for number, sql in migrations():
+        if schema_version(connection) >= number:
+            continue
+        connection.execute("BEGIN IMMEDIATE").fetchall()
+        try:
+            if schema_version(connection) < number:
+                for statement in _statements(sql):
+                    connection.execute(statement).fetchall()  # drained: apsw runs a statement only as its rows are read
+                connection.pragma("user_version", number)
+            connection.execute("COMMIT").fetchall()
+        except BaseException:
+            connection.execute("ROLLBACK").fetchall()
+            raise
+
+
+def _statements(sql: str) -> Iterator[str]:
+    pending = ""
+    for part in sql.split(";"):
+        pending += part + ";"
+        if apsw.complete(pending):
+            if pending.strip(" \n;"):
+                yield pending
+            pending = ""

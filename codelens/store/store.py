@@ -1,0 +1,180 @@
+"""The index file as objects: one gateway per table family, and the writes that concern all of them.
+
+All SQL of codelens is in this package. A Store is opened for reading or for writing; only a writer has `writing()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from codelens.errors import IndexCorrupt
+from codelens.model import DerivedDocument, DocumentId, RepositoryId, SeenFile
+from codelens.store.connection import load_vector_extension, open_reader, open_writer, to_rest, to_wal
+from codelens.store.documents import Documents
+from codelens.store.migrate import check_version, migrate, schema_version
+from codelens.store.postings import Postings
+from codelens.store.references import References
+from codelens.store.units import Units
+from codelens.store.vectors import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What an index holds beside the words: decided when it was built."""
+
+    fuzzy: bool
+    vector: bool
+
+
+class Store:
+    """One open index file. Close it, or use it as a context manager."""
+
+    def __init__(self, path: Path, connection: apsw.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self.documents = Documents(connection, path)
+        self.units = Units(connection)
+        self.references = References(connection)
+        self.postings = Postings(connection)
+        self.vectors = Vectors(connection)
+
+    @classmethod
+    def read(cls, path: Path) -> Store:
+        """Open for reading. Raises NoIndex, IndexCorrupt or SchemaTooNew; writes nothing, leaves nothing."""
+        connection = open_reader(path)
+        try:
+            check_version(connection)
+            # One transaction for as long as the store is open: every answer comes from one state.
+            connection.execute("BEGIN").fetchall()
+            store = cls(path, connection)
+            if store.meta("state") != "complete":
+                raise IndexCorrupt(f"{path} was never finished", "`codelens index` goes on with it")
+        except apsw.Error as fault:
+            connection.close()
+            raise IndexCorrupt(f"{path} cannot be read: {fault}") from fault
+        except BaseException:
+            connection.close()
+            raise
+        return store
+
+    @classmethod
+    def write(cls, path: Path) -> Store:
+        """Open for writing, making or migrating the file. The caller holds `writer_lock(path)`."""
+        connection = open_writer(path)
+        migrate(connection)
+        return cls(path, connection)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What is known about the whole file
+
+    def meta(self, key: str, default: str = "") -> str:
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else default
+
+    def set_meta(self, key: str, value: str) -> None:
+        self._connection.execute(
+            "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 WHERE value <> ?2", (key, value)
+        ).fetchall()
+
+    def schema(self) -> int:
+        return schema_version(self._connection)
+
+    def features(self) -> Features:
+        return Features(fuzzy=self.meta("fuzzy", "1") == "1", vector=self.meta("vector", "1") == "1")
+
+    def load_vectors(self) -> bool:
+        """Make vec0 tables usable on this connection; False where sqlite-vec is missing."""
+        return load_vector_extension(self._connection)
+
+    def journal_mode(self) -> str:
+        return str(self._connection.pragma("journal_mode"))
+
+    def table_bytes(self) -> dict[str, int]:
+        """Bytes on disk of each table with its indexes, largest first."""
+        sql = (
+            "SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name "
+            "WHERE d.aggregate = 1 GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        return dict(self._connection.execute(sql).fetchall())
+
+    def verify(self) -> None:
+        """Raise IndexCorrupt unless SQLite finds the file whole."""
+        try:
+            found = self._connection.execute("PRAGMA quick_check(1)").fetchall()
+        except apsw.Error as fault:
+            raise IndexCorrupt(f"{self.path} is damaged: {fault}") from fault
+        if found != [("ok",)]:
+            raise IndexCorrupt(f"{self.path} is damaged: {found[0][0]}")
+
+    # Writing
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One transaction: all of it or nothing."""
+        self._connection.execute("BEGIN IMMEDIATE").fetchall()
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK").fetchall()
+            raise
+        self._connection.execute("COMMIT").fetchall()
+
+    def begin_work(self) -> None:
+        """Readers keep the committed state while this store writes."""
+        to_wal(self._connection)
+
+    def end_work(self) -> bool:
+        """Back to one file; False where a reader kept that from happening."""
+        return to_rest(self._connection)
+
+    def begin_build(self) -> None:
+        """For a new file that nobody reads: batches survive a killed process; a power cut is found by `verify`."""
+        self._connection.execute("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF").fetchall()
+        self.postings.begin_build()
+
+    def end_build(self) -> None:
+        """Tidy the full-text indexes and put everything on disk."""
+        self.postings.end_build()
+        self._connection.execute("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE").fetchall()
+        with self.writing():
+            self.set_meta("state", "complete")
+
+    def add_document(self, repository: RepositoryId, derived: DerivedDocument) -> DocumentId:
+        """Store all that one file yields."""
+        document = self.documents.add(repository, derived)
+        ids = self.units.add(document, derived)
+        self.references.add(document, derived.extraction, ids)
+        self.postings.add(document, ids, derived)
+        self.vectors.add(repository, ids, derived.vectors)
+        return document
+
+    def remove_document(self, document: DocumentId) -> None:
+        """Take all rows of a document out of every table."""
+        units = self.units.ids_of(document)
+        self.vectors.remove(units)
+        self.postings.remove(document, [u for u, _ in units])
+        self.references.remove(document)
+        self.units.remove(document)
+        self.documents.remove(document)
+
+    def rename_document(self, document: DocumentId, seen: SeenFile, derived: DerivedDocument) -> DocumentId:
+        """Give a document another path; what depends on the path is derived anew by the caller."""
+        repository = self.documents.repository_of(document)
+        self.remove_document(document)
+        return self.add_document(repository, derived)
+
+    def forget_unused_names(self) -> None:
+        self.references.forget_unused_names()

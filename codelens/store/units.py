@@ -1,0 +1,197 @@
+"""Units: symbols, and the chunks of text that no symbol covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import apsw
+
+from codelens.model import DerivedDocument, DocumentId, RepositoryId, Span, UnitId, UnitRow
+from codelens.text.identifiers import fold_identifier
+
+_INSERT = "INSERT INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_ROW = (
+    "u.id, u.document_id, u.kind, u.name, u.container, u.parent_id, u.start_byte, u.end_byte, u.name_start, u.name_end, "
+    "u.body_start, u.start_line, u.end_line, u.name_line, u.name_column, u.signature, u.doc, u.local, "
+    "d.path, d.language, d.roles, r.name "
+    "FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id"
+)
+CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind, u.name"
+"""Ties in SQL are broken by content, never by row ids, which depend on history."""
+
+
+class Units:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._next = 0
+
+    def add(self, document: DocumentId, derived: DerivedDocument) -> list[UnitId]:
+        """Store a document's units; their ids in the same order."""
+        first = self._first_free()
+        units = derived.extraction.units
+        self._next = first + len(units)
+        rows = [
+            (
+                first + i,
+                document,
+                None if u.parent is None else first + u.parent,
+                u.kind,
+                u.name,
+                fold_identifier(u.name),
+                u.container,
+                u.span.start,
+                u.span.end,
+                u.name_span.start,
+                u.name_span.end,
+                u.body_start,
+                u.start_line,
+                u.end_line,
+                u.name_line,
+                u.name_column,
+                u.local,
+                len(vectors),
+                u.signature,
+                u.doc,
+                "\n".join(u.decorators),
+            )
+            for i, (u, vectors) in enumerate(zip(units, derived.vectors, strict=True))
+        ]
+        self._connection.executemany(_INSERT, rows).fetchall()
+        return [UnitId(first + i) for i in range(len(units))]
+
+    def _first_free(self) -> int:
+        if not self._next:
+            row = self._connection.execute("SELECT coalesce(max(id), 0) + 1 FROM units").fetchone()
+            assert row is not None
+            self._next = int(row[0])
+        return self._next
+
+    def ids_of(self, document: DocumentId) -> list[tuple[UnitId, int]]:
+        """(id, number of vectors) of a document's units."""
+        return self._connection.execute("SELECT id, pieces FROM units WHERE document_id = ?", (document,)).fetchall()
+
+    def remove(self, document: DocumentId) -> None:
+        self._connection.execute("DELETE FROM units WHERE document_id = ?", (document,)).fetchall()
+        self._next = 0
+
+    def rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
+        found: dict[UnitId, UnitRow] = {}
+        cursor = self._connection.cursor()
+        for unit in ids:
+            for row in cursor.execute(f"SELECT {_ROW} WHERE u.id = ?", (unit,)):
+                found[unit] = _unit_row(row)
+        return found
+
+    def of_document(self, document: DocumentId) -> list[UnitRow]:
+        """All units of a document in order of their place."""
+        sql = f"SELECT {_ROW} WHERE u.document_id = ? ORDER BY u.start_byte, u.end_byte DESC, u.name"
+        return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
+
+    def all_brief(self) -> list[tuple[UnitId, DocumentId, str, str, str]]:
+        """(id, document, kind, name, container) of every unit, for filters that no index serves."""
+        return self._connection.execute("SELECT id, document_id, kind, name, container FROM units").fetchall()
+
+    def brief_of(self, document: DocumentId) -> list[tuple[UnitId, str, str, str, int, int]]:
+        """(id, kind, name, container, start, end) of a document's units."""
+        sql = "SELECT id, kind, name, container, start_byte, end_byte FROM units WHERE document_id = ?"
+        return self._connection.execute(sql, (document,)).fetchall()
+
+    def named(self, folded: str, scoped: bool, limit: int) -> list[UnitId]:
+        """Units whose folded name is exactly this."""
+        return self._by_folded("u.folded = ?1", (folded,), scoped, limit)
+
+    def named_from(self, prefix: str, scoped: bool, limit: int) -> list[UnitId]:
+        """Units whose folded name starts with this and goes on, shortest first."""
+        return self._by_folded("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), scoped, limit)
+
+    def _by_folded(self, where: str, values: tuple[str, ...], scoped: bool, limit: int) -> list[UnitId]:
+        sql = (
+            f"SELECT u.id FROM units u JOIN documents d ON d.id = u.document_id WHERE {where} {_SCOPED if scoped else ''} "
+            f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
+        )
+        return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
+
+    def kinds(self, repository: RepositoryId) -> dict[str, int]:
+        sql = (
+            "SELECT u.kind, count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE d.repository_id = ? "
+            "GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+        return dict(self._connection.execute(sql, (repository,)).fetchall())
+
+    def count(self) -> int:
+        row = self._connection.execute("SELECT count(*) FROM units").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    # Scope and pool: sets of units that later statements refer to. They live in memory beside a read-only file.
+
+    def set_scope(self, units: Iterable[UnitId]) -> None:
+        """Only these units take part from now on in calls with `scoped=True`."""
+        self._fill("scope", units)
+
+    def set_pool(self, units: Iterable[UnitId]) -> None:
+        """The candidates of one search, for questions about each of them."""
+        self._fill("pool", units)
+
+    def _fill(self, table: str, units: Iterable[UnitId]) -> None:
+        self._connection.execute(
+            f"CREATE TEMP TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY); DELETE FROM temp.{table}"
+        ).fetchall()
+        self._connection.executemany(f"INSERT OR IGNORE INTO temp.{table} VALUES (?)", ((u,) for u in units)).fetchall()
+
+    def scope_documents(self, documents: Sequence[DocumentId]) -> list[UnitId]:
+        """All units of these documents."""
+        cursor = self._connection.cursor()
+        return [u for d in documents for (u,) in cursor.execute("SELECT id FROM units WHERE document_id = ?", (d,))]
+
+
+_SCOPED = "AND u.id IN (SELECT id FROM temp.scope)"
+
+
+def _unit_row(row: tuple[object, ...]) -> UnitRow:
+    (
+        i,
+        document,
+        kind,
+        name,
+        container,
+        parent,
+        start,
+        end,
+        name_start,
+        name_end,
+        body,
+        first,
+        last,
+        line,
+        column,
+        signature,
+        doc,
+        local,
+        path,
+        language,
+        roles,
+        repository,
+    ) = row
+    return UnitRow(
+        id=i,
+        document=document,
+        kind=kind,
+        name=name,
+        container=container,
+        parent=parent,
+        span=Span(start, end),  # type: ignore[arg-type]
+        name_span=Span(name_start, name_end),
+        body_start=body,
+        start_line=first,
+        end_line=last,
+        name_line=line,  # type: ignore[arg-type]
+        name_column=column,
+        signature=signature,
+        doc=doc,
+        path=path,
+        language=language,
+        repository=repository,  # type: ignore[arg-type]
+        local=bool(local),
+        roles=frozenset(str(roles).split()),
+    )

@@ -1,0 +1,49 @@
+"""Vectors of units: int8, normalised, one for each piece of a unit. The rowid says unit and piece."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from codelens.model import RepositoryId, UnitId
+
+PIECES = 64
+"""A unit has at most this many vectors: rowid = unit * PIECES + piece."""
+
+
+class Vectors:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def add(self, repository: RepositoryId, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
+        self._connection.executemany(
+            "INSERT INTO vectors (rowid, repository_id, embedding) VALUES (?, ?, vec_int8(?))",
+            [
+                (unit * PIECES + piece, repository, vector)
+                for unit, pieces in zip(units, vectors, strict=True)
+                for piece, vector in enumerate(pieces)
+            ],
+        ).fetchall()
+
+    def remove(self, units: Sequence[tuple[UnitId, int]]) -> None:
+        """`units` with the number of their vectors."""
+        self._connection.executemany(
+            "DELETE FROM vectors WHERE rowid = ?",
+            [(u * PIECES + piece,) for u, pieces in units for piece in range(pieces)],
+        ).fetchall()
+
+    def nearest(self, query: bytes, scoped: bool, limit: int) -> list[tuple[UnitId, float]]:
+        """(unit, L2 distance) of the nearest pieces, nearest first; a unit may come several times."""
+        within = (
+            f"AND rowid IN (SELECT s.id * {PIECES} + n.value FROM temp.scope s JOIN units u ON u.id = s.id "
+            f"JOIN json_each('[{','.join(map(str, range(PIECES)))}]') n ON n.value < u.pieces)"
+            if scoped
+            else ""
+        )
+        sql = f"SELECT rowid, distance FROM vectors WHERE embedding MATCH vec_int8(?) AND k = {int(limit)} {within}"
+        return [(UnitId(row // PIECES), float(d)) for row, d in self._connection.execute(sql, (query,))]
+
+    def count(self) -> int:
+        row = self._connection.execute("SELECT count(*) FROM vectors").fetchone()
+        return int(row[0]) if row else 0
