@@ -72,6 +72,14 @@ class Skip:
 
 
 @dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A file that was read again and still holds the content that the index has of it."""
+
+    seen: SeenFile
+    content_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class DecodedText:
     """A file's text, and how its bytes became it. `text.encode(encoding)` after the BOM gives the bytes back."""
 
