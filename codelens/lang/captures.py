@@ -8,15 +8,16 @@ All knowledge of a language is in its query file and its row of languages.toml. 
     @container         enclosing name that the definition itself says (a Go receiver, C++ `Foo::`)
     @doc               a doc string inside the definition (comments before it are found without a capture)
     @decorator         a decorator or annotation inside it
-    @scope             a region that encloses definitions without being one (a Rust impl), with its @name; functions in it are
-                       methods, but in @scope.namespace they stay functions
+    @scope             a region that encloses definitions without being one (a Rust impl), with its @name; functions in
+                       it are methods, but in @scope.namespace they stay functions
     @namespace         the package or namespace of the whole file
     @reference.KIND    a used name, with @receiver before its dot
     @import.module, @import.name, @import.alias    one imported name a match
     @import.prefix     a path that goes before the module of every import inside its parent (Rust `a::{b, c}`)
 
-`(#touch? @a @b)` holds where @b begins at the byte where @a ends. A @reference.use, .type or .field gives way to a sharper kind at
-the same place, and to the name of a definition.
+`(#touch? @a @b)` holds where @b begins at the byte where @a ends. A @reference.use, .type or .field gives way to a
+sharper kind at the same place, and to the name of a definition. Do not use `#not-any-of?`: py-tree-sitter 0.26 lets all
+pass (`#not-match?` works).
 
 A function inside a type is a method, whatever the grammar calls it; inside a function it is local. All offsets here count UTF-8 bytes.
 """
@@ -114,7 +115,8 @@ class _Gathered:
                 self._import(captures)
                 return
             if head == "scope":
-                self.scopes.append(_Draft(_name_of(nodes[0], captures), "", pattern, nodes[0], nodes[0], region=kind or "scope"))
+                name = _name_of(nodes[0], captures)
+                self.scopes.append(_Draft(name, "", pattern, nodes[0], nodes[0], region=kind or "scope"))
                 return
             if head == "namespace":
                 self.namespace = ".".join(map(_text, nodes))
@@ -174,7 +176,6 @@ class _Gathered:
                 place.start_point[0] + 1,
             )
         )
-
 
     def placed_imports(self) -> tuple[Import, ...]:
         """Imports in order of their place, with the prefixes around them, outer first."""
@@ -290,7 +291,7 @@ def _unit(
         end_line=_last_line(draft.outer),
         name_line=place.start_point[0] + 1,
         name_column=place.start_point[1] + 1,
-        signature=_signature(draft.inner, body),
+        signature=_signature(draft.inner, body, language),
         doc=doc[:MAX_DOC],
         decorators=tuple(attributes + draft.decorators),
         local=local,
@@ -302,14 +303,18 @@ def _last_line(node: tree_sitter.Node) -> int:
     return row + 1 if column or row == node.start_point[0] else row
 
 
-def _signature(node: tree_sitter.Node, body: tree_sitter.Node | None) -> str:
-    """The definition's head on one line: all before its body, or its first line if it has none."""
+def _signature(node: tree_sitter.Node, body: tree_sitter.Node | None, language: Language) -> str:
+    """The definition's head on one line: all before its body without comments, or its first line if it has no body."""
     raw = node.text or b""
     if body and body.start_byte > node.start_byte:
-        head = raw[: body.start_byte - node.start_byte].decode("utf-8", "replace")
+        raw = raw[: body.start_byte - node.start_byte]
+        for child in reversed(node.children):
+            if child.type in language.comments and child.end_byte <= body.start_byte:
+                raw = raw[: child.start_byte - node.start_byte] + raw[child.end_byte - node.start_byte :]
+        head = raw.decode("utf-8", "replace").rstrip().rstrip(";")
     else:
         head = _first_line(raw[: MAX_SIGNATURE * 8].decode("utf-8", "replace"))
-    return " ".join(head.split())[:MAX_SIGNATURE].rstrip("{ ")
+    return " ".join(head.split())[:MAX_SIGNATURE].rstrip("{= ")
 
 
 def _references(
