@@ -265,6 +265,10 @@ class UnitRow:
     roles: frozenset[str] = frozenset()
     """Of its path: test, example, vendored, docs, generated."""
 
+    def content_order(self) -> tuple[str, str, int, str, str]:
+        """Breaks ties by content: row ids depend on an index's history."""
+        return (self.repository, self.path, self.span.start, self.kind, self.qualified_name)
+
     @property
     def qualified_name(self) -> str:
         return f"{self.container}.{self.name}" if self.container else self.name
@@ -283,10 +287,9 @@ class Candidate:
     def score(self) -> float:
         return math.fsum(c.amount for c in self.contributions)
 
-    def order(self) -> tuple[float, str, str, int, str, str]:
-        """Sort key of the total order: best first, then content; never a row id."""
-        u = self.unit
-        return (-self.score, u.repository, u.path, u.span.start, u.kind, u.qualified_name)
+    def order(self) -> tuple[float, tuple[str, str, int, str, str]]:
+        """Sort key of the total order, best first."""
+        return (-self.score, self.unit.content_order())
 
 
 class Freshness(StrEnum):
@@ -381,6 +384,8 @@ class SearchOptions:
     """Path globs, `!` negates, the last that matches wins."""
     paths: tuple[str, ...] = ()
     """Only below these paths, relative to a repository's root; empty means everywhere."""
+    repositories: tuple[str, ...] = ()
+    """Only in the repositories of these names; empty means all."""
     sort: str = "score"
     """score, path, modified."""
     reverse: bool = False
@@ -491,6 +496,67 @@ class IndexReport:
     wrote: bool
     """False where nothing had changed and the file was not touched."""
     resumed: bool
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an index run is. `total` is 0 while it is not known; `path` is the file last finished."""
+
+    phase: str
+    """walk, read, parse, store, link, verify: a word for people."""
+    done: int
+    total: int
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the tree says against the index: paths relative to the repository's root, sorted."""
+
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryStatus:
+    """What the index holds of one repository. Mappings are name → number, largest first."""
+
+    name: str
+    root: str
+    documents: int
+    units: Mapping[str, int]
+    """Kind → number."""
+    languages: Mapping[str, int]
+    encodings: Mapping[str, int]
+    skipped: Mapping[str, int]
+    """Reason → number."""
+    faults: Mapping[str, str]
+    """Path → what its grammar could not do."""
+    source_bytes: int
+    stale: int
+    """Documents that another recipe made: the next index run derives them anew."""
+    changes: Changes | None
+    """None where the tree was not walked, or is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of an index file."""
+
+    index: IndexInfo
+    repositories: tuple[RepositoryStatus, ...]
+    file_bytes: int
+    tables: Mapping[str, int]
+    """Table → bytes with its indexes, largest first."""
+    journal_mode: str
+    recipe: str
+    unfinished: str
+    """Path of a build that was begun and not finished; empty if there is none."""
     notices: tuple[Notice, ...] = ()
 
 

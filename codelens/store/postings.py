@@ -74,10 +74,11 @@ class Postings:
 
     # Words
 
-    def document_frequency(self, term: str) -> int:
-        """In how many units the term (stemmed) occurs."""
+    def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
+        """In how many units the term (stemmed) occurs, in any of the columns."""
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
-        row = self._connection.execute(sql, (quoted(term),)).fetchone()
+        match = f"{{{' '.join(columns)}}} : {quoted(term)}" if columns else quoted(term)
+        row = self._connection.execute(sql, (match,)).fetchone()
         return int(row[0]) if row else 0
 
     def bm25(

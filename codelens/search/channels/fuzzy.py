@@ -1,0 +1,57 @@
+"""Parts and slips: names that hold a code-like word of the query, and names that are it but for a typing mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codelens.model import Match, UnitId
+from codelens.search.expand import ExpandedQuery
+from codelens.store.store import Store
+from codelens.text.identifiers import fold_identifier
+
+MIN_LETTERS = 4
+"""Shorter words resemble too much."""
+RESEMBLING = 400
+"""Names that trigram overlap proposes to the edit distance."""
+LETTERS_PER_SLIP = 4
+"""One slip is forgiven for each four letters, three at most."""
+
+
+class FuzzyChannel:
+    name = "fuzzy"
+
+    def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
+        if "fuzzy" not in query.features:
+            return []
+        found: dict[UnitId, Match] = {}
+        for term in query.names:
+            if term.tier != "pair" and len(term.text) >= MIN_LETTERS:
+                for unit in store.postings.names_containing(term.text, query.scoped, limit):
+                    found.setdefault(unit, Match(unit, 1.0, f"name holds {term.origin}"))
+        for word in self._unknown(query, store):
+            for unit, name, slips in _resembling(word, query, store):
+                found.setdefault(unit, Match(unit, 1.0 / (1 + slips), f"{word} ~ {name}, {slips} typing mistake{'s' * (slips > 1)}"))
+        ranked = sorted(found.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
+        return ranked[:limit]
+
+    def _unknown(self, query: ExpandedQuery, store: Store) -> list[str]:
+        """Folded words and names of the query that nothing in the index bears: mistyped, perhaps."""
+        words = [t.text for t in query.names if t.tier != "pair" and not store.units.named(t.text, False, 1)]
+        words += [
+            fold_identifier(t.text)
+            for t in query.words
+            if t.tier == "component" and not store.postings.document_frequency(t.text)
+        ]
+        return [w for w in dict.fromkeys(words) if len(w) >= MIN_LETTERS]
+
+
+def _resembling(word: str, query: ExpandedQuery, store: Store) -> list[tuple[UnitId, str, int]]:
+    """(unit, name, slips), fewest slips first. A swap of neighbours is one slip."""
+    proposed = store.postings.names_resembling(word, query.scoped, RESEMBLING)
+    if not proposed:
+        return []
+    from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
+
+    most = min(3, len(word) // LETTERS_PER_SLIP)
+    near = [(unit, name, OSA.distance(word, name, score_cutoff=most)) for unit, name in proposed]
+    return sorted((n for n in near if n[2] <= most), key=lambda n: n[2])

@@ -1,0 +1,58 @@
+"""Names: exact, then those that begin with the query's names, then those that hold them.
+
+The tiers and their caps are knowing's: compounds come first, and single words only where compounds find little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codelens.model import Match, UnitId
+from codelens.search.expand import ExpandedQuery, Term
+from codelens.store.store import Store
+
+FEW_PRIMARY = 5
+PREFIX_BELOW, PREFIX_CAP = 15, 30
+SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
+EXACT_CAP = 60
+"""A name that more units than this bear (get, init) ranks nothing by itself."""
+
+
+class SymbolChannel:
+    name = "symbol"
+
+    def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
+        found: dict[UnitId, Match] = {}
+        primary = [t for t in query.names if t.tier != "pair"]
+        pairs = [t for t in query.names if t.tier == "pair"]
+        words = sorted((t for t in query.words if t.tier == "component"), key=lambda t: -len(t.text))
+        for terms in (primary, pairs, words):
+            if len(found) < FEW_PRIMARY or terms is pairs:
+                self._exact(terms, query, store, found)
+        for terms in (primary, pairs, words):
+            if len(found) < PREFIX_BELOW:
+                self._prefix(terms, query, store, found)
+        if len(found) < SUBSTRING_BELOW and "fuzzy" in query.features:
+            self._substring([*primary, *words], query, store, found)
+        return list(found.values())[:limit]
+
+    def _exact(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
+        for term in terms:
+            for unit in store.units.named(term.text, query.scoped, EXACT_CAP):
+                found.setdefault(unit, Match(unit, 3.0, f"is named {term.origin}"))
+
+    def _prefix(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
+        for term in terms:
+            room = PREFIX_CAP - len(found)
+            if room <= 0:
+                return
+            for unit in store.units.named_from(term.text, query.scoped, room):
+                found.setdefault(unit, Match(unit, 2.0, f"name begins with {term.origin}"))
+
+    def _substring(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
+        for term in terms:
+            room = SUBSTRING_CAP - len(found)
+            if room <= 0 or len(term.text) < SUBSTRING_LETTERS:
+                continue
+            for unit in store.postings.names_containing(term.text, query.scoped, room):
+                found.setdefault(unit, Match(unit, 1.0, f"name holds {term.origin}"))

@@ -1,0 +1,39 @@
+"""Nearness: units whose embedding lies near the query's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codelens.model import Embedder, Match, UnitId
+from codelens.search.expand import ExpandedQuery
+from codelens.store.store import Store
+
+OVERFETCH = 3
+"""Long units have several vectors, and several units one (the marketplace fetches three times its limit too)."""
+LENGTH = 127.0
+"""Of a stored vector: int8, normalised."""
+
+
+class VectorChannel:
+    name = "vector"
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
+        if "vector" not in query.features:
+            return []
+        vector = self._embedder.embed_query(query.text)
+        if not vector:
+            return []
+        best: dict[UnitId, float] = {}
+        for unit, distance in store.vectors.nearest(vector, query.scoped, limit * OVERFETCH):
+            best.setdefault(unit, distance)
+        rows = store.units.rows(best)
+        ranked = sorted(best, key=lambda u: (best[u], rows[u].content_order()))[:limit]
+        return [Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked]
+
+
+def cosine(distance: float) -> float:
+    """Of two vectors of length 127 that lie this far apart: |a - b|² = 2 · 127² · (1 - cos)."""
+    return 1.0 - distance * distance / (2.0 * LENGTH * LENGTH)

@@ -1,0 +1,152 @@
+"""A parsed query → the terms that the channels look for, in three tiers.
+
+    exact       names in back-ticks
+    compounds   identifiers as written (getUser, get_user, Class.method), and pairs of neighbouring words joined
+    components  their words, and single words
+
+Each term knows where it comes from, and the trace shows it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.text.terms import token_terms, tokens
+
+COMMON_SHARE = 0.3
+"""A term that this share of all units holds tells nothing apart; it takes no part in retrieval, as the trace says."""
+MIN_COMPOUND_PART = 3
+"""Characters of a word that may be joined with its neighbour, and one of the two has a character more (knowing's figures)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """words.toml."""
+
+    stop: frozenset[str]
+    action: frozenset[str]
+    abbreviations: Mapping[str, tuple[str, ...]]
+    """Both ways: ctx → context, context → ctx."""
+
+
+@cache
+def load_words() -> Words:
+    table = tomllib.loads((files("codelens.search") / "words.toml").read_text(encoding="utf-8"))
+    both: dict[str, list[str]] = {}
+    for short, long in table["abbreviations"].items():
+        both.setdefault(short, []).append(long)
+        both.setdefault(long, []).append(short)
+    return Words(frozenset(table["stop"].split()), frozenset(table["action"].split()), {k: tuple(v) for k, v in both.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A normalised key and where it comes from."""
+
+    text: str
+    tier: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedQuery:
+    """What a channel is given."""
+
+    text: str
+    names: tuple[Term, ...]
+    """Folded names (letters and digits only) of the tiers exact and compounds, most specific first."""
+    words: tuple[Term, ...]
+    """Terms of the full-text index, in the order of the query."""
+    extra: tuple[Term, ...]
+    """Further terms from abbreviations; they help to find and do not count as coverage."""
+    literals: tuple[str, ...]
+    """Raw tokens that look like code, for substring search."""
+    scoped: bool = False
+    """Whether filters restrict the units that may be found."""
+    features: frozenset[str] = frozenset()
+    """What the index and this machine can do: fuzzy, vector."""
+
+
+def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
+    """`texts`: the plain parts of the query in order; `identifiers`: those in back-ticks; `whole`: all of it as written."""
+    lists = load_words()
+    names: dict[str, Term] = {}
+    words: dict[str, Term] = {}
+    literals: dict[str, None] = {}
+    for identifier in identifiers:
+        _add_identifier(identifier, "exact", f"`{identifier}`", names, words, literals)
+    for text in texts:
+        previous = ""
+        for token in _split_text(text):
+            parts = split_identifier(token)
+            if _is_compound(token, parts):
+                _add_identifier(token, "compound", token, names, words, literals)
+                previous = ""
+                continue
+            word = token.casefold()
+            if word in lists.stop:
+                previous = ""
+                continue
+            if word in lists.action:
+                previous = ""
+            for term in token_terms(token):
+                words.setdefault(term, Term(term, "component", token))
+            if previous and _may_join(previous, word):
+                names.setdefault(fold_identifier(previous + word), Term(fold_identifier(previous + word), "pair", f"{previous} {token}"))
+            previous = "" if word in lists.action else word
+    if not words and not names:  # a question of stop words alone asks for just these
+        for text in texts:
+            for token in tokens(text):
+                for term in token_terms(token):
+                    words.setdefault(term, Term(term, "component", token))
+    return ExpandedQuery(whole, tuple(names.values()), tuple(words.values()), _abbreviated(words, lists), tuple(literals))
+
+
+def _split_text(text: str) -> list[str]:
+    """Tokens, with dotted and scoped names kept whole: Class.method, a::b, ptr->field, name()."""
+    for mark in ("::", "->", "#", "()"):
+        text = text.replace(mark, "." if mark != "()" else " ")
+    kept: list[str] = []
+    for piece in text.split():
+        piece = piece.strip(".,;:!?()[]{}<>\"'`")
+        parts = piece.split(".")
+        if len(parts) > 1 and all(p.isidentifier() for p in parts) and not (piece.islower() and len(parts[0]) < 3):
+            kept.append(piece)
+        else:
+            kept += tokens(piece)
+    return kept
+
+
+def _is_compound(token: str, parts: Sequence[str]) -> bool:
+    return "." in token or ("_" in token.strip("_")) or (len(parts) > 1 and not token.islower())
+
+
+def _add_identifier(
+    identifier: str, tier: str, origin: str, names: dict[str, Term], words: dict[str, Term], literals: dict[str, None]
+) -> None:
+    last = identifier.replace("::", ".").replace("#", ".").rsplit(".", 1)[-1]
+    folded = fold_identifier(last)
+    if folded:
+        names.setdefault(folded, Term(folded, tier, origin))
+    literals.setdefault(identifier)
+    for token in tokens(identifier):
+        for term in token_terms(token):
+            words.setdefault(term, Term(term, tier if term == token.casefold() else "component", origin))
+
+
+def _may_join(left: str, right: str) -> bool:
+    return min(len(left), len(right)) >= MIN_COMPOUND_PART and max(len(left), len(right)) > MIN_COMPOUND_PART
+
+
+def _abbreviated(words: Mapping[str, Term], lists: Words) -> tuple[Term, ...]:
+    return tuple(
+        Term(other, "abbreviation", f"{word} ~ {other}")
+        for word in words
+        for other in lists.abbreviations.get(word, ())
+        if other not in words
+    )

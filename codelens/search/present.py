@@ -1,0 +1,104 @@
+"""Candidates → hits: the place to jump to, the lines to show, and whether the file on disk is still the one indexed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codelens.model import Candidate, Freshness, Hit, SearchOptions, SnippetLine, UnitRow
+from codelens.search.expand import ExpandedQuery
+from codelens.search.texts import Texts
+from codelens.store.documents import DocumentRow
+from codelens.text.identifiers import split_identifier
+from codelens.text.lines import column_utf16
+from codelens.worktree.freshness import freshness
+
+MAX_LINE = 400
+"""Characters of a line that are shown."""
+SCANNED_LINES = 400
+"""Lines of a long unit in which the best lines are looked for."""
+
+_TOKEN = re.compile(r"\w+")
+Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What hard conditions found in the texts: unit → lines of its matches, with the ranges in each line."""
+
+    lines: Mapping[int, Mapping[int, Ranges]]
+
+
+def present(
+    candidate: Candidate,
+    rank: int,
+    document: DocumentRow,
+    root: Path,
+    query: ExpandedQuery,
+    places: Places,
+    texts: Texts,
+    options: SearchOptions,
+) -> Hit:
+    """One candidate as a hit."""
+    unit = candidate.unit
+    lines = texts.lines(document)
+    marks = _marks(unit, lines, query, places)
+    line, column = _place(unit, lines, marks, places)
+    shown = _shown_lines(unit, line, marks, len(lines), options)
+    text = lines[line - 1] if line <= len(lines) else ""
+    return Hit(
+        rank=rank,
+        unit=unit,
+        score=candidate.score,
+        channels=dict(sorted(candidate.channels.items())),
+        contributions=tuple(candidate.contributions),
+        freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
+        root=str(root),
+        line=line,
+        column=column,
+        column_utf16=column_utf16(text, column),
+        snippet=tuple(SnippetLine(n, lines[n - 1][:MAX_LINE], marks.get(n, ())) for n in shown if n <= len(lines)),
+        path_bytes=os.fsencode(document.os_path) if document.os_path != document.path else None,
+    )
+
+
+def _marks(unit: UnitRow, lines: Sequence[str], query: ExpandedQuery, places: Places) -> dict[int, Ranges]:
+    """Line → character ranges that the query hits, within the unit."""
+    found: dict[int, Ranges] = dict(places.lines.get(unit.id, {}))
+    said = {t.text for t in query.words}
+    for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
+        ranges = tuple(m.span() for m in _TOKEN.finditer(lines[number - 1][:MAX_LINE]) if _says(m[0], said))
+        if ranges:
+            found[number] = tuple(sorted(set(found.get(number, ()) + ranges)))
+    return found
+
+
+def _says(token: str, said: set[str]) -> bool:
+    folded = token.casefold().strip("_")
+    return folded in said or any(word in said for word in split_identifier(token))
+
+
+def _place(unit: UnitRow, lines: Sequence[str], marks: Mapping[int, Ranges], places: Places) -> tuple[int, int]:
+    """(line, column): what a literal or a pattern found, else the name of a symbol, else the line that says most."""
+    exact = places.lines.get(unit.id)
+    if exact:
+        line = min(exact)
+        start = exact[line][0][0] if exact[line] else 0
+        return line, len(lines[line - 1][:start].encode("utf-8", "surrogatepass")) + 1
+    if unit.name_line and unit.signature:
+        return unit.name_line, unit.name_column
+    best = max(marks, key=lambda n: (len(marks[n]), -n), default=unit.start_line)
+    ranges = marks.get(best, ())
+    start = ranges[0][0] if ranges else 0
+    return best, len(lines[best - 1][:start].encode("utf-8", "surrogatepass")) + 1 if best <= len(lines) else 1
+
+
+def _shown_lines(unit: UnitRow, line: int, marks: Mapping[int, Ranges], last: int, options: SearchOptions) -> list[int]:
+    """Line numbers of the snippet: the asked context, or the place and the lines of the unit that say most."""
+    if options.context_before or options.context_after:
+        return list(range(max(1, line - options.context_before), min(last, line + options.context_after) + 1))
+    others = sorted((n for n in marks if n != line), key=lambda n: (-len(marks[n]), n))
+    return sorted({line, *others[: max(0, options.snippet_lines - 1)]})

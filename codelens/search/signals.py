@@ -1,0 +1,161 @@
+"""What is known of a candidate beside its ranks, each as a contribution.
+
+A bonus adds weight x value; a factor adds score x (factor - 1). Bonuses come first, then factors in the order of `FACTORS`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from codelens.model import CHUNK_KINDS, Candidate, Contribution, UnitId, UnitRow
+from codelens.search.expand import ExpandedQuery
+from codelens.store.store import Store
+from codelens.text.identifiers import fold_identifier, split_identifier
+
+TEST_WORDS = frozenset("test tests testing tested unittest pytest spec specs fixture fixtures mock mocks benchmark".split())
+EXAMPLE_WORDS = frozenset("example examples sample samples demo demos".split())
+DOC_WORDS = frozenset("doc docs documentation readme changelog guide tutorial".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the index says of the query's words in the candidates."""
+
+    rarity: Mapping[str, float]
+    """Term → idf."""
+    found: Mapping[str, frozenset[UnitId]]
+    """Term → the candidates that hold it in any field."""
+
+
+def gather_evidence(query: ExpandedQuery, pool: Sequence[UnitId], store: Store) -> Evidence:
+    """One question to the index for each word of the query."""
+    store.units.set_pool(pool)
+    total = store.units.count()
+    rarity: dict[str, float] = {}
+    found: dict[str, frozenset[UnitId]] = {}
+    for term in dict.fromkeys(t.text for t in query.words):
+        frequency = store.postings.document_frequency(term)
+        rarity[term] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
+        found[term] = frozenset(store.postings.pool_with_term(term))
+    return Evidence(rarity, found)
+
+
+def apply_signals(candidates: Sequence[Candidate], query: ExpandedQuery, evidence: Evidence, profile: Mapping[str, object]) -> None:
+    """Write each candidate's further contributions, in place."""
+    bonuses: Mapping[str, float] = profile["bonuses"]  # type: ignore[assignment]
+    factors: Mapping[str, float] = profile["factors"]  # type: ignore[assignment]
+    best = 1.0 / (int(profile["rrf_k"]) + 1)  # type: ignore[call-overload]
+    said = frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
+    for candidate in candidates:
+        for name, rule in BONUSES.items():
+            if (weight := bonuses.get(name, 0.0)) and (gain := rule(candidate.unit, query, evidence)):
+                _add_bonus(candidate, name, weight * best, *gain)
+        for name, reason in _factors(candidate.unit, said):
+            if name in factors:
+                _add_factor(candidate, name, factors[name], reason)
+
+
+def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
+    """Best first; each further hit of a file counts less, so that one file does not fill the page."""
+    seen: dict[tuple[str, str], int] = {}
+    for candidate in sorted(candidates, key=Candidate.order):
+        place = (candidate.unit.repository, candidate.unit.path)
+        before = seen.get(place, 0)
+        seen[place] = before + 1
+        if before and further != 1.0:
+            _add_factor(candidate, "further", further ** min(before, 8), f"hit {before + 1} of its file")
+    return sorted(candidates, key=Candidate.order)
+
+
+def _add_bonus(candidate: Candidate, source: str, weight: float, value: float, reason: str) -> None:
+    operands = {"weight": weight, "value": value}
+    candidate.contributions.append(Contribution(source, weight * value, reason, "bonus", operands))
+
+
+def _add_factor(candidate: Candidate, source: str, factor: float, reason: str) -> None:
+    score = candidate.score
+    operands = {"factor": factor, "of": score}
+    candidate.contributions.append(Contribution(source, (factor - 1.0) * score, reason, "factor", operands))
+
+
+# Bonuses: (unit, query, evidence) → (value in 0..1, reason), or None
+
+Gain = tuple[float, str]
+
+
+def _exact_name(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain | None:
+    if unit.kind in CHUNK_KINDS:
+        return None
+    name = fold_identifier(unit.name)
+    for term in query.names:
+        if term.tier != "pair" and term.text == name:
+            qualified = fold_identifier(unit.qualified_name)
+            return (1.0 if qualified.endswith(fold_identifier(term.origin)) else 0.5, f"is named {term.origin}")
+    if len(query.words) and name == fold_identifier(query.text):
+        return (1.0, "the whole query is its name")
+    return None
+
+
+def _pair_name(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain | None:
+    name = fold_identifier(unit.name)
+    return next(((1.0, f"is named {t.origin}, joined") for t in query.names if t.tier == "pair" and t.text == name), None)
+
+
+def _coverage(unit: UnitRow, query: ExpandedQuery, evidence: Evidence) -> Gain | None:
+    total = math.fsum(evidence.rarity.values())
+    held = [t for t, units in evidence.found.items() if unit.id in units]
+    if not held or not total:
+        return None
+    share = math.fsum(evidence.rarity[t] for t in held) / total
+    return (share * share, f"holds {len(held)} of {len(evidence.rarity)} words, {share:.0%} by rarity")
+
+
+def _name_precision(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain | None:
+    if unit.kind in CHUNK_KINDS:
+        return None
+    words = [w for w in split_identifier(unit.name) if len(w) > 1]
+    said = {stem(t.text) for t in query.words}
+    matched = [w for w in words if stem(w) in said]
+    return (len(matched) / len(words), f"query says {', '.join(matched)} of its name") if matched else None
+
+
+def _container_named(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain | None:
+    if not unit.container or unit.kind in CHUNK_KINDS:
+        return None
+    last = fold_identifier(unit.container.rsplit(".", 1)[-1])
+    said = {t.text for t in query.names} | {t.text for t in query.words}
+    return (1.0, f"query says {unit.container}") if last in said else None
+
+
+BONUSES: Mapping[str, Callable[[UnitRow, ExpandedQuery, Evidence], Gain | None]] = {
+    "exact_name": _exact_name,
+    "pair_name": _pair_name,
+    "coverage": _coverage,
+    "name_precision": _name_precision,
+    "container_named": _container_named,
+}
+
+
+def stem(word: str) -> str:
+    """A word without its commonest English ending, for comparing single words; the index itself stems by Porter."""
+    for ending in ("ing", "ies", "ed", "es", "er", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def _factors(unit: UnitRow, said: frozenset[str]) -> list[tuple[str, str]]:
+    """(factor, reason) for all that speak of this unit."""
+    found: list[tuple[str, str]] = []
+    for role, words in (("test", TEST_WORDS), ("example", EXAMPLE_WORDS), ("vendored", frozenset({"vendor"})), ("docs", DOC_WORDS), ("generated", frozenset({"generated"}))):
+        if role in unit.roles and not (words & said):
+            found.append((role, f"{role} path"))
+    if unit.kind in CHUNK_KINDS:
+        found.append(("chunk", f"{unit.kind} text, no definition"))
+    if unit.kind in ("constant", "variable", "module"):
+        found.append(("plain", unit.kind))
+    if unit.local:
+        found.append(("local", f"local to {unit.container}"))
+    return found
