@@ -12,12 +12,13 @@ All knowledge of a language is in its query file and its row of languages.toml. 
                        it are methods, but in @scope.namespace they stay functions
     @namespace         the package or namespace of the whole file
     @reference.KIND    a used name, with @receiver before its dot
-    @import.module, @import.name, @import.alias    one imported name a match
+    @import.module, @import.name, @import.alias    one imported name a match; `(#set! import.name "default")` gives a part that
+                       the text does not say
     @import.prefix     a path that goes before the module of every import inside its parent (Rust `a::{b, c}`)
 
 `(#touch? @a @b)` holds where @b begins at the byte where @a ends. A @reference.use, .type or .field gives way to a
-sharper kind at the same place, and to the name of a definition. Do not use `#not-any-of?`: py-tree-sitter 0.26 lets all
-pass (`#not-match?` works).
+sharper kind at the same place, and to the name of a definition (a name that only @definition takes
+is no symbol, but a type parameter). Do not use `#not-any-of?`: py-tree-sitter 0.26 lets all pass (`#not-match?` works).
 
 A function inside a type is a method, whatever the grammar calls it; inside a function it is local. All offsets here count UTF-8 bytes.
 """
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import tree_sitter
 
@@ -39,7 +41,8 @@ MAX_DOC = 4000
 MAX_RECEIVER = 60
 """Characters. A longer receiver is an expression that names nothing."""
 
-_WEAK = ("use", "type", "field")
+_STRENGTH = {"use": 0, "type": 1, "field": 1}
+"""Of two kinds of reference at one place the stronger stands: those not named here are 2, the name of a definition 3."""
 
 Captures = Mapping[str, list[tree_sitter.Node]]
 Key = tuple[int, int]
@@ -57,7 +60,7 @@ class _Draft:
     body: tree_sitter.Node | None = None
     container: str = ""
     doc: list[tree_sitter.Node] = field(default_factory=list)
-    decorators: list[str] = field(default_factory=list)
+    decorators: list[tree_sitter.Node] = field(default_factory=list)
     region: str = ""
     """Of a scope, which has no kind: whether functions in it are methods."""
 
@@ -69,30 +72,36 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
     """Everything the query of `language` finds. Raises GrammarMissing; hangs and aborts are the caller's to survive."""
     grammar = load_grammar(language)
     tree = grammar.parser.parse(utf8)
-    gathered = _Gathered(languages()[language])
+    gathered = _Gathered(languages()[language], grammar.query)
     for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, _predicate):
         gathered.take(pattern, captures)
     units, starts = _nest(gathered)
     return Extraction(
         namespace=gathered.namespace,
         units=tuple(units),
-        references=tuple(_references(gathered.references, units, starts, gathered.language)),
+        references=tuple(_references(gathered, units, starts)),
         imports=gathered.placed_imports(),
         fault="syntax errors" if tree.root_node.has_error else "",
     )
 
 
-def _predicate(name: str, arguments: list[tuple[str, str]], _: int, captures: Captures) -> bool:
+def _predicate(
+    predicate: str,
+    args: list[tuple[str, Literal["capture", "string"]]],
+    pattern_index: int,
+    captures: dict[str, list[tree_sitter.Node]],
+) -> bool:
     """The one condition that tree-sitter does not know itself."""
-    before, after = (captures[capture][0] for capture, _ in arguments)
-    return name == "touch?" and before.end_byte == after.start_byte
+    before, after = (captures[capture][0] for capture, _ in args)
+    return predicate == "touch?" and before.end_byte == after.start_byte
 
 
 class _Gathered:
     """Sorts matches by what they capture."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, query: tree_sitter.Query) -> None:
         self.language = language
+        self.query = query
         self.namespace = ""
         self.drafts: dict[Key, _Draft] = {}
         self.scopes: list[_Draft] = []
@@ -112,7 +121,7 @@ class _Gathered:
                 self._definition(kind, pattern, nodes[0], captures)
                 return
             if head == "import":
-                self._import(captures)
+                self._import(pattern, captures)
                 return
             if head == "scope":
                 name = _name_of(nodes[0], captures)
@@ -154,19 +163,17 @@ class _Gathered:
             if "doc" in captures:
                 draft.doc += [doc for doc in captures["doc"] if doc not in draft.doc]
                 self.claimed.update(doc.start_byte for doc in captures["doc"])
-            for decorator in captures.get("decorator", ()):
-                text = _first_line(_text(decorator).lstrip("@"))
-                if text not in draft.decorators:
-                    draft.decorators.append(text)
+            draft.decorators += [d for d in captures.get("decorator", ()) if d not in draft.decorators]
 
-    def _import(self, captures: Captures) -> None:
+    def _import(self, pattern: int, captures: Captures) -> None:
         if "import.prefix" in captures:
             path = captures["import.prefix"][0]
             if (around := path.parent) and (separator := path.next_sibling):
                 self.prefixes.append(((around.start_byte, around.end_byte), _text(path) + _text(separator)))
             return
         place = next(iter(captures.values()))[0]
-        parts = {k: _bare(".".join(map(_text, v)), self.language) for k, v in captures.items()}
+        parts = {k: v or "" for k, v in self.query.pattern_settings(pattern).items()}
+        parts |= {k: _bare(".".join(map(_text, v)), self.language) for k, v in captures.items()}
         self.imports.append(
             Import(
                 parts.get("import.module", ""),
@@ -277,6 +284,7 @@ def _unit(
     before, attributes = doc_before(draft.outer, language, gathered.claimed)
     inside = draft.doc or [d for d in [gathered.docs.get(draft.inner.start_byte)] if d]
     doc = clean_comment([_text(d) for d in inside] or before)
+    decorators = [_first_line(_text(d).lstrip("@")) for d in draft.decorators]
     place = draft.name or draft.outer
     end = draft.outer.end_byte
     return Unit(
@@ -291,9 +299,9 @@ def _unit(
         end_line=_last_line(draft.outer),
         name_line=place.start_point[0] + 1,
         name_column=place.start_point[1] + 1,
-        signature=_signature(draft.inner, body, language),
+        signature=_signature(draft, body, language),
         doc=doc[:MAX_DOC],
-        decorators=tuple(attributes + draft.decorators),
+        decorators=tuple(attributes + list(dict.fromkeys(decorators))),
         local=local,
     )
 
@@ -304,32 +312,29 @@ def _last_line(node: tree_sitter.Node) -> int:
 
 
 def _signature(node: tree_sitter.Node, body: tree_sitter.Node | None, language: Language) -> str:
-    """The definition's head on one line: all before its body without comments, or its first line if it has no body."""
+    """The definition's head on one line, without comments and annotations: all before its body, or its first line."""
     raw = node.text or b""
-    if body and body.start_byte > node.start_byte:
-        raw = raw[: body.start_byte - node.start_byte]
-        for child in reversed(node.children):
-            if child.type in language.comments and child.end_byte <= body.start_byte:
-                raw = raw[: child.start_byte - node.start_byte] + raw[child.end_byte - node.start_byte :]
-        head = raw.decode("utf-8", "replace").rstrip().rstrip(";")
-    else:
-        head = _first_line(raw[: MAX_SIGNATURE * 8].decode("utf-8", "replace"))
-    return " ".join(head.split())[:MAX_SIGNATURE].rstrip("{= ")
+    end = body.start_byte if body and body.start_byte > node.start_byte else node.end_byte
+    head = raw[: end - node.start_byte]
+    for child in reversed(node.children):
+        if child.end_byte <= end and (child.type in language.comments or child.type in language.attributes):
+            head = head[: child.start_byte - node.start_byte] + head[child.end_byte - node.start_byte :]
+    text = head.decode("utf-8", "replace")
+    text = text.rstrip().rstrip(";") if end < node.end_byte else _first_line(text)
+    return " ".join(text.split())[:MAX_SIGNATURE].rstrip("{=; ")
 
 
-def _references(
-    found: Mapping[tuple[int, str], tuple[tree_sitter.Node, str]],
-    units: list[Unit],
-    spans: list[Key],
-    language: Language,
-) -> Iterable[Reference]:
+def _references(gathered: _Gathered, units: list[Unit], spans: list[Key]) -> Iterable[Reference]:
     """References in order of their place, each with the innermost unit around it."""
-    named = {start for start, kind in found if kind not in _WEAK} | {unit.name_span.start for unit in units}
+    found, language = gathered.references, gathered.language
+    strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
+    for start, kind in found:
+        strongest[start] = max(strongest.get(start, 0), _STRENGTH.get(kind, 2))
     stack: list[int] = []
     following = 0
     for (start, kind), (node, receiver) in sorted(found.items(), key=lambda item: item[0]):
-        if kind in _WEAK and start in named:
-            continue  # a sharper pattern speaks of the same place
+        if _STRENGTH.get(kind, 3) < strongest[start] or node.is_missing:
+            continue  # a sharper pattern speaks of the same place, or the parser made the name up
         while following < len(spans) and spans[following][0] <= start:
             while stack and spans[stack[-1]][1] <= spans[following][0]:
                 stack.pop()
