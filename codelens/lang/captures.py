@@ -311,17 +311,24 @@ def _last_line(node: tree_sitter.Node) -> int:
     return row + 1 if column or row == node.start_point[0] else row
 
 
-def _signature(node: tree_sitter.Node, body: tree_sitter.Node | None, language: Language) -> str:
+def _signature(draft: _Draft, body: tree_sitter.Node | None, language: Language) -> str:
     """The definition's head on one line, without comments and annotations: all before its body, or its first line."""
-    raw = node.text or b""
+    node = draft.inner
     end = body.start_byte if body and body.start_byte > node.start_byte else node.end_byte
-    head = raw[: end - node.start_byte]
-    for child in reversed(node.children):
-        if child.end_byte <= end and (child.type in language.comments or child.type in language.attributes):
-            head = head[: child.start_byte - node.start_byte] + head[child.end_byte - node.start_byte :]
+    aside = [child for child in node.children if child.type in language.comments | language.attributes]
+    head, at = b"", node.start_byte
+    for part in sorted(aside + draft.decorators, key=lambda part: part.start_byte):
+        if at <= part.start_byte and part.end_byte <= end:
+            head += _slice(node, at, part.start_byte)
+            at = part.end_byte
+    head += _slice(node, at, end)
     text = head.decode("utf-8", "replace")
     text = text.rstrip().rstrip(";") if end < node.end_byte else _first_line(text)
     return " ".join(text.split())[:MAX_SIGNATURE].rstrip("{=; ")
+
+
+def _slice(node: tree_sitter.Node, start: int, end: int) -> bytes:
+    return (node.text or b"")[start - node.start_byte : end - node.start_byte]
 
 
 def _references(gathered: _Gathered, units: list[Unit], spans: list[Key]) -> Iterable[Reference]:

@@ -1,0 +1,108 @@
+; Definitions. A type or a constant that stands alone is its whole declaration; in a group, `type ( … )`, it is one line of it.
+
+(function_declaration name: (identifier) @name) @definition.function
+
+; func (p *Point) Move(), also with type parameters: the receiver's type is the container.
+(method_declaration
+  receiver: (parameter_list (parameter_declaration type: [
+    (type_identifier) @container
+    (pointer_type (type_identifier) @container)
+    (generic_type type: (type_identifier) @container)
+    (pointer_type (generic_type type: (type_identifier) @container))]))
+  name: (field_identifier) @name) @definition.function
+(type_spec type: (interface_type (method_elem name: (field_identifier) @name) @definition.method))
+
+((type_declaration (type_spec
+  name: (type_identifier) @name
+  type: (struct_type (field_declaration_list) @body))) @definition.struct
+  (#not-match? @definition.struct "^type\\s*\\("))
+((type_declaration (type_spec
+  name: (type_identifier) @name
+  type: (interface_type "{" @body))) @definition.interface
+  (#not-match? @definition.interface "^type\\s*\\("))
+((type_declaration [
+  (type_spec name: (type_identifier) @name)
+  (type_alias name: (type_identifier) @name)]) @definition.type
+  (#not-match? @definition.type "^type\\s*\\("))
+
+((type_declaration (type_spec
+  name: (type_identifier) @name
+  type: (struct_type (field_declaration_list) @body)) @definition.struct) @_group
+  (#match? @_group "^type\\s*\\("))
+((type_declaration (type_spec
+  name: (type_identifier) @name
+  type: (interface_type "{" @body)) @definition.interface) @_group
+  (#match? @_group "^type\\s*\\("))
+((type_declaration [
+  (type_spec name: (type_identifier) @name)
+  (type_alias name: (type_identifier) @name)] @definition.type) @_group
+  (#match? @_group "^type\\s*\\("))
+
+(source_file (const_declaration (const_spec (identifier) @name)) @definition.constant
+  (#not-eq? @name "_") (#not-match? @definition.constant "^const\\s*\\("))
+(source_file (const_declaration (const_spec (identifier) @name (#not-eq? @name "_")) @definition.constant) @_group
+  (#match? @_group "^const\\s*\\("))
+(source_file (var_declaration (var_spec name: (identifier) @name (#not-eq? @name "_"))) @definition.variable)
+(source_file (var_declaration (var_spec_list
+  (var_spec name: (identifier) @name (#not-eq? @name "_")) @definition.variable)))
+
+(package_clause (package_identifier) @namespace)
+
+; References
+
+(call_expression function: (identifier) @reference.call)
+(call_expression function: (selector_expression operand: (_) @receiver field: (field_identifier) @reference.call))
+(call_expression function: (parenthesized_expression (identifier) @reference.call))
+(type_conversion_expression type: (generic_type type: (type_identifier) @reference.call))
+
+(composite_literal type: [
+  (type_identifier) @reference.construct
+  (qualified_type package: (_) @receiver name: (type_identifier) @reference.construct)
+  (generic_type type: (type_identifier) @reference.construct)
+  (generic_type type: (qualified_type package: (_) @receiver name: (type_identifier) @reference.construct))
+  (slice_type element: (type_identifier) @reference.construct)
+  (array_type element: (type_identifier) @reference.construct)
+  (map_type value: (type_identifier) @reference.construct)])
+((call_expression
+  function: (identifier) @_new
+  arguments: (argument_list . [
+    (type_identifier) @reference.construct
+    (qualified_type package: (_) @receiver name: (type_identifier) @reference.construct)]))
+  (#eq? @_new "new"))
+
+; What a struct embeds, and what an interface takes over.
+(field_declaration !name type: [
+  (type_identifier) @reference.extends
+  (qualified_type package: (_) @receiver name: (type_identifier) @reference.extends)
+  (generic_type type: (type_identifier) @reference.extends)
+  (generic_type type: (qualified_type package: (_) @receiver name: (type_identifier) @reference.extends))])
+(interface_type (type_elem . [
+  (type_identifier) @reference.extends
+  (qualified_type package: (_) @receiver name: (type_identifier) @reference.extends)
+  (generic_type type: (type_identifier) @reference.extends)] .))
+
+((type_identifier) @reference.type
+  (#not-match? @reference.type
+    "^(any|bool|byte|comparable|complex(64|128)|error|float(32|64)|rune|string|uintptr|u?int(8|16|32|64)?)$"))
+(qualified_type package: (_) @receiver name: (type_identifier) @reference.type)
+
+(argument_list (identifier) @reference.use)
+(argument_list (selector_expression operand: (identifier) @receiver field: (field_identifier) @reference.use))
+(literal_value (literal_element (identifier) @reference.use))
+(literal_value (literal_element
+  (selector_expression operand: (identifier) @receiver field: (field_identifier) @reference.use)))
+(keyed_element value: (literal_element (identifier) @reference.use))
+(keyed_element value: (literal_element
+  (selector_expression operand: (identifier) @receiver field: (field_identifier) @reference.use)))
+(return_statement (expression_list (identifier) @reference.use))
+(assignment_statement right: (expression_list (identifier) @reference.use))
+(short_var_declaration right: (expression_list (identifier) @reference.use))
+(var_spec value: (expression_list (identifier) @reference.use))
+
+; Receivers have one or two letters by convention, which tells their fields from other selectors at no cost.
+((selector_expression operand: (identifier) @receiver field: (field_identifier) @reference.field)
+  (#match? @receiver "^[a-z][a-z]?$"))
+
+; Imports
+
+(import_spec name: (_)? @import.alias path: (_) @import.module)
