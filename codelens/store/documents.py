@@ -35,6 +35,7 @@ class DocumentState:
     path: str
     stamp: FileStamp
     content_hash: bytes
+    language: str
     recipe: str
 
 
@@ -146,12 +147,12 @@ class Documents:
     def states(self, repository: RepositoryId) -> dict[str, DocumentState]:
         """Path → state of all documents of a repository."""
         rows = self._connection.execute(
-            "SELECT id, path, size, mtime_ns, inode, content_hash, recipe FROM documents WHERE repository_id = ?",
+            "SELECT id, path, size, mtime_ns, inode, content_hash, language, recipe FROM documents WHERE repository_id = ?",
             (repository,),
         )
         return {
-            path: DocumentState(DocumentId(i), path, FileStamp(size, mtime, inode), digest, recipe)
-            for i, path, size, mtime, inode, digest, recipe in rows
+            path: DocumentState(DocumentId(i), path, FileStamp(size, mtime, inode), digest, language, recipe)
+            for i, path, size, mtime, inode, digest, language, recipe in rows
         }
 
     def rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
@@ -176,6 +177,12 @@ class Documents:
         row = self._connection.execute("SELECT bytes FROM snapshots WHERE document_id = ?", (document,)).fetchone()
         assert row is not None
         return bytes(row[0])
+
+    def extraction_head(self, document: DocumentId) -> tuple[str, str]:
+        """(namespace, fault) of a document."""
+        row = self._connection.execute("SELECT namespace, fault FROM documents WHERE id = ?", (document,)).fetchone()
+        assert row is not None
+        return (str(row[0]), str(row[1]))
 
     def content_id(self) -> str:
         """A hash of what is indexed and how: equal for equal content, whatever the history."""

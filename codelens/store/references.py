@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from codelens.model import DocumentId, Extraction, UnitId
+from codelens.model import DocumentId, Extraction, Import, Reference, UnitId
 
 
 class References:
@@ -45,6 +45,22 @@ class References:
             row = (self._connection.last_insert_rowid(),)
         self._names[name] = row[0]
         return int(row[0])
+
+    def stored(self, document: DocumentId, units: Sequence[UnitId]) -> tuple[tuple[Reference, ...], tuple[Import, ...]]:
+        """References and imports of a document as they were extracted; `units` are the ids of its units, in order."""
+        place = {unit: i for i, unit in enumerate(units)}
+        sql = (
+            "SELECT f.kind, n.name, f.receiver, f.unit_id, f.start_byte, f.line FROM refs f JOIN names n ON n.id = f.name_id "
+            "WHERE f.document_id = ? ORDER BY f.start_byte, f.kind"
+        )
+        references = tuple(
+            Reference(k, n, r, place.get(u), s, line)
+            for k, n, r, u, s, line in self._connection.execute(sql, (document,))
+        )
+        sql = (
+            "SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ? ORDER BY start_byte, name"
+        )
+        return references, tuple(Import(*row) for row in self._connection.execute(sql, (document,)))
 
     def remove(self, document: DocumentId) -> None:
         self._connection.execute("DELETE FROM refs WHERE document_id = ?", (document,)).fetchall()

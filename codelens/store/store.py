@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 
 from codelens.errors import IndexCorrupt
-from codelens.model import DerivedDocument, DocumentId, RepositoryId, SeenFile
+from codelens.model import DerivedDocument, DocumentId, Extraction, RepositoryId
 from codelens.store.connection import load_vector_extension, open_reader, open_writer, to_rest, to_wal
 from codelens.store.documents import Documents
 from codelens.store.migrate import check_version, migrate, schema_version
@@ -95,6 +95,10 @@ class Store:
     def features(self) -> Features:
         return Features(fuzzy=self.meta("fuzzy", "1") == "1", vector=self.meta("vector", "1") == "1")
 
+    def features_wanted(self, fuzzy: bool, vector: bool) -> bool:
+        """Whether this index is built with just these."""
+        return self.features() == Features(fuzzy, vector)
+
     def load_vectors(self) -> bool:
         """Make vec0 tables usable on this connection; False where sqlite-vec is missing."""
         return load_vector_extension(self._connection)
@@ -121,16 +125,26 @@ class Store:
 
     # Writing
 
+    def begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE").fetchall()
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT").fetchall()
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK").fetchall()
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction: all of it or nothing."""
-        self._connection.execute("BEGIN IMMEDIATE").fetchall()
+        self.begin()
         try:
             yield
         except BaseException:
-            self._connection.execute("ROLLBACK").fetchall()
+            self.rollback()
             raise
-        self._connection.execute("COMMIT").fetchall()
+        self.commit()
 
     def begin_work(self) -> None:
         """Readers keep the committed state while this store writes."""
@@ -146,8 +160,9 @@ class Store:
         self.postings.begin_build()
 
     def end_build(self) -> None:
-        """Tidy the full-text indexes and put everything on disk."""
-        self.postings.end_build()
+        """Tidy the full-text indexes, call the index complete, and put everything on disk."""
+        with self.writing():
+            self.postings.end_build()
         self._connection.execute("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE").fetchall()
         with self.writing():
             self.set_meta("state", "complete")
@@ -161,6 +176,13 @@ class Store:
         self.vectors.add(repository, ids, derived.vectors)
         return document
 
+    def extraction_of(self, document: DocumentId) -> Extraction:
+        """What was extracted from a document, as it was stored."""
+        ids, units = self.units.stored(document)
+        references, imports = self.references.stored(document, ids)
+        namespace, fault = self.documents.extraction_head(document)
+        return Extraction(namespace, units, references, imports, fault)
+
     def remove_document(self, document: DocumentId) -> None:
         """Take all rows of a document out of every table."""
         units = self.units.ids_of(document)
@@ -169,12 +191,6 @@ class Store:
         self.references.remove(document)
         self.units.remove(document)
         self.documents.remove(document)
-
-    def rename_document(self, document: DocumentId, seen: SeenFile, derived: DerivedDocument) -> DocumentId:
-        """Give a document another path; what depends on the path is derived anew by the caller."""
-        repository = self.documents.repository_of(document)
-        self.remove_document(document)
-        return self.add_document(repository, derived)
 
     def forget_unused_names(self) -> None:
         self.references.forget_unused_names()

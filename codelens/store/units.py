@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import apsw
 
-from codelens.model import DerivedDocument, DocumentId, RepositoryId, Span, UnitId, UnitRow
+from codelens.model import DerivedDocument, DocumentId, RepositoryId, Span, Unit, UnitId, UnitRow
 from codelens.text.identifiers import fold_identifier
 
 _INSERT = "INSERT INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -86,6 +86,37 @@ class Units:
         """All units of a document in order of their place."""
         sql = f"SELECT {_ROW} WHERE u.document_id = ? ORDER BY u.start_byte, u.end_byte DESC, u.name"
         return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
+
+    def stored(self, document: DocumentId) -> tuple[list[UnitId], tuple[Unit, ...]]:
+        """(ids, units) of a document as they were extracted, in that order."""
+        sql = (
+            "SELECT id, kind, name, container, parent_id, start_byte, end_byte, name_start, name_end, body_start, "
+            "start_line, end_line, name_line, name_column, signature, doc, decorators, local "
+            "FROM units WHERE document_id = ? ORDER BY id"
+        )
+        rows = self._connection.execute(sql, (document,)).fetchall()
+        place = {row[0]: i for i, row in enumerate(rows)}
+        units = [
+            Unit(
+                k,
+                n,
+                c,
+                place.get(p),
+                Span(s, e),
+                Span(ns, ne),
+                b,
+                sl,
+                el,
+                nl,
+                nc,
+                sig,
+                doc,
+                tuple(dec.splitlines()),
+                bool(lo),
+            )
+            for _, k, n, c, p, s, e, ns, ne, b, sl, el, nl, nc, sig, doc, dec, lo in rows
+        ]
+        return list(place), tuple(units)
 
     def all_brief(self) -> list[tuple[UnitId, DocumentId, str, str, str]]:
         """(id, document, kind, name, container) of every unit, for filters that no index serves."""

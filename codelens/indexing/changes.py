@@ -1,0 +1,50 @@
+"""The tree on disk against the documents in the index: what is new, changed, removed, or the same.
+
+Size, modification time and inode decide that a file is unchanged; where they differ, or on --verify, its content's hash does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from codelens.model import SeenFile, Skip
+from codelens.store.documents import DocumentState
+
+
+@dataclass(slots=True)
+class UpdatePlan:
+    """What an update has to look at. `suspects` and `new` are in order of path."""
+
+    unchanged: list[DocumentState] = field(default_factory=list)
+    suspects: list[tuple[SeenFile, DocumentState]] = field(default_factory=list)
+    """Known paths whose stamp or recipe differs."""
+    new: list[SeenFile] = field(default_factory=list)
+    removed: list[DocumentState] = field(default_factory=list)
+    skips: list[Skip] = field(default_factory=list)
+    """All that the walk left out, and files that were left out for their content and have not changed since."""
+
+
+def compare(
+    seen: Iterable[SeenFile | Skip],
+    known: Mapping[str, DocumentState],
+    skipped: Mapping[str, Skip],
+    is_current: Callable[[DocumentState], bool],
+    verify: bool = False,
+) -> UpdatePlan:
+    """Sort what the walk saw. `is_current` says whether a document's recipe is today's."""
+    plan, met = UpdatePlan(), set[str]()
+    for entry in seen:
+        met.add(entry.path)
+        if isinstance(entry, Skip):
+            plan.skips.append(entry)
+        elif state := known.get(entry.path):
+            same = state.stamp == entry.stamp and is_current(state) and not verify
+            plan.unchanged.append(state) if same else plan.suspects.append((entry, state))
+        elif (skip := skipped.get(entry.path)) and skip.stamp == entry.stamp and not verify:
+            plan.skips.append(skip)
+        else:
+            plan.new.append(entry)
+    indexed = {s.path for s in plan.unchanged} | {f.path for f, _ in plan.suspects}
+    plan.removed = [state for path, state in sorted(known.items()) if path not in indexed]
+    return plan

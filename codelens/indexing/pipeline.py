@@ -1,0 +1,162 @@
+"""walk → decode → parse → extract → chunk → embed → store, for one repository and one run.
+
+Reading, decoding and deriving happen in worker processes (workers.py); this process compares and writes. An update is
+one transaction, begun only when there is something to write; a first build commits in batches, so that a kill loses one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from codelens.config import Settings
+from codelens.indexing.changes import UpdatePlan, compare
+from codelens.indexing.derive import current_recipe
+from codelens.indexing.renames import Moved, find_renames
+from codelens.indexing.transaction import LazyTransaction
+from codelens.indexing.workers import Job, derive_all
+from codelens.model import Progress, Skip, Unchanged
+from codelens.store.documents import DocumentState, RepositoryRow
+from codelens.store.store import Store
+from codelens.worktree.walk import walk
+
+ProgressSink = Callable[[Progress], None]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run did to one repository."""
+
+    seen: int = 0
+    added: int = 0
+    changed: int = 0
+    renamed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    wrote: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How one run is to work."""
+
+    settings: Settings
+    force: bool = False
+    verify: bool = False
+    batches: bool = False
+    """Commit as it goes (a build) instead of all at once (an update)."""
+    progress: ProgressSink | None = None
+
+    def is_current(self, state: DocumentState) -> bool:
+        """Whether a document was derived as it would be today."""
+        return not self.force and state.recipe == current_recipe(state.language, self.settings)
+
+
+def update_repository(store: Store, root: Path, run: Run) -> Tally:
+    """Bring one repository's part of the index up to date with the disk. The caller holds the writer lock."""
+    with LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction:
+        repository = _repository(store, root, transaction)
+        skipped = {s.path: s for s in store.documents.skips(repository.id)} if _same_skip_rules(store, run) else {}
+        plan = compare(
+            walk(root, run.settings), store.documents.states(repository.id), skipped, run.is_current, run.verify
+        )
+        moved = find_renames(store, root, plan, run.is_current)
+        tally = _tally(plan, moved)
+        for state in plan.removed:
+            transaction.begin()
+            store.remove_document(state.id)
+        known = {seen.path: state for seen, state in plan.suspects}
+        skips = plan.skips
+        total = len(plan.new) + len(plan.suspects)
+        for number, result in enumerate(derive_all(_jobs(root, plan, moved, run), run.settings), start=1):
+            path = result.path if isinstance(result, Skip) else result.seen.path
+            state = known.get(path)
+            if isinstance(result, Unchanged):
+                assert state is not None
+                tally.changed, tally.unchanged = tally.changed - 1, tally.unchanged + 1
+                if state.stamp != result.seen.stamp:
+                    transaction.begin()
+                    store.documents.set_stamp(state.id, result.seen.stamp)
+            else:
+                transaction.begin()
+                if state:
+                    store.remove_document(state.id)
+                if isinstance(result, Skip):
+                    skips.append(result)
+                    _count_skip(tally, path, state, moved)
+                else:
+                    store.add_document(repository.id, result)
+                    transaction.batch(result.seen.stamp.size)
+            if run.progress:
+                run.progress(Progress("index", number, total, path))
+        _write_skips(store, repository, skips, run, transaction)
+        if transaction.wrote:
+            _finish(store, transaction)
+        tally.wrote = transaction.wrote
+    return tally
+
+
+def _repository(store: Store, root: Path, transaction: LazyTransaction) -> RepositoryRow:
+    for row in store.documents.repositories():
+        if row.root == root:
+            return row
+    transaction.begin()
+    return store.documents.add_repository(root)
+
+
+def _tally(plan: UpdatePlan, moved: Mapping[str, Moved]) -> Tally:
+    """What the run will have done if no file turns out to be something else."""
+    return Tally(
+        seen=len(plan.unchanged) + len(plan.suspects) + len(plan.new) + len(plan.skips),
+        added=len(plan.new) - len(moved),
+        changed=len(plan.suspects),
+        renamed=len(moved),
+        removed=len(plan.removed) - len(moved),
+        unchanged=len(plan.unchanged),
+    )
+
+
+def _count_skip(tally: Tally, path: str, state: DocumentState | None, moved: Mapping[str, Moved]) -> None:
+    """A file that should have been indexed was left out after all, for its content."""
+    if state:
+        tally.changed, tally.removed = tally.changed - 1, tally.removed + 1
+    elif path in moved:
+        tally.renamed, tally.removed = tally.renamed - 1, tally.removed + 1
+    else:
+        tally.added -= 1
+
+
+def _jobs(root: Path, plan: UpdatePlan, moved: Mapping[str, Moved], run: Run) -> Iterator[Job]:
+    """The files to read, in order of path, so that ids do not depend on which worker is faster."""
+    known = {seen.path: state.content_hash for seen, state in plan.suspects if run.is_current(state)}
+    for seen in sorted([*plan.new, *(seen for seen, _ in plan.suspects)], key=lambda f: f.path):
+        yield Job(str(root), seen, known.get(seen.path), moved.get(seen.path))
+
+
+def _skip_rules(settings: Settings) -> str:
+    return f"{settings.max_file_size} {settings.include_vendored} {settings.encoding_threshold}"
+
+
+def _same_skip_rules(store: Store, run: Run) -> bool:
+    """Whether a file that was left out for its content would be left out again."""
+    return not run.force and store.meta("skip_rules") == _skip_rules(run.settings)
+
+
+def _write_skips(
+    store: Store, repository: RepositoryRow, skips: list[Skip], run: Run, transaction: LazyTransaction
+) -> None:
+    old = {s.path: s for s in store.documents.skips(repository.id)}
+    new = {s.path: s for s in skips}
+    gone = [path for path in old if path not in new]
+    fresh = [s for path, s in sorted(new.items()) if old.get(path) != s]
+    rules = _skip_rules(run.settings)
+    if gone or fresh or store.meta("skip_rules") != rules:
+        transaction.begin()
+        store.documents.replace_skips(repository.id, gone, fresh)
+        store.set_meta("skip_rules", rules)
+
+
+def _finish(store: Store, transaction: LazyTransaction) -> None:
+    store.forget_unused_names()
+    store.set_meta("snapshot", store.documents.content_id())

@@ -1,0 +1,45 @@
+"""Files that moved: new paths whose content the index has under a path that is gone. They are not parsed again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from codelens.indexing.changes import UpdatePlan
+from codelens.lang.registry import detect_language
+from codelens.model import Extraction
+from codelens.store.documents import DocumentState
+from codelens.store.store import Store
+from codelens.worktree.freshness import content_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What was extracted from this very content under its old path."""
+
+    content_hash: bytes
+    old_path: str
+    extraction: Extraction
+
+
+def find_renames(
+    store: Store, root: Path, plan: UpdatePlan, is_current: Callable[[DocumentState], bool]
+) -> dict[str, Moved]:
+    """New path → its old self. Only files whose size equals that of a removed one are read."""
+    gone: dict[int, list[DocumentState]] = defaultdict(list)
+    for state in plan.removed:
+        if is_current(state):
+            gone[state.stamp.size].append(state)
+    moved: dict[str, Moved] = {}
+    for seen in plan.new:
+        for state in gone.get(seen.stamp.size, ()):
+            with suppress(OSError):
+                raw = (root / seen.os_path).read_bytes()
+                if content_hash(raw) == state.content_hash and detect_language(seen.path, raw[:200]) == state.language:
+                    moved[seen.path] = Moved(state.content_hash, state.path, store.extraction_of(state.id))
+                    gone[seen.stamp.size].remove(state)
+                    break
+    return moved
