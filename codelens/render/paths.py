@@ -1,0 +1,40 @@
+"""How a hit's path is written in text: relative to the working directory, to the repository's root, or absolute.
+
+Text that goes into a pipe carries the path's own bytes (surrogates of os.fsdecode), so that `xargs` finds the file.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from codelens.model import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class PathStyle:
+    """`style` is cwd, root or absolute; `cwd` an absolute path."""
+
+    style: str
+    cwd: str
+
+    def of_hit(self, hit: Hit) -> str:
+        return self.of(hit.root, real_path(hit))
+
+    def of(self, root: str, path: str) -> str:
+        """`path` is relative to `root`; a folder's trailing slash stays."""
+        if self.style == "root":
+            return path
+        whole = os.path.join(root, path)  # noqa: PTH118 - a Path would lose the trailing slash
+        if self.style == "absolute":
+            return whole
+        try:
+            shown = os.path.relpath(whole, self.cwd)
+        except ValueError:  # another drive
+            return whole
+        return shown + "/" if path.endswith("/") else shown
+
+
+def real_path(hit: Hit) -> str:
+    """The path that the operating system knows, relative to the root."""
+    return os.fsdecode(hit.path_bytes) if hit.path_bytes is not None else hit.unit.path

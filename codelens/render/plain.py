@@ -1,0 +1,99 @@
+"""A search result → lines for a pipe: path:line:column:text, one hit a line, as grep and ripgrep write them.
+
+One decision to question: a hit shows one line, the place to jump to; -A, -B and -C add the lines around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from codelens.model import Hit, SearchResult, SnippetLine
+from codelens.render.paths import PathStyle
+from codelens.render.visible import for_line
+
+
+@dataclass(frozen=True, slots=True)
+class PlainView:
+    """What the flags of grep ask for."""
+
+    paths: PathStyle
+    null: bool = False
+    """A NUL byte after each path instead of a colon or a line break."""
+    line_numbers: bool = True
+    only_matching: bool = False
+    context: bool = False
+
+
+def render_plain(result: SearchResult, view: PlainView) -> Iterator[str]:
+    """Each text with its line break."""
+    for i, hit in enumerate(result.hits):
+        if view.context:
+            yield from (["--\n"] if i else [])
+            yield from _with_context(hit, view)
+        elif view.only_matching:
+            yield from _matched_parts(hit, view)
+        else:
+            yield _line(hit, view, hit.line, hit.column, line_text(hit))
+
+
+def render_vimgrep(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+    """path:line:column:text, whatever the other flags say: what `:cexpr` reads."""
+    yield from render_plain(result, PlainView(paths))
+
+
+def render_paths(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator[str]:
+    """-l: each file once, in the order of its best hit."""
+    seen = dict.fromkeys(paths.of_hit(hit) for hit in hits)
+    yield from (path + ("\0" if null else "\n") for path in seen)
+
+
+def render_counts(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator[str]:
+    """-c: path:hits of each file that has one."""
+    counts: dict[str, int] = {}
+    for hit in hits:
+        path = paths.of_hit(hit)
+        counts[path] = counts.get(path, 0) + 1
+    yield from (f"{path}{_after_path(null)}{count}\n" for path, count in counts.items())
+
+
+def line_text(hit: Hit) -> str:
+    """The text of the line that a hit points at; its signature where the snippet does not hold that line."""
+    shown = next((line.text for line in hit.snippet if line.number == hit.line), None)
+    if shown is None:
+        shown = next(iter(hit.unit.signature.splitlines()), hit.unit.qualified_name)
+    return for_line(shown.rstrip("\r\n"))
+
+
+def _after_path(null: bool, mark: str = ":") -> str:
+    return "\0" if null else mark
+
+
+def _line(hit: Hit, view: PlainView, number: int, column: int | None, text: str, mark: str = ":") -> str:
+    place = f"{number}{mark}" if view.line_numbers else ""
+    if column is not None and view.line_numbers:
+        place += f"{column}{mark}"
+    return f"{view.paths.of_hit(hit)}{_after_path(view.null, mark)}{place}{text}\n"
+
+
+def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:
+    for line in hit.snippet:
+        text = for_line(line.text.rstrip("\r\n"))
+        if line.number == hit.line:
+            yield _line(hit, view, line.number, hit.column, text)
+        else:
+            yield _line(hit, view, line.number, None, text, "-")
+
+
+def _matched_parts(hit: Hit, view: PlainView) -> Iterator[str]:
+    """-o: each matched part; the name where a hit was found by nearness and no word of it was said."""
+    parts = [(line, start, end) for line in hit.snippet for start, end in line.matches]
+    for line, start, end in parts:
+        yield _line(hit, view, line.number, column_of(line, start), for_line(line.text[start:end]))
+    if not parts:
+        yield _line(hit, view, hit.unit.name_line, hit.unit.name_column, for_line(hit.unit.name))
+
+
+def column_of(line: SnippetLine, start: int) -> int:
+    """The column in UTF-8 bytes, from 1, of a character of a line."""
+    return len(line.text[:start].encode("utf-8", "surrogatepass")) + 1

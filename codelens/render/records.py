@@ -1,0 +1,136 @@
+"""Results → objects for --json and --jsonl: plain dicts with stable keys, in the order that schema.json lists them.
+
+The number SCHEMA changes when a field is taken away, renamed or means something else.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from codelens.model import Candidate, Contribution, Hit, IndexInfo, Notice, SearchResult, UnitRow
+
+SCHEMA = 1
+
+Record = dict[str, Any]
+
+
+def to_json(record: Mapping[str, Any], indent: int | None = None) -> str:
+    """One JSON text with its line break. Lone surrogates of odd files stay escapes, so the text is always valid UTF-8."""
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=indent)
+    return text.encode("utf-8", "backslashreplace").decode() + "\n"
+
+
+def render_json(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Iterator[str]:
+    """One object; `results` is empty where nothing was found."""
+    yield to_json(search_record(result, exit_code, stats))
+
+
+def render_jsonl(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Iterator[str]:
+    """One object a hit, then one of type `end` with all that --json says beside the hits."""
+    for hit in result.hits:
+        yield to_json({"type": "hit"} | hit_record(hit))
+    end = search_record(result, exit_code, stats)
+    yield to_json({"type": "end"} | {k: v for k, v in end.items() if k != "results"})
+
+
+def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
+    record: Record = {
+        "schema": SCHEMA,
+        "query": result.query,
+        "results": [hit_record(hit) for hit in result.hits],
+        "total": result.total,
+        "search_modes": list(result.channels),
+        "trigram_available": result.trigram_available,
+        "notices": [notice_record(n) for n in result.notices],
+        "index": index_record(result.index),
+        "exit_code": exit_code,
+    }
+    return record | ({"stats": dict(stats)} if stats is not None else {})
+
+
+def hit_record(hit: Hit) -> Record:
+    record = unit_record(hit.unit) | {
+        "score": hit.score,
+        "rank": hit.rank,
+        "channels": dict(sorted(hit.channels.items())),
+        "contributions": [contribution_record(c) for c in hit.contributions],
+        "signature": hit.unit.signature,
+        "doc": hit.unit.doc,
+        "snippet": [
+            {"line": line.number, "text": line.text, "matches": [list(m) for m in line.matches]} for line in hit.snippet
+        ],
+        "freshness": str(hit.freshness),
+        "repository": hit.unit.repository,
+        "root": hit.root,
+        "line": hit.line,
+        "column": hit.column,
+        "column_utf16": hit.column_utf16,
+    }
+    return record | _path_b64(hit.path_bytes)
+
+
+def unit_record(unit: UnitRow) -> Record:
+    """The fields that say which piece of which file a unit is."""
+    return {
+        "name": unit.name,
+        "qualified_name": unit.qualified_name,
+        "kind": unit.kind,
+        "language": unit.language,
+        "path": unit.path,
+        "start_line": unit.start_line,
+        "end_line": unit.end_line,
+        "start_byte": unit.span.start,
+        "end_byte": unit.span.end,
+    }
+
+
+def _path_b64(raw: bytes | None) -> Record:
+    return {"path_b64": base64.b64encode(raw).decode()} if raw is not None else {}
+
+
+def contribution_record(contribution: Contribution) -> Record:
+    return {
+        "source": contribution.source,
+        "amount": contribution.amount,
+        "reason": contribution.reason,
+        "rule": contribution.rule,
+        "operands": dict(contribution.operands),
+    }
+
+
+def candidate_record(candidate: Candidate, rank: int | None) -> Record:
+    """A candidate as `why` shows it: what it is, and every operand of its score."""
+    return unit_record(candidate.unit) | {
+        "repository": candidate.unit.repository,
+        "score": candidate.score,
+        "rank": rank,
+        "channels": dict(sorted(candidate.channels.items())),
+        "contributions": [contribution_record(c) for c in candidate.contributions],
+    }
+
+
+def notice_record(notice: Notice) -> Record:
+    return {"code": notice.code, "text": notice.text}
+
+
+def index_record(index: IndexInfo) -> Record:
+    return {
+        "path": index.path,
+        "schema": index.schema,
+        "snapshot": index.snapshot,
+        "embedder": index.embedder,
+        "repositories": [
+            {
+                "name": r.name,
+                "root": r.root,
+                "documents": r.documents,
+                "units": r.units,
+                "skipped": r.skipped,
+                "bytes": r.bytes,
+            }
+            for r in index.repositories
+        ],
+    }

@@ -1,0 +1,30 @@
+"""Text of indexed files → text that is safe to show.
+
+A terminal obeys control characters, and a person is misled by bidirectional overrides, so both are written as escapes.
+In a pipe only what would break the line or the encoding is changed: programs get the text as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CONTROLS = "\x00-\x08\x0a-\x1f\x7f-\x9f"
+_OVERRIDES = "\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029"
+_SURROGATES = "\ud800-\udfff"
+_UNSAFE = re.compile(f"[{_CONTROLS}{_OVERRIDES}{_SURROGATES}]")
+_BREAKS = re.compile(f"[\r\n\0{_SURROGATES}]")
+
+
+def for_terminal(text: str) -> str:
+    """Every character that a terminal would obey, or that hides the order of others, as \\xNN or \\uNNNN; tabs stay."""
+    return _UNSAFE.sub(_escape, text)
+
+
+def for_line(text: str) -> str:
+    """Text that stays on its line and can be encoded."""
+    return _BREAKS.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
