@@ -22,9 +22,9 @@ def _place(hit: Hit, paths: PathStyle) -> str:
 
 
 def _snippet(hit: Hit) -> Iterator[str]:
-    """A fence longer than any run of backticks inside, as CommonMark wants it; a gap between lines that do not follow."""
+    """A fence longer than any run of backticks inside, as CommonMark wants it; a gap is shown as one."""
     text = "".join(for_terminal(line.text) for line in hit.snippet)
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text)), 3)
+    fence = "`" * (max((2, *(len(run) for run in re.findall(r"`+", text)))) + 1)
     yield f"{fence}{hit.unit.language}\n"
     before = None
     for line in hit.snippet:

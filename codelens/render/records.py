@@ -18,7 +18,7 @@ Record = dict[str, Any]
 
 
 def to_json(record: Mapping[str, Any], indent: int | None = None) -> str:
-    """One JSON text with its line break. Lone surrogates of odd files stay escapes, so the text is always valid UTF-8."""
+    """One JSON text with its line break. Lone surrogates of odd files stay escapes, so it is valid UTF-8."""
     text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=indent)
     return text.encode("utf-8", "backslashreplace").decode() + "\n"
 

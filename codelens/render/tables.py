@@ -11,7 +11,10 @@ from codelens.render.paths import PathStyle
 from codelens.render.plain import line_text
 from codelens.render.visible import for_line
 
-COLUMNS = "rank score path line column start_line end_line kind language name qualified_name repository freshness signature".split()
+COLUMNS = (
+    *("rank", "score", "path", "line", "column", "start_line", "end_line", "kind", "language"),
+    *("name", "qualified_name", "repository", "freshness", "signature"),
+)
 
 Field = Callable[[Hit, PathStyle], object]
 

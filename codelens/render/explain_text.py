@@ -1,0 +1,147 @@
+"""The answer of `why` → plain text for a pipe; the terminal's version draws the same parts with bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from codelens.model import Candidate, Explanation, Trace, WhyResult
+from codelens.render.visible import for_line
+
+Show = Callable[[Candidate], str]
+"""A candidate's place as text: path:line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one source gives to the first candidate and to the second."""
+
+    source: str
+    first: float
+    second: float
+
+    @property
+    def gap(self) -> float:
+        return self.first - self.second
+
+
+def render_explanation(why: WhyResult, place: Show, side_by_side: bool = False) -> Iterator[str]:
+    """What was searched, then each target. `side_by_side` compares two targets that both are candidates."""
+    yield from head_lines(why.search.trace)
+    pair = two_candidates(why) if side_by_side else None
+    if pair:
+        yield from ("\n", *_compared(*pair, place))
+        return
+    for explanation in why.explanations:
+        yield "\n"
+        yield from _explained(explanation, why.search.trace, place)
+
+
+def two_candidates(why: WhyResult) -> tuple[Explanation, Explanation] | None:
+    """The two explanations, if there are two and both have a candidate."""
+    if len(why.explanations) != 2 or any(e.candidate is None for e in why.explanations):
+        return None
+    return why.explanations[0], why.explanations[1]
+
+
+def head_lines(trace: Trace) -> Iterator[str]:
+    """The query's terms, and what each channel gave."""
+    tiers: dict[str, list[str]] = {}
+    for tier, term, origin in trace.terms:
+        tiers.setdefault(tier, []).append(term if term == origin else f"{term} ({origin})")
+    for tier, terms in tiers.items():
+        yield for_line(f"{tier}: {', '.join(terms)}") + "\n"
+    counts = [
+        f"{n} {len(m)} (at most {trace.cuts[n]})" if n in trace.cuts else f"{n} {len(m)}" for n, m in _sorted(trace)
+    ]
+    yield f"channels: {', '.join(counts) or 'none'}\n"
+
+
+def _sorted(trace: Trace) -> list[tuple[str, Sequence[object]]]:
+    return sorted(trace.rankings.items())
+
+
+def title(candidate: Candidate, rank: int | None, place: Show) -> str:
+    unit = candidate.unit
+    return for_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {place(candidate)}")
+
+
+def _explained(explanation: Explanation, trace: Trace, place: Show) -> Iterator[str]:
+    candidate = explanation.candidate
+    if candidate is None:
+        yield for_line(f"{explanation.target}: not among the results") + "\n"
+    else:
+        yield f"{title(candidate, explanation.rank, place)}\n"
+        yield from _contributions(candidate)
+        yield from (f"  {line}\n" for line in raw_scores(candidate, trace))
+        yield from (f"  {line}\n" for line in neighbour_lines(explanation))
+    yield from (f"  {line}\n" for line in loss_lines(explanation))
+
+
+def _contributions(candidate: Candidate) -> Iterator[str]:
+    width = max((len(c.source) for c in candidate.contributions), default=0)
+    for c in candidate.contributions:
+        yield f"  {c.source:{width}}  {c.amount:+.6f}  {for_line(c.reason)}\n"
+    yield f"  {'score':{width}}   {candidate.score:.6f}  the sum\n"
+
+
+def raw_scores(candidate: Candidate, trace: Trace) -> Iterator[str]:
+    """What each channel itself said of it."""
+    parts = []
+    for channel, rank in sorted(candidate.channels.items()):
+        ranking = trace.rankings.get(channel, ())
+        raw = f" ({ranking[rank - 1].raw_score:.4g})" if rank <= len(ranking) else ""
+        parts.append(f"{channel} #{rank}{raw}")
+    if parts:
+        yield f"ranks: {', '.join(parts)}"
+
+
+def neighbour_lines(explanation: Explanation) -> Iterator[str]:
+    """How far the hits above and below are, and what makes the difference, largest first."""
+    mine = explanation.candidate
+    if mine is None:
+        return
+    for word, other in (("behind", explanation.above), ("ahead of", explanation.below)):
+        if other is not None:
+            gap = abs(mine.score - other.score)
+            parts = sorted(differences(mine, other), key=lambda d: (-abs(d.gap), d.source))[:3]
+            because = ", ".join(f"{d.source} {d.gap:+.6f}" for d in parts if d.gap)
+            yield for_line(f"{gap:.6f} {word} {other.unit.qualified_name}: {because or 'a tie, by path and place'}")
+
+
+def loss_lines(explanation: Explanation) -> Iterator[str]:
+    loss = explanation.loss
+    if loss is not None:
+        yield for_line(f"lost at: {loss.stage}: {loss.text}")
+        if loss.remedy:
+            yield for_line(f"remedy: {loss.remedy}")
+        if loss.remedy_query:
+            yield for_line(f"try: codelens search -- {shell_quoted(loss.remedy_query)}")
+
+
+def shell_quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def differences(first: Candidate, second: Candidate) -> list[Difference]:
+    """Source by source, in the order of the first candidate's contributions, then the second's."""
+    amounts: dict[str, list[float]] = {}
+    for position, candidate in enumerate((first, second)):
+        for c in candidate.contributions:
+            amounts.setdefault(c.source, [0.0, 0.0])[position] += c.amount
+    return [Difference(source, a, b) for source, (a, b) in amounts.items()]
+
+
+def _compared(first: Explanation, second: Explanation, place: Show) -> Iterator[str]:
+    assert first.candidate is not None
+    assert second.candidate is not None
+    yield f"A {title(first.candidate, first.rank, place)}\n"
+    yield f"B {title(second.candidate, second.rank, place)}\n"
+    rows = differences(first.candidate, second.candidate)
+    width = max(len("source"), *(len(r.source) for r in rows))
+    yield f"  {'source':{width}}  {'A':>9}  {'B':>9}  {'A - B':>9}\n"
+    rows.append(Difference("score", first.candidate.score, second.candidate.score))
+    for row in rows:
+        yield f"  {row.source:{width}}  {row.first:+9.6f}  {row.second:+9.6f}  {row.gap:+9.6f}\n"
+    for label, explanation in (("A", first), ("B", second)):
+        yield from (f"  {label} {line}\n" for line in loss_lines(explanation))

@@ -1,0 +1,55 @@
+"""The symbols of one file → an outline, an object, or lines for a tags file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from codelens.model import SYMBOL_KINDS, UnitRow
+from codelens.render.records import SCHEMA, Record, unit_record
+from codelens.render.visible import for_line
+
+
+def symbols_of(units: Sequence[UnitRow]) -> list[UnitRow]:
+    return [u for u in units if u.kind in SYMBOL_KINDS]
+
+
+def outline_record(path: str, units: Sequence[UnitRow], exit_code: int) -> Record:
+    """Chunks are units too, and are listed with them."""
+    return {
+        "schema": SCHEMA,
+        "path": path,
+        "symbols": [_symbol(u) for u in units],
+        "exit_code": exit_code,
+    }
+
+
+def _symbol(unit: UnitRow) -> Record:
+    return unit_record(unit) | {
+        "container": unit.container,
+        "line": unit.name_line,
+        "column": unit.name_column,
+        "signature": unit.signature,
+        "doc": unit.doc,
+        "local": unit.local,
+        "repository": unit.repository,
+    }
+
+
+def outline_lines(units: Sequence[UnitRow]) -> Iterator[str]:
+    """line, kind and signature, set in by how deep the symbol lies."""
+    known = {u.qualified_name for u in units}
+    for unit in symbols_of(units):
+        depth = sum(".".join(unit.container.split(".")[:i]) in known for i in range(1, unit.container.count(".") + 2))
+        head = " ".join(unit.signature.split()) or unit.name
+        yield f"{unit.name_line:>5}  {'  ' * (depth if unit.container else 0)}{unit.kind} {for_line(head)}\n"
+
+
+def ctags_lines(units: Sequence[UnitRow], path: str) -> Iterator[str]:
+    """Universal Ctags' format 2, sorted by name; a line number is the address, since the tree may have changed."""
+    yield "!_TAG_FILE_FORMAT\t2\t/extended format/\n"
+    yield "!_TAG_FILE_SORTED\t1\t/0=unsorted, 1=sorted, 2=foldcase/\n"
+    for unit in sorted(symbols_of(units), key=lambda u: (u.name.encode("utf-8", "surrogatepass"), u.name_line)):
+        scope = f"\tscope:{for_line(unit.container)}" if unit.container else ""
+        name = for_line(unit.name).replace("\t", "\\t")
+        fields = f"kind:{unit.kind}\tline:{unit.name_line}{scope}\tend:{unit.end_line}\tlanguage:{unit.language}"
+        yield f'{name}\t{path}\t{unit.name_line};"\t{fields}\n'

@@ -1,0 +1,83 @@
+"""`why --check`: every score of an explanation computed again from its JSON alone.
+
+It shares no code with the ranking, on purpose: it knows three rules, exact summation and the order of the hits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+TOLERANCE = 1e-12
+
+Record = Mapping[str, Any]
+
+RULES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
+    "rrf": lambda o: o["weight"] / (o["k"] + o["rank"]),
+    "factor": lambda o: (o["factor"] - 1.0) * o["of"],
+    "bonus": lambda o: o["weight"] * o["value"],
+}
+
+
+def recompute(why: Record) -> tuple[int, list[str]]:
+    """(scores recomputed, differences found) of the object that `why --json` prints."""
+    shown = _candidates(why)
+    differences = [line for candidate in shown for line in _differences(candidate)]
+    if why["options"]["sort"] == "score" and not why["options"]["reverse"]:
+        differences += _order_differences(shown)
+    return len(shown), differences
+
+
+def _candidates(why: Record) -> list[Record]:
+    """Each candidate once, by rank: targets and their neighbours."""
+    found: dict[int, Record] = {}
+    for explanation in why["explanations"]:
+        for key in ("candidate", "above", "below"):
+            if (candidate := explanation[key]) is not None and candidate["rank"] is not None:
+                found[candidate["rank"]] = candidate
+    return [found[rank] for rank in sorted(found)]
+
+
+def _differences(candidate: Record) -> Iterator[str]:
+    label = f"#{candidate['rank']} {candidate['qualified_name']}"
+    before: list[float] = []
+    for part in candidate["contributions"]:
+        yield from (f"{label}: {fault}" for fault in _part_differences(part, before))
+        before.append(part["amount"])
+    if not _equal(total := math.fsum(before), candidate["score"]):
+        yield f"{label}: the contributions add up to {total!r}, the score is {candidate['score']!r}"
+
+
+def _part_differences(part: Record, before: Sequence[float]) -> Iterator[str]:
+    rule = RULES.get(part["rule"])
+    if rule is None:
+        yield f"{part['source']} names no known rule: '{part['rule']}'"
+        return
+    try:
+        amount = rule(part["operands"])
+    except (KeyError, ZeroDivisionError) as fault:
+        yield f"{part['source']}: operands do not fit rule '{part['rule']}': {fault!r}"
+        return
+    if not _equal(amount, part["amount"]):
+        yield f"{part['source']} computes to {amount!r}, was {part['amount']!r}"
+    if part["rule"] == "factor" and not _equal(so_far := math.fsum(before), part["operands"]["of"]):
+        yield f"{part['source']} is a factor of {part['operands']['of']!r}, the sum so far is {so_far!r}"
+
+
+def _order_differences(shown: Sequence[Record]) -> Iterator[str]:
+    """Ranks must follow the total order: score, then content."""
+    ordered = sorted(shown, key=_order)
+    for listed, expected in zip(shown, ordered, strict=True):
+        if listed is not expected:
+            yield f"#{listed['rank']} {listed['qualified_name']}: by its score {expected['qualified_name']} stands here"
+
+
+def _order(candidate: Record) -> tuple[float, str, str, int, str, str]:
+    score = math.fsum(part["amount"] for part in candidate["contributions"])
+    c = candidate
+    return (-score, c["repository"], c["path"], c["start_byte"], c["kind"], c["qualified_name"])
+
+
+def _equal(a: float, b: float) -> bool:
+    return abs(a - b) <= TOLERANCE

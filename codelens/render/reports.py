@@ -1,0 +1,156 @@
+"""What an index run did, and what an index holds → objects and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from codelens.model import Changes, IndexReport, RepositoryStatus, SeenFile, Skip, Status
+from codelens.render.records import SCHEMA, Record, index_record, notice_record
+from codelens.render.visible import for_line
+
+_REPORT_FIELDS = (
+    *("root", "seen", "indexed", "added", "changed", "renamed", "removed", "unchanged", "symbols", "chunks"),
+    *("skipped", "encodings", "languages", "faults", "source_bytes", "index_bytes", "seconds", "wrote", "resumed"),
+)
+
+
+def index_run_record(reports: Sequence[IndexReport], exit_code: int) -> Record:
+    return {
+        "schema": SCHEMA,
+        "index": reports[0].index if reports else "",
+        "repositories": [_report_record(r) for r in reports],
+        "exit_code": exit_code,
+    }
+
+
+def _report_record(report: IndexReport) -> Record:
+    values = {name: getattr(report, name) for name in _REPORT_FIELDS}
+    record = {name: dict(v) if isinstance(v, Mapping) else v for name, v in values.items()}
+    return record | {"notices": [notice_record(n) for n in report.notices]}
+
+
+def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
+    """One line a repository, then what was skipped and what had faults."""
+    for r in reports:
+        moves = _listed({"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed})
+        if r.resumed:
+            moves += "; went on with an unfinished build"
+        yield (
+            f"{for_line(r.root)}: {_number(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
+            f"{_number(r.symbols, 'symbol')}, {_number(r.chunks, 'chunk')}, {r.seconds:.1f} s, {megabytes(r.index_bytes)}\n"
+        )
+        if r.skipped:
+            yield f"  skipped {sum(r.skipped.values())} of {r.seen} seen: {_listed(r.skipped)}\n"
+        if odd := {k: v for k, v in r.encodings.items() if k not in ("utf-8", "ascii")}:
+            yield f"  encodings beside UTF-8: {_listed(odd)}\n"
+        if r.faults:
+            yield f"  {_number(len(r.faults), 'file')} parsed only in part; their text is indexed\n"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+
+
+def megabytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
+
+
+def plan_lines(entries: Iterable[SeenFile | Skip]) -> Iterator[str]:
+    """index --dry-run: each file and folder that the walk saw, with what would become of it."""
+    for entry in entries:
+        if isinstance(entry, Skip):
+            yield f"skip\t{for_line(entry.path)}\t{skip_text(entry)}\n"
+        else:
+            yield f"index\t{for_line(entry.path)}\n"
+
+
+def skip_text(skip: Skip) -> str:
+    detail = for_line(skip.detail)
+    return detail if detail.startswith(str(skip.reason)) else f"{skip.reason}: {detail}" if detail else str(skip.reason)
+
+
+def skipped_lines(skips: Iterable[tuple[str, Skip]], with_repository: bool) -> Iterator[str]:
+    """status --skipped: path and reason, a tab between."""
+    for repository, skip in skips:
+        path = f"{repository}/{skip.path}" if with_repository else skip.path
+        yield f"{for_line(path)}\t{skip_text(skip)}\n"
+
+
+def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
+    record: Record = {
+        "schema": SCHEMA,
+        "index": index_record(status.index),
+        "file_bytes": status.file_bytes,
+        "tables": dict(status.tables),
+        "journal_mode": status.journal_mode,
+        "recipe": status.recipe,
+        "unfinished": status.unfinished,
+        "repositories": [_repository_record(r) for r in status.repositories],
+        "notices": [notice_record(n) for n in status.notices],
+    }
+    if skips is not None:
+        record["skipped"] = [
+            {"repository": name, "path": s.path, "reason": str(s.reason), "detail": s.detail} for name, s in skips
+        ]
+    return record | {"exit_code": exit_code}
+
+
+def _repository_record(r: RepositoryStatus) -> Record:
+    return {
+        "name": r.name,
+        "root": r.root,
+        "documents": r.documents,
+        "units": dict(r.units),
+        "languages": dict(r.languages),
+        "encodings": dict(r.encodings),
+        "skipped": dict(r.skipped),
+        "faults": dict(r.faults),
+        "source_bytes": r.source_bytes,
+        "stale": r.stale,
+        "changes": _changes_record(r.changes),
+    }
+
+
+def _changes_record(changes: Changes | None) -> Record | None:
+    if changes is None:
+        return None
+    return {"new": list(changes.new), "changed": list(changes.changed), "deleted": list(changes.deleted)}
+
+
+def status_lines(status: Status) -> Iterator[str]:
+    yield f"index       {for_line(status.index.path)}\n"
+    yield f"            schema {status.index.schema}, {megabytes(status.file_bytes)}, journal {status.journal_mode}\n"
+    yield f"embedder    {status.index.embedder or 'none'}\n"
+    if status.unfinished:
+        yield f"unfinished  {for_line(status.unfinished)}: `codelens index` goes on with it\n"
+    for repository in status.repositories:
+        yield "\n"
+        yield from _repository_lines(repository)
+    if status.tables:
+        largest = list(status.tables.items())[:8]
+        yield f"\ntables      {', '.join(f'{name} {megabytes(size)}' for name, size in largest)}\n"
+
+
+def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
+    yield f"repository  {for_line(r.name)}: {for_line(r.root)}\n"
+    yield f"files       {r.documents}, {megabytes(r.source_bytes)}\n"
+    for label, counts in (("units", r.units), ("languages", r.languages), ("encodings", r.encodings)):
+        yield f"{label:11} {_listed(counts) or 'none'}\n"
+    yield f"skipped     {_listed(r.skipped) or 'none'}\n"
+    if r.faults:
+        yield f"faults      {_number(len(r.faults), 'file')} parsed only in part\n"
+        yield from (f"            {for_line(path)}: {for_line(fault)}\n" for path, fault in list(r.faults.items())[:5])
+    if r.stale:
+        yield f"stale       {_number(r.stale, 'file')} made by another version: the next index run derives them anew\n"
+    yield f"against disk {_changes_text(r.changes)}\n"
+
+
+def _changes_text(changes: Changes | None) -> str:
+    if changes is None:
+        return "not checked"
+    counts = {"new": len(changes.new), "changed": len(changes.changed), "deleted": len(changes.deleted)}
+    return _listed(counts) or "nothing changed"
