@@ -1,0 +1,98 @@
+; Definitions
+
+(class_declaration name: (name) @name) @definition.class
+(class_declaration (attribute_list (attribute_group (attribute) @decorator)) name: (name) @name) @definition
+(interface_declaration name: (name) @name) @definition.interface
+(trait_declaration name: (name) @name) @definition.trait
+(enum_declaration name: (name) @name) @definition.enum
+(enum_declaration (attribute_list (attribute_group (attribute) @decorator)) name: (name) @name) @definition
+(enum_case name: (name) @name) @definition.constant
+(function_definition name: (name) @name) @definition.function
+(function_definition (attribute_list (attribute_group (attribute) @decorator)) name: (name) @name) @definition
+(method_declaration name: (name) @name) @definition.method
+(method_declaration (attribute_list (attribute_group (attribute) @decorator)) name: (name) @name) @definition
+(const_declaration (const_element . (name) @name)) @definition.constant
+(function_call_expression function: (name) @_define arguments: (arguments . (argument [(string (string_content) @name) (encapsed_string (string_content) @name)]))
+  (#eq? @_define "define")) @definition.constant
+(program (expression_statement (assignment_expression left: (variable_name (name) @name)) @definition.variable))
+(property_declaration (property_element name: (variable_name (name) @name)) (property_hook_list)) @definition.property
+
+; The methods of a class without a name stand under the name of what it extends or implements.
+(anonymous_class (base_clause [(name) @name (qualified_name (name) @name)])) @scope
+(anonymous_class . (class_interface_clause . [(name) @name (qualified_name (name) @name)])) @scope
+(anonymous_class . (arguments) . (class_interface_clause . [(name) @name (qualified_name (name) @name)])) @scope
+(namespace_definition name: (namespace_name) @namespace)
+
+; References
+
+(function_call_expression function: [(name) @reference.call (qualified_name prefix: (_) @receiver (name) @reference.call)])
+(function_call_expression function: [(qualified_name . (name) @reference.call) (relative_name (name) @reference.call)])
+(member_call_expression object: (_) @receiver name: (name) @reference.call)
+(nullsafe_member_call_expression object: (_) @receiver name: (name) @reference.call)
+(scoped_call_expression scope: (_) @receiver name: (name) @reference.call)
+(object_creation_expression . [
+  (name) @reference.construct
+  (qualified_name (name) @reference.construct)])
+(base_clause [(name) @reference.extends (qualified_name (name) @reference.extends)])
+(class_interface_clause [(name) @reference.implements (qualified_name (name) @reference.implements)])
+(use_declaration [(name) @reference.implements (qualified_name (name) @reference.implements)])
+(attribute . [(name) @reference.decorate (qualified_name (name) @reference.decorate)])
+(throw_expression [
+  (object_creation_expression . [(name) @reference.throw (qualified_name (name) @reference.throw)])
+  (scoped_call_expression scope: [(name) @reference.throw (qualified_name (name) @reference.throw)])])
+(named_type [(name) @reference.type (qualified_name (name) @reference.type)])
+(binary_expression operator: "instanceof" right: [(name) @reference.type (qualified_name (name) @reference.type)])
+(class_constant_access_expression . [(name) @reference.type (qualified_name (name) @reference.type)])
+(class_constant_access_expression . (_) @receiver . (name) @reference.use (#not-eq? @reference.use "class"))
+(scoped_property_access_expression scope: (_) @receiver name: (variable_name (name) @reference.field))
+(member_access_expression object: (_) @receiver name: (name) @reference.field)
+(nullsafe_member_access_expression object: (_) @receiver name: (name) @reference.field)
+
+(argument [(name) @reference.use (qualified_name (name) @reference.use)] .)
+(return_statement [(name) @reference.use (qualified_name (name) @reference.use)])
+(array_element_initializer [(name) @reference.use (qualified_name (name) @reference.use)])
+(assignment_expression right: [(name) @reference.use (qualified_name (name) @reference.use)])
+(binary_expression left: (name) @reference.use)
+(binary_expression operator: ["." "|" "&" "+" "-" "*" "/" "<" ">" "==" "===" "!=" "!==" "??"] right: (name) @reference.use)
+(property_element default_value: (name) @reference.use)
+(const_element (name) . (name) @reference.use)
+; A string that stands where PHP takes a function: array_map('f', …) and [$this, 'method'].
+(function_call_expression function: (name) @_taker
+  arguments: (arguments (argument (string (string_content) @reference.use)))
+  (#any-of? @_taker "array_map" "array_filter" "array_walk" "usort" "uasort" "uksort" "call_user_func" "call_user_func_array"
+    "array_reduce" "is_callable" "function_exists" "set_error_handler" "spl_autoload_register" "register_shutdown_function"))
+(array_creation_expression
+  . (array_element_initializer [(variable_name) (class_constant_access_expression)] @receiver)
+  . (array_element_initializer (string (string_content) @reference.use)) .)
+
+; Imports
+
+(namespace_use_declaration (namespace_use_clause . (name) @import.module !alias))
+(namespace_use_declaration (namespace_use_clause . (name) @import.module alias: (name) @import.alias))
+(namespace_use_clause . (qualified_name . (name) @import.module))
+(namespace_use_clause . (qualified_name prefix: (namespace_name) @import.module (name) @import.name) !alias)
+(namespace_use_clause . (qualified_name prefix: (namespace_name) @import.module (name) @import.name)
+  alias: (name) @import.alias)
+(namespace_use_declaration (namespace_name) @import.prefix)
+(namespace_use_group (namespace_use_clause . (name) @import.name !alias))
+(namespace_use_group (namespace_use_clause . (name) @import.name alias: (name) @import.alias))
+([(require_expression (string (string_content) @import.module))
+  (require_expression (encapsed_string (string_content) @import.module .))
+  (require_expression (binary_expression right: (_ (string_content) @import.module .)))
+  (require_expression (parenthesized_expression (_ (string_content) @import.module .)))
+  (require_expression (parenthesized_expression (binary_expression right: (_ (string_content) @import.module .))))])
+([(require_once_expression (string (string_content) @import.module))
+  (require_once_expression (encapsed_string (string_content) @import.module .))
+  (require_once_expression (binary_expression right: (_ (string_content) @import.module .)))
+  (require_once_expression (parenthesized_expression (_ (string_content) @import.module .)))
+  (require_once_expression (parenthesized_expression (binary_expression right: (_ (string_content) @import.module .))))])
+([(include_expression (string (string_content) @import.module))
+  (include_expression (encapsed_string (string_content) @import.module .))
+  (include_expression (binary_expression right: (_ (string_content) @import.module .)))
+  (include_expression (parenthesized_expression (_ (string_content) @import.module .)))
+  (include_expression (parenthesized_expression (binary_expression right: (_ (string_content) @import.module .))))])
+([(include_once_expression (string (string_content) @import.module))
+  (include_once_expression (encapsed_string (string_content) @import.module .))
+  (include_once_expression (binary_expression right: (_ (string_content) @import.module .)))
+  (include_once_expression (parenthesized_expression (_ (string_content) @import.module .)))
+  (include_once_expression (parenthesized_expression (binary_expression right: (_ (string_content) @import.module .))))])
