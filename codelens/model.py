@@ -401,9 +401,8 @@ class RepositoryInfo:
     root: str
     """Absolute path."""
     documents: int
-    units: int
-    skipped: int
     bytes: int
+    """Of the indexed files."""
 
 
 @dataclass(frozen=True, slots=True)

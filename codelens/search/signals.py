@@ -17,6 +17,14 @@ from codelens.text.identifiers import fold_identifier, split_identifier
 TEST_WORDS = frozenset("test tests testing tested unittest pytest spec specs fixture fixtures mock mocks benchmark".split())
 EXAMPLE_WORDS = frozenset("example examples sample samples demo demos".split())
 DOC_WORDS = frozenset("doc docs documentation readme changelog guide tutorial".split())
+ROLE_WORDS: Mapping[str, frozenset[str]] = {
+    "test": TEST_WORDS,
+    "example": EXAMPLE_WORDS,
+    "vendored": frozenset({"vendor", "vendored"}),
+    "docs": DOC_WORDS,
+    "generated": frozenset({"generated"}),
+}
+"""Role of a path → words of a query that ask for just that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +50,16 @@ def gather_evidence(query: ExpandedQuery, pool: Sequence[UnitId], store: Store) 
     return Evidence(rarity, found)
 
 
-def apply_signals(candidates: Sequence[Candidate], query: ExpandedQuery, evidence: Evidence, profile: Mapping[str, object]) -> None:
-    """Write each candidate's further contributions, in place."""
-    bonuses: Mapping[str, float] = profile["bonuses"]  # type: ignore[assignment]
-    factors: Mapping[str, float] = profile["factors"]  # type: ignore[assignment]
-    best = 1.0 / (int(profile["rrf_k"]) + 1)  # type: ignore[call-overload]
+def apply_signals(
+    candidates: Sequence[Candidate],
+    query: ExpandedQuery,
+    evidence: Evidence,
+    bonuses: Mapping[str, float],
+    factors: Mapping[str, float],
+    rrf_k: int,
+) -> None:
+    """Write each candidate's further contributions, in place. A bonus counts in units of the best fused score."""
+    best = 1.0 / (rrf_k + 1)
     said = frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
     for candidate in candidates:
         for name, rule in BONUSES.items():
@@ -149,7 +162,7 @@ def stem(word: str) -> str:
 def _factors(unit: UnitRow, said: frozenset[str]) -> list[tuple[str, str]]:
     """(factor, reason) for all that speak of this unit."""
     found: list[tuple[str, str]] = []
-    for role, words in (("test", TEST_WORDS), ("example", EXAMPLE_WORDS), ("vendored", frozenset({"vendor"})), ("docs", DOC_WORDS), ("generated", frozenset({"generated"}))):
+    for role, words in ROLE_WORDS.items():
         if role in unit.roles and not (words & said):
             found.append((role, f"{role} path"))
     if unit.kind in CHUNK_KINDS:

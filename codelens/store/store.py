@@ -5,6 +5,7 @@ All SQL of codelens is in this package. A Store is opened for reading or for wri
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,10 @@ class Features:
 
     fuzzy: bool
     vector: bool
+
+
+class OutOfTime(Exception):
+    """A statement outlasted its `time_limit`."""
 
 
 class Store:
@@ -122,6 +127,18 @@ class Store:
             raise IndexCorrupt(f"{self.path} is damaged: {fault}") from fault
         if found != [("ok",)]:
             raise IndexCorrupt(f"{self.path} is damaged: {found[0][0]}")
+
+    @contextmanager
+    def time_limit(self, seconds: float) -> Iterator[None]:
+        """Statements that run on after this raise OutOfTime."""
+        deadline = time.monotonic() + seconds
+        self._connection.set_progress_handler(lambda: time.monotonic() > deadline, 20_000)
+        try:
+            yield
+        except apsw.InterruptError as fault:
+            raise OutOfTime from fault
+        finally:
+            self._connection.set_progress_handler(None)
 
     # Writing
 

@@ -1,0 +1,63 @@
+"""The state of an index: what it holds, and on demand what the trees on disk say against it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from codelens.config import Settings
+from codelens.indexing.build import BUILDING
+from codelens.indexing.changes import compare
+from codelens.indexing.derive import current_recipe
+from codelens.model import Changes, IndexInfo, RepositoryStatus, Skip, Status
+from codelens.store.documents import DocumentState, RepositoryRow
+from codelens.store.store import Store
+from codelens.worktree.freshness import content_hash
+from codelens.worktree.walk import walk
+
+
+def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
+    """`check` walks the trees, and reads files whose stamp differs."""
+    building = store.path.with_name(store.path.name + BUILDING)
+    return Status(
+        index=info,
+        repositories=tuple(_repository(store, row, settings, check) for row in store.documents.repositories()),
+        file_bytes=store.path.stat().st_size,
+        tables=store.table_bytes(),
+        journal_mode=store.journal_mode(),
+        recipe=store.documents.content_id(),
+        unfinished=str(building) if building.exists() else "",
+    )
+
+
+def _repository(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
+    states = store.documents.states(row.id)
+    skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
+    documents, source_bytes = store.documents.totals(row.id)
+    return RepositoryStatus(
+        name=row.name,
+        root=str(row.root),
+        documents=documents,
+        units=store.units.kinds(row.id),
+        languages=store.documents.counts("language").get(row.name, {}),
+        encodings=store.documents.counts("encoding").get(row.name, {}),
+        skipped=dict(skipped.most_common()),
+        faults=store.documents.faults(row.id),
+        source_bytes=source_bytes,
+        stale=sum(state.recipe != current_recipe(state.language, settings) for state in states.values()),
+        changes=_changes(store, row, settings, states) if check and row.root.is_dir() else None,
+    )
+
+
+def _changes(store: Store, row: RepositoryRow, settings: Settings, states: dict[str, DocumentState]) -> Changes:
+    """New, changed and deleted files: by stamp, then by content, so that a touched file is no change."""
+    skipped: dict[str, Skip] = {skip.path: skip for skip in store.documents.skips(row.id)}
+    plan = compare(walk(row.root, settings), states, skipped, lambda _: True)
+    changed = []
+    for seen, state in plan.suspects:
+        try:
+            if content_hash((row.root / seen.os_path).read_bytes()) != state.content_hash:
+                changed.append(seen.path)
+        except OSError:
+            changed.append(seen.path)
+    new = tuple(seen.path for seen in plan.new)
+    return Changes(new=new, changed=tuple(changed), deleted=tuple(state.path for state in plan.removed))

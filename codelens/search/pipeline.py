@@ -1,0 +1,247 @@
+"""parse query → scope → expand → channels → fuse → signals → order → hits: the one path that `search` and `why` run.
+
+All that happens is written into the trace as it happens; explaining is printing it. Pools have fixed sizes, so what is
+shown never depends on how much is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codelens.config import Settings, load_weights
+from codelens.embed import default_embedder
+from codelens.errors import UsageError
+from codelens.model import (
+    Candidate,
+    Event,
+    Hit,
+    IndexInfo,
+    Match,
+    Notice,
+    SearchOptions,
+    SearchResult,
+    Trace,
+    UnitId,
+)
+from codelens.search.channels import Channel
+from codelens.search.channels.exact import ExactChannel
+from codelens.search.channels.fuzzy import FuzzyChannel
+from codelens.search.channels.path import PathChannel
+from codelens.search.channels.symbol import SymbolChannel
+from codelens.search.channels.vector import VectorChannel
+from codelens.search.expand import ExpandedQuery, expand
+from codelens.search.fuse import fuse, normalised
+from codelens.search.present import present
+from codelens.search.query import Query, parse_query
+from codelens.search.scope import Scope, build_scope
+from codelens.search.signals import apply_signals, gather_evidence, spread_files
+from codelens.search.texts import Texts
+from codelens.store.store import OutOfTime, Store
+
+MODES: Mapping[str, tuple[str, ...]] = {
+    "hybrid": ("exact", "fuzzy", "path", "symbol", "vector"),
+    "keyword": ("exact", "path", "symbol"),
+    "vector": ("vector",),
+    "exact": ("exact",),
+    "fuzzy": ("fuzzy",),
+}
+LITERAL_POOL = 1000
+"""Candidates of a query that only has conditions (a quoted phrase, a pattern): there is nothing to rank them by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named set of weights from weights.toml, with what the options changed."""
+
+    rrf_k: int
+    channels: Mapping[str, float]
+    cuts: Mapping[str, int]
+    fields: Mapping[str, float]
+    factors: Mapping[str, float]
+    bonuses: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Ranking:
+    """All candidates in final order, with all that is needed to show or explain them."""
+
+    query: Query
+    expanded: ExpandedQuery
+    scope: Scope
+    profile: Profile
+    candidates: list[Candidate]
+    channels: tuple[str, ...]
+    notices: list[Notice]
+    trace: Trace
+    texts: Texts
+
+
+def search(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
+    """Answer one query. Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
+    ranking = rank(text, store, options, settings)
+    shown = ranking.candidates[options.offset : options.offset + options.limit]
+    return SearchResult(
+        query=text,
+        hits=_hits(shown, ranking, store, options),
+        total=len(ranking.candidates),
+        channels=ranking.channels,
+        notices=tuple(ranking.notices),
+        index=info,
+        options=options,
+        trace=ranking.trace,
+        trigram_available="fuzzy" in ranking.expanded.features,
+    )
+
+
+def rank(text: str, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
+    """The whole order of the answer."""
+    profile, trace, texts = load_profile(options), Trace(), Texts(store)
+    query = _parse(text, options)
+    notices = list(query.notices)
+    scope = build_scope(store, query, options, texts, settings)
+    features = _features(store, notices)
+    expanded = replace(
+        expand(_plain_texts(query), query.identifiers, text), scoped=scope.units is not None, features=features
+    )
+    trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
+    rankings = _retrieve(expanded, store, profile, options, settings, trace, notices)
+    if not (expanded.words or expanded.names):
+        rankings["fuzzy"] = trace.rankings["fuzzy"] = scope.literal_matches(LITERAL_POOL)
+    weights = normalised({**profile.channels, **options.weights}, sorted(rankings))
+    units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
+    candidates = fuse(rankings, weights, profile.rrf_k, units)
+    evidence = gather_evidence(expanded, sorted(units), store)
+    apply_signals(candidates, expanded, evidence, profile.bonuses, profile.factors, profile.rrf_k)
+    candidates = spread_files(candidates, profile.factors.get("further", 1.0))
+    candidates = _minimum(_sorted(candidates, options, scope), options, trace)
+    trace.candidates = candidates
+    return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts)
+
+
+def load_profile(options: SearchOptions) -> Profile:
+    """The profile that the options name, changed as they say. Raises UsageError for names that there are not."""
+    profiles = load_weights()
+    if options.profile not in profiles:
+        raise UsageError(f"no profile '{options.profile}'", f"profiles: {', '.join(profiles)}")
+    row: Mapping[str, Any] = profiles[options.profile]
+    if unknown := sorted(set(options.weights) - set(row["channels"])):
+        raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
+    sections = {name: row[name] for name in ("channels", "cuts", "fields", "factors", "bonuses")}
+    return Profile(rrf_k=options.rrf_k or row["rrf_k"], **sections)
+
+
+def _parse(text: str, options: SearchOptions) -> Query:
+    return parse_query(
+        text, strict=options.strict_query, literal=options.literal, regex=options.regex, case=options.case
+    )
+
+
+def _plain_texts(query: Query) -> list[str]:
+    """What of a query ranks: its words, and the words of its phrases."""
+    return [part.text for part in query.ranking_texts]
+
+
+def _features(store: Store, notices: list[Notice]) -> frozenset[str]:
+    """What this index can do here; a notice for each thing it cannot."""
+    held, found = store.features(), set[str]()
+    if held.fuzzy:
+        found.add("fuzzy")
+    else:
+        notices.append(Notice("no-fuzzy", "the index was built without trigrams: no substrings, no typing mistakes"))
+    if not held.vector:
+        notices.append(Notice("no-vector", "the index was built without vectors"))
+    elif store.meta("embedder_fingerprint") != default_embedder().fingerprint():
+        other = store.meta("embedder")
+        notices.append(Notice("other-embedder", f"the vectors are of another embedder ({other}): run `codelens index`"))
+    elif not store.load_vectors():
+        notices.append(Notice("no-vec0", "sqlite-vec cannot be loaded here: no vector results"))
+    else:
+        found.add("vector")
+    return frozenset(found)
+
+
+def make_channels(profile: Profile) -> dict[str, Channel]:
+    channels: Sequence[Channel] = (
+        ExactChannel(profile.fields),
+        FuzzyChannel(),
+        PathChannel(),
+        SymbolChannel(),
+        VectorChannel(default_embedder()),
+    )
+    return {c.name: c for c in channels}
+
+
+def _retrieve(
+    query: ExpandedQuery,
+    store: Store,
+    profile: Profile,
+    options: SearchOptions,
+    settings: Settings,
+    trace: Trace,
+    notices: list[Notice],
+) -> dict[str, Sequence[Match]]:
+    """Each channel's ranking, cut at its fixed length. A channel that outlasts its time is left out, and said."""
+    if options.mode not in MODES:
+        raise UsageError(f"no mode '{options.mode}'", f"modes: {', '.join(MODES)}")
+    rankings: dict[str, Sequence[Match]] = {}
+    channels = make_channels(profile)
+    for name in MODES[options.mode]:
+        started = time.perf_counter()
+        try:
+            with store.time_limit(settings.channel_seconds):
+                rankings[name] = channels[name].retrieve(query, store, profile.cuts[name])
+        except OutOfTime:
+            notices.append(Notice("slow-channel", f"{name} took over {settings.channel_seconds:g} s and was left out"))
+            continue
+        trace.seconds[name] = time.perf_counter() - started
+        trace.rankings[name] = tuple(rankings[name])
+        trace.cuts[name] = profile.cuts[name]
+    return rankings
+
+
+def _sorted(candidates: list[Candidate], options: SearchOptions, scope: Scope) -> list[Candidate]:
+    if options.sort == "path":
+        candidates = sorted(candidates, key=lambda c: c.unit.content_order())
+    elif options.sort == "modified":
+        candidates = sorted(candidates, key=lambda c: (-scope.modified(c.unit.document), c.unit.content_order()))
+    elif options.sort != "score":
+        raise UsageError(f"cannot sort by '{options.sort}'", "sort by score, path or modified")
+    return candidates[::-1] if options.reverse else candidates
+
+
+def _minimum(candidates: list[Candidate], options: SearchOptions, trace: Trace) -> list[Candidate]:
+    """Drop what is under --min-score, a share of the best score."""
+    if options.min_score is None or not candidates:
+        return candidates
+    best = max(c.score for c in candidates)
+    kept = [c for c in candidates if best > 0 and c.score / best >= options.min_score]
+    for candidate in candidates:
+        if best <= 0 or candidate.score / best < options.min_score:
+            trace.events.append(Event("below minimum", candidate.unit.id, f"{candidate.score / best if best else 0:.3f}"))
+    return kept
+
+
+def _hits(shown: Sequence[Candidate], ranking: Ranking, store: Store, options: SearchOptions) -> tuple[Hit, ...]:
+    documents = {d.id: d for d in store.documents.rows({c.unit.document for c in shown})}
+    roots = {r.id: r.root for r in store.documents.repositories()}
+    return tuple(
+        present(
+            candidate=c,
+            rank=rank,
+            document=documents[c.unit.document],
+            root=roots[documents[c.unit.document].repository],
+            query=ranking.expanded,
+            places=ranking.scope.places(c.unit, documents[c.unit.document]),
+            texts=ranking.texts,
+            options=options,
+        )
+        for rank, c in enumerate(shown, start=options.offset + 1)
+    )
+
+
+def rank_of(ranking: Ranking, unit: UnitId) -> int | None:
+    """The place of a unit in the whole order, from 1."""
+    return next((i for i, c in enumerate(ranking.candidates, start=1) if c.unit.id == unit), None)
