@@ -37,7 +37,8 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
             moves += "; went on with an unfinished build"
         yield (
             f"{for_line(r.root)}: {_number(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
-            f"{_number(r.symbols, 'symbol')}, {_number(r.chunks, 'chunk')}, {r.seconds:.1f} s, {megabytes(r.index_bytes)}\n"
+            f"{_number(r.symbols, 'symbol')}, {_number(r.chunks, 'chunk')}, {r.seconds:.1f} s, "
+            f"{megabytes(r.index_bytes)}\n"
         )
         if r.skipped:
             yield f"  skipped {sum(r.skipped.values())} of {r.seen} seen: {_listed(r.skipped)}\n"
