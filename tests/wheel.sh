@@ -1,0 +1,17 @@
+#!/bin/sh
+# Build the wheel, install it into an empty environment, and use it outside the checkout. Usage: wheel.sh PYTHON_WITH_BUILD
+set -eu
+builder=$(pwd)/$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$builder" -m build --wheel --outdir "$work/dist" . >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
+"$builder" -m venv "$work/env"
+"$work/env/bin/python" -m pip install --quiet "$work"/dist/*.whl
+cp -r sample_repos/notes/repo "$work/notes"
+cd "$work/notes"
+"$work/env/bin/codelens" --version
+"$work/env/bin/codelens" index
+"$work/env/bin/codelens" search "save a note" | head -3
+"$work/env/bin/codelens" why -m 1 "save a note" >/dev/null
+ls "$work"/env/lib/python*/site-packages/codelens/migrations/0001_*.sql >/dev/null
+echo "wheel: 1 passed, 0 failed"
