@@ -32,7 +32,7 @@ def doc_before(node: tree_sitter.Node, language: Language, claimed: Container[in
             attributes.insert(0, _text(above).strip().lstrip("#@![").rstrip("]"))
         else:
             before = above.prev_sibling
-            if before is not None and before.end_point[0] == above.start_point[0] and before.end_byte > before.start_byte:
+            if before is not None and _end_row(before) == above.start_point[0] and before.end_byte > before.start_byte:
                 break  # it trails the line of code above
             comments.insert(0, _text(above))
         below, above = above, above.prev_sibling

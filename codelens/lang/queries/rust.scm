@@ -1,0 +1,115 @@
+; Definitions
+
+(function_item name: (identifier) @name) @definition.function
+(trait_item body: (declaration_list (function_signature_item name: (identifier) @name) @definition.function))
+(foreign_mod_item body: (declaration_list (function_signature_item name: (identifier) @name) @definition.function))
+(struct_item name: (type_identifier) @name) @definition.struct
+(union_item name: (type_identifier) @name) @definition.struct
+(enum_item name: (type_identifier) @name) @definition.enum
+(trait_item name: (type_identifier) @name) @definition.trait
+(type_item name: (type_identifier) @name) @definition.type
+(associated_type name: (type_identifier) @name) @definition.type
+((const_item name: (identifier) @name) @definition.constant (#not-eq? @name "_"))
+(static_item name: (identifier) @name) @definition.variable
+(macro_definition name: (identifier) @name . (macro_rule)? @body) @definition.macro
+
+; `mod x;` only says that there is a file: an import.
+(mod_item name: (identifier) @name body: (_)) @definition.module
+(mod_item body: (declaration_list . (line_comment (inner_doc_comment_marker))+ @doc)) @definition.module
+(source_file (line_comment (inner_doc_comment_marker)) @doc)
+
+; impl T and impl Trait for T hold the methods of T.
+(impl_item type: [
+  (type_identifier) @name
+  (generic_type type: (type_identifier) @name)
+  (scoped_type_identifier name: (type_identifier) @name)
+  (generic_type type: (scoped_type_identifier name: (type_identifier) @name))
+  (reference_type type: (type_identifier) @name)
+  (reference_type type: (generic_type type: (type_identifier) @name))
+  (dynamic_type trait: (type_identifier) @name)
+  (primitive_type) @name
+  (array_type) @name
+  (tuple_type) @name
+  (unit_type) @name]) @scope
+
+; References
+
+(call_expression function: (identifier) @reference.call)
+(call_expression function: (field_expression value: (_) @receiver field: (field_identifier) @reference.call))
+(call_expression function: (scoped_identifier path: (_) @receiver name: (identifier) @reference.call))
+(call_expression function: (parenthesized_expression (identifier) @reference.call))
+(generic_function function: (identifier) @reference.call)
+(generic_function function: (field_expression value: (_) @receiver field: (field_identifier) @reference.call))
+(generic_function function: (scoped_identifier path: (_) @receiver name: (identifier) @reference.call))
+(macro_invocation macro: (identifier) @reference.call)
+(macro_invocation macro: (scoped_identifier path: (_) @receiver name: (identifier) @reference.call))
+
+; What a macro is given are only tokens: a name that touches a parenthesis is a call.
+((token_tree (identifier) @reference.call . (token_tree "(") @arguments)
+  (#touch? @reference.call @arguments))
+((token_tree [(identifier) (self)] @receiver . ["." "::"] . (identifier) @reference.call . (token_tree "(") @arguments)
+  (#touch? @reference.call @arguments))
+(token_tree (identifier) @reference.call . "!" . (token_tree))
+(macro_invocation (token_tree (identifier) @reference.use))
+(macro_invocation (token_tree (self) @receiver . "." . (identifier) @reference.field))
+
+((struct_expression name: [
+  (type_identifier) @reference.construct
+  (scoped_type_identifier path: (_) @receiver name: (type_identifier) @reference.construct)
+  (generic_type_with_turbofish type: (type_identifier) @reference.construct)])
+  (#not-eq? @reference.construct "Self"))
+
+(trait_item bounds: (trait_bounds [
+  (type_identifier) @reference.extends
+  (scoped_type_identifier path: (_) @receiver name: (type_identifier) @reference.extends)
+  (generic_type type: (type_identifier) @reference.extends)]))
+(impl_item trait: [
+  (type_identifier) @reference.implements
+  (scoped_type_identifier path: (_) @receiver name: (type_identifier) @reference.implements)
+  (generic_type type: (type_identifier) @reference.implements)
+  (generic_type type: (scoped_type_identifier path: (_) @receiver name: (type_identifier) @reference.implements))])
+
+(attribute_item (attribute . (identifier) @reference.decorate (#not-eq? @reference.decorate "derive")))
+(attribute_item (attribute . (scoped_identifier path: (_) @receiver name: (identifier) @reference.decorate)))
+((attribute_item (attribute . (identifier) @_derive arguments: (token_tree (identifier) @reference.decorate)))
+  (#eq? @_derive "derive"))
+
+((type_identifier) @reference.type (#not-match? @reference.type "^(Self|_)$"))
+(scoped_type_identifier path: (_) @receiver name: (type_identifier) @reference.type)
+
+(arguments [
+  (identifier) @reference.use
+  (scoped_identifier path: (_) @receiver name: (identifier) @reference.use)
+  (reference_expression value: (identifier) @reference.use)])
+(array_expression [
+  (identifier) @reference.use
+  (scoped_identifier path: (_) @receiver name: (identifier) @reference.use)])
+(field_initializer value: [
+  (identifier) @reference.use
+  (scoped_identifier path: (_) @receiver name: (identifier) @reference.use)])
+(shorthand_field_initializer (identifier) @reference.use)
+(let_declaration value: [
+  (identifier) @reference.use
+  (scoped_identifier path: (_) @receiver name: (identifier) @reference.use)])
+(assignment_expression right: (identifier) @reference.use)
+(return_expression (identifier) @reference.use)
+(match_pattern (scoped_identifier path: (_) @receiver name: (identifier) @reference.use))
+(tuple_struct_pattern type: (scoped_identifier path: (_) @receiver name: (identifier) @reference.use))
+(field_expression value: (self) @receiver field: (field_identifier) @reference.field)
+
+; Imports: a use tree is flattened, one import for each leaf.
+
+(scoped_use_list path: (_) @import.prefix)
+(use_declaration argument: (identifier) @import.module)
+(use_declaration argument: (scoped_identifier path: (_) @import.module name: (_) @import.name))
+(use_declaration argument: (use_as_clause path: (identifier) @import.module alias: (identifier) @import.alias))
+(use_list [(identifier) (self)] @import.name)
+(use_list (scoped_identifier path: (_) @import.module name: (_) @import.name))
+(use_list (use_as_clause path: [(identifier) (self)] @import.name alias: (identifier) @import.alias))
+(use_as_clause
+  path: (scoped_identifier path: (_) @import.module name: (_) @import.name)
+  alias: (identifier) @import.alias)
+(use_wildcard (_) @import.module "*" @import.name)
+(use_wildcard . "*" @import.name)
+(extern_crate_declaration name: (identifier) @import.module alias: (identifier)? @import.alias)
+(mod_item name: (identifier) @import.module !body)
