@@ -3,7 +3,8 @@
 All knowledge of a language is in its query file and its row of languages.toml. The captures:
 
     @definition.KIND   a whole definition; @definition alone widens one that another pattern names (decorators, templates)
-    @name              its name (default: the node's field `name`); where several patterns name it, the first in the file gives the kind
+    @name              its name (default: the node's field `name`); where several patterns name it, the first in the
+                       file gives the kind and the head
     @body              its body (default: the node's field `body`)
     @container         enclosing name that the definition itself says (a Go receiver, C++ `Foo::`)
     @doc               a doc string inside the definition (comments before it are found without a capture)
@@ -108,6 +109,8 @@ class _Gathered:
         self.docs: dict[int, tree_sitter.Node] = {}
         self.references: dict[tuple[int, str], tuple[tree_sitter.Node, str]] = {}
         self.imports: list[Import] = []
+        self.unpacked: set[int] = set()
+        """Places of modules of which names are imported: these stand for the import of the module itself."""
         self.prefixes: list[tuple[Key, str]] = []
         self.claimed: set[int] = set()
 
@@ -151,11 +154,9 @@ class _Gathered:
             if draft is None:
                 draft = self.drafts[key] = _Draft(name, kind, pattern, node, node)
             elif kind and (pattern < draft.pattern or not draft.kind):
-                draft.kind, draft.pattern = kind, pattern
+                draft.kind, draft.pattern, draft.inner = kind, pattern, node
             if node.end_byte - node.start_byte > draft.outer.end_byte - draft.outer.start_byte:
                 draft.outer = node
-            if kind and node.end_byte - node.start_byte < draft.inner.end_byte - draft.inner.start_byte:
-                draft.inner = node
             if "body" in captures:
                 draft.body = captures["body"][0]
             if "container" in captures:
@@ -171,7 +172,7 @@ class _Gathered:
             if (around := path.parent) and (separator := path.next_sibling):
                 self.prefixes.append(((around.start_byte, around.end_byte), _text(path) + _text(separator)))
             return
-        place = next(iter(captures.values()))[0]
+        place = next(nodes[0] for capture, nodes in captures.items() if capture.startswith("import."))
         parts = {k: v or "" for k, v in self.query.pattern_settings(pattern).items()}
         parts |= {k: _bare(".".join(map(_text, v)), self.language) for k, v in captures.items()}
         self.imports.append(
@@ -183,6 +184,8 @@ class _Gathered:
                 place.start_point[0] + 1,
             )
         )
+        if "import.module" in captures and ("import.name" in parts or "import.alias" in parts):
+            self.unpacked.add(captures["import.module"][0].start_byte)
 
     def placed_imports(self) -> tuple[Import, ...]:
         """Imports in order of their place, with the prefixes around them, outer first."""
@@ -193,7 +196,8 @@ class _Gathered:
                 continue
             module = around + one.module if one.module else around.rstrip(":./\\")
             self.imports[at] = replace(one, module=module)
-        return tuple(sorted(self.imports, key=lambda i: (i.start, i.name)))
+        kept = [i for i in self.imports if i.name or i.alias or i.start not in self.unpacked]
+        return tuple(sorted(kept, key=lambda i: (i.start, i.name)))
 
 
 def _owner(doc: tree_sitter.Node) -> tree_sitter.Node | None:
