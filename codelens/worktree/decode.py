@@ -1,0 +1,87 @@
+"""A file's bytes → its text, with the encoding and how sure that is; None for what is no text.
+
+What the bytes prove comes first: byte order mark, strict UTF-8, the NULs of UTF-16. Only then a guess, and every answer
+must give the very bytes back. UTF-16 is asked about before NULs mean binary.
+"""
+
+from __future__ import annotations
+
+import re
+
+from codelens.model import DecodedText
+from codelens.worktree.legacy import guess_legacy
+
+_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\0\0", "utf-32-le"),
+    (b"\0\0\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+_LOOKED_AT = 8_000
+"""Bytes in which a NUL makes a file binary: git's own measure."""
+_CONTROLS = bytes({*range(32), 127} - {8, 9, 10, 11, 12, 13, 26, 27})
+"""What text does not hold. Tab, line ends, form feed, backspace, escape and the end mark of DOS may occur."""
+_PLAIN_SHARE = 0.02
+"""Share of the units that must be ASCII letters, digits or blanks: even Chinese prose has line ends."""
+
+
+def decode(raw: bytes, threshold: float) -> DecodedText | None:
+    """The text, such that text.encode(encoding) == raw[bom:]; None for binary.
+
+    `threshold` is the confidence that chardet must reach to be believed without further evidence. Confidence is 1.0
+    where bytes prove the encoding, .9 for UTF-16 known by its NULs, 0.0 for the last resort, Latin-1.
+    """
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark) and (found := exactly(raw, encoding, 1.0, len(mark))):
+            return found
+    if b"\0" in raw[:_LOOKED_AT]:
+        return _utf16(raw)
+    proven = exactly(raw, "utf-8", 1.0)
+    if proven or _has_controls(raw):
+        return proven
+    guesses = (*guess_legacy(raw, threshold), ("cp1252", 0.1), ("latin-1", 0.0))
+    return next((found for name, sure in guesses if (found := exactly(raw, name, sure))), None)
+
+
+def is_binary(raw: bytes) -> bool:
+    """Whether decode would give None, at a fraction of its cost."""
+    if any(raw.startswith(mark) and exactly(raw, encoding, 1.0, len(mark)) for mark, encoding in _MARKS):
+        return False
+    if b"\0" in raw[:_LOOKED_AT]:
+        return _utf16(raw) is None
+    return _has_controls(raw) and exactly(raw, "utf-8", 1.0) is None
+
+
+def exactly(raw: bytes, encoding: str, confidence: float, bom: int = 0) -> DecodedText | None:
+    """The text in this encoding if it stands for these bytes and no others."""
+    body = raw[bom:] if bom else raw
+    try:
+        text = body.decode(encoding)
+        if encoding != "utf-8" and text.encode(encoding) != body:
+            return None
+    except UnicodeError:
+        return None
+    return DecodedText(text, encoding, confidence, bom)
+
+
+def _has_controls(raw: bytes) -> bool:
+    """More than one byte in two hundred that no text holds: compressed or machine data that happens to have no NUL."""
+    return len(raw) - len(raw.translate(None, _CONTROLS)) > len(raw) // 200
+
+
+def _utf16(raw: bytes) -> DecodedText | None:
+    """UTF-16 without a mark: the NULs are the high halves of ASCII characters, so they all but keep to one side."""
+    head = raw[:_LOOKED_AT]
+    low, high = head[0::2].count(0), head[1::2].count(0)
+    encoding = "utf-16-le" if high > low else "utf-16-be"
+    if len(raw) % 2 or min(low, high) * 20 > max(low, high):
+        return None
+    found = exactly(raw, encoding, 0.9)
+    return found if found and _reads_as_text(found.text[:_LOOKED_AT]) else None
+
+
+def _reads_as_text(text: str) -> bool:
+    plain = len(re.findall(r"[A-Za-z0-9\s]", text))
+    odd = len(re.findall(r"[\x00-\x07\x0e-\x19\x1c-\x1f\x7f-\x9f\ue000-\uf8ff\ufff0-\uffff]", text))
+    return plain >= max(1, _PLAIN_SHARE * len(text)) and odd * 200 <= len(text)

@@ -1,0 +1,36 @@
+"""An indexed file against the disk: fresh, changed or deleted. A file is read only where its stat differs."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import xxhash
+
+from codelens.model import FileStamp, Freshness
+
+
+def content_hash(raw: bytes) -> bytes:
+    """The 16 bytes that stand for a file's content: xxh3_128, 13.8 GB/s. Not meant against forgery."""
+    return xxhash.xxh3_128_digest(raw)
+
+
+def freshness(root: Path, os_path: str, stamp: FileStamp, content_hash: bytes) -> Freshness:
+    """Whether the file still is what was indexed.
+
+    A touch, a checkout or a copy of the tree changes the stamp and not the content: that is fresh. What has become
+    a link, a folder or unreadable is changed.
+    """
+    path = root / os_path
+    try:
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size != stamp.size:
+            return Freshness.CHANGED
+        if FileStamp(found.st_size, found.st_mtime_ns, found.st_ino) == stamp:
+            return Freshness.FRESH
+        same = xxhash.xxh3_128_digest(path.read_bytes()) == content_hash
+    except (FileNotFoundError, NotADirectoryError):
+        return Freshness.DELETED
+    except OSError:
+        return Freshness.CHANGED
+    return Freshness.FRESH if same else Freshness.CHANGED

@@ -1,0 +1,43 @@
+"""Where the index of a folder lies: the nearest one upwards, else the top of the repository, else the folder itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codelens.worktree.repository import enclosing_repository
+
+INDEX_FOLDER = ".codelens"
+INDEX_NAME = "index.db"
+
+
+def find_index(start: Path) -> Path | None:
+    """The nearest .codelens/index.db in `start` or above it, with absolute path; None if there is none."""
+    start = start.resolve()
+    return next((index for folder in (start, *start.parents) if (index := _index_in(folder)).is_file()), None)
+
+
+def git_top(start: Path) -> Path | None:
+    """The top folder of the work tree that holds `start`, found by its `.git` and without running git."""
+    repository = enclosing_repository(start.resolve())
+    return repository.top if repository else None
+
+
+def new_index_place(start: Path) -> Path:
+    """Where `codelens index` run in `start` writes: the index that is there already, else where a new one belongs."""
+    start = start.resolve()
+    return find_index(start) or _index_in(git_top(start) or start)
+
+
+def prepare_index_folder(index: Path) -> None:
+    """Makes the index's folder, and in one of the name .codelens a .gitignore that keeps it out of git.
+
+    A file that is already there stays as it is; a folder that someone chose with --db gets none.
+    """
+    index.parent.mkdir(parents=True, exist_ok=True)
+    ignore = index.parent / ".gitignore"
+    if index.parent.name == INDEX_FOLDER and not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+
+
+def _index_in(folder: Path) -> Path:
+    return folder / INDEX_FOLDER / INDEX_NAME

@@ -1,0 +1,201 @@
+"""A folder → every file below it, worth reading or left out with a reason, in the order of the paths' bytes.
+
+One way down serves the walk and the question about a single path, so what `--explain-path` says is what the walk does.
+Links are never followed, hence no loop. Hidden means: the name begins with a dot; `.github` and its like are no
+exception, since whoever wants one says `!.github` in .codelensignore. git's own folder is no part of the tree.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from codelens.config import Settings
+from codelens.errors import UsageError
+from codelens.model import FileStamp, SeenFile, Skip, SkipReason
+from codelens.worktree.classify import classify_folder, classify_name
+from codelens.worktree.ignore import Scope, outermost_scope
+from codelens.worktree.paths import shown_path
+from codelens.worktree.place import INDEX_FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder on the way down; `path` is relative to the root and ends in a slash, empty for the root."""
+
+    path: str
+    scope: Scope
+    """The rules of the folder around it; its own are read on entering."""
+    inherited: str = ""
+    wanted: bool = False
+
+
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """What the entries of one folder have in common."""
+
+    path: str
+    raw: bytes
+    scope: Scope
+    settings: Settings
+
+
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
+_Step = SeenFile | Skip | _Folder
+
+
+def walk(root: Path, settings: Settings) -> Iterator[SeenFile | Skip]:
+    """Everything below `root`. Needs no git, but asks it once for tracked files where ignored paths turn up.
+
+    Raises UsageError if the root is not a folder that can be read; what fails further down is a Skip.
+    """
+    return _descend(_resolved(root), settings, lambda folder: True)
+
+
+def explain_path(root: Path, path: str, settings: Settings) -> SeenFile | Skip | None:
+    """What the walk says about one path below the root: its own verdict, or the Skip of the folder that hides it.
+
+    `path` is in the operating system's form, relative to the root or absolute. None for a folder that is walked.
+    Raises UsageError for a path that does not exist or lies outside the root.
+    """
+    root = _resolved(root)
+    below = os.path.relpath(root / path, root).replace(os.sep, "/")
+    if below == ".." or below.startswith("../"):
+        raise UsageError(f"{path} lies outside {root}", "give a path below the root")
+    if not os.path.lexists(root / below):
+        raise UsageError(f"no such file: {path}", "paths are taken relative to the root")
+    if ".git" in below.split("/"):
+        return Skip(shown_path(below), SkipReason.HIDDEN, "git's own files")
+    wanted = shown_path(below) + "/"
+    for step in _descend(root, settings, lambda folder: f"{below}/".startswith(folder.path)):
+        if wanted.startswith(step.path if step.path.endswith("/") else step.path + "/"):
+            return step
+    return None
+
+
+def _resolved(root: Path) -> Path:
+    if not root.is_dir():
+        raise UsageError(f"not a folder: {root}")
+    return root.resolve()
+
+
+def _descend(root: Path, settings: Settings, enter: Callable[[_Folder], bool]) -> Iterator[SeenFile | Skip]:
+    """Depth first with a stack of its own, so that no depth of folders is too deep."""
+    stack = [_steps(_Folder("", outermost_scope(root, settings.no_ignore)), root, settings)]
+    while stack:
+        step = next(stack[-1], None)
+        if step is None:
+            stack.pop()
+        elif not isinstance(step, _Folder):
+            yield step
+        elif enter(step):
+            stack.append(_steps(step, root, settings))
+
+
+def _steps(folder: _Folder, root: Path, settings: Settings) -> Iterator[_Step]:
+    """What the entries of a folder are, in order; or one Skip if the folder as a whole is left out."""
+    try:
+        with os.scandir(f"{root}/{folder.path}") as listing:
+            entries = list(listing)
+    except OSError as fault:
+        if not folder.path:
+            raise UsageError(f"cannot read {root}: {fault.strerror}") from None
+        yield Skip(shown_path(folder.path), SkipReason.UNREADABLE, fault.strerror or str(fault))
+        return
+    names = {entry.name for entry in entries}
+    if folder.path and not folder.wanted and not settings.include_vendored:
+        made = classify_folder(folder.path.split("/")[-2], names)
+        if made:
+            yield Skip(shown_path(folder.path), *made)
+            return
+    scope = folder.scope.inside(folder.path, names, folder.inherited)
+    here = _Here(folder.path, os.fsencode(folder.path), scope, settings)
+    for raw, is_folder, entry in sorted((_ordered(entry) for entry in entries), key=lambda row: row[0]):
+        if entry.name != ".git":
+            yield _judge(entry, raw[:-1] if is_folder else raw, is_folder, here)
+
+
+def _ordered(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
+    """The name's bytes to sort by, with a slash behind a folder's, as its content has in the path."""
+    is_folder = _is_folder(entry)
+    name = os.fsencode(entry.name)
+    return (name + b"/" if is_folder else name), is_folder, entry
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """A folder proper: neither a link to one nor, on Windows, a mount point, which could lead anywhere too."""
+    try:
+        if not entry.is_dir(follow_symlinks=False):
+            return False
+        attributes = getattr(entry.stat(follow_symlinks=False), "st_file_attributes", 0) if os.name == "nt" else 0
+    except OSError:
+        return False
+    return not attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT
+
+
+def _judge(entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Here) -> _Step:
+    """The order of the questions is the order in which a person would name the cause."""
+    path = here.path + entry.name + "/" if is_folder else here.path + entry.name
+    if is_folder and entry.name == INDEX_FOLDER:
+        return Skip(shown_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
+    verdict = here.scope.judge(here.raw + name, name, is_folder)
+    wanted = verdict is not None and verdict.wanted
+    if verdict and verdict.ignored and not verdict.holds_tracked:
+        return Skip(shown_path(path), SkipReason.IGNORED, verdict.source)
+    if entry.name.startswith(".") and not here.settings.hidden and not wanted:
+        return Skip(shown_path(path), SkipReason.HIDDEN, "its name begins with a dot")
+    if not is_folder:
+        return _judge_file(entry, path, here.settings, wanted)
+    made = None if wanted or here.settings.include_vendored else classify_folder(entry.name)
+    if made:
+        return Skip(shown_path(path), *made)
+    return _Folder(path, here.scope, verdict.source if verdict and verdict.holds_tracked else "", wanted)
+
+
+def _judge_file(entry: os.DirEntry[str], path: str, settings: Settings, wanted: bool) -> SeenFile | Skip:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError as fault:
+        return Skip(shown_path(path), SkipReason.UNREADABLE, fault.strerror or str(fault))
+    if not stat.S_ISREG(found.st_mode):
+        return _judge_other(entry, path, found.st_mode)
+    shown = shown_path(path)
+    stamp = FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
+    if not found.st_mode & 0o444 and not os.access(entry.path, os.R_OK):
+        return Skip(shown, SkipReason.UNREADABLE, os.strerror(errno.EACCES), stamp)
+    named = None if wanted or settings.include_vendored else classify_name(path)
+    if named:
+        return Skip(shown, *named, stamp)
+    if found.st_size > settings.max_file_size:
+        detail = f"{_size(found.st_size)}, limit {_size(settings.max_file_size)}"
+        return Skip(shown, SkipReason.TOO_LARGE, detail, stamp)
+    return SeenFile(shown, path, stamp)
+
+
+def _judge_other(entry: os.DirEntry[str], path: str, mode: int) -> Skip:
+    if not stat.S_ISLNK(mode) and not stat.S_ISDIR(mode):
+        return Skip(shown_path(path), SkipReason.SPECIAL, _KINDS.get(stat.S_IFMT(mode), "of unknown kind"))
+    try:
+        entry.stat()
+    except OSError as fault:
+        detail = f"{_target(entry)}, a loop" if fault.errno == errno.ELOOP else _target(entry)
+        return Skip(shown_path(path), SkipReason.BROKEN_LINK, detail)
+    return Skip(shown_path(path), SkipReason.LINK, _target(entry))
+
+
+def _target(entry: os.DirEntry[str]) -> str:
+    try:
+        return f"to {shown_path(str(Path(entry.path).readlink()))}"
+    except OSError as fault:
+        return fault.strerror or str(fault)
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB" if size >= 1_000 else f"{size} bytes"
