@@ -1,0 +1,106 @@
+"""Many texts → vectors at once: the hashing embedder's sums as one numpy bincount for each call.
+
+Sums are of whole numbers below 2^53, hence exact, so that the result is the same as adding in any other order.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from codelens.embed.features import DIMENSIONS, FIXED_POINT, ROOTS, FeatureCache
+from codelens.text.terms import tokens
+
+Whole = npt.NDArray[np.int64]
+MOST_TEXTS = 512
+"""Entries in one pass: 512 × 4 fields × 256 dimensions are 4 MB of sums."""
+MOST_TOKENS = 400_000
+"""Distinct tokens kept; then the table starts anew. About 100 MB of source; a worker's memory stays bounded."""
+
+
+class Batch:
+    """Embeds entries of several fields each; field i is normalised and counts `factors[i]`."""
+
+    def __init__(self, features: FeatureCache, factors: Sequence[float]) -> None:
+        self._features = features
+        self._factors = np.array(factors, dtype=np.float64)
+        self._roots = np.array(ROOTS, dtype=np.int64)
+        self._tokens = _TokenTable(features)
+
+    def embed(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
+        """One vector for each entry, int8 and of length 127; zeros where there is nothing to embed."""
+        if len(self._tokens) > MOST_TOKENS:
+            self._features.clear()
+            self._tokens = _TokenTable(self._features)
+        vectors: list[bytes] = []
+        for start in range(0, len(entries), MOST_TEXTS):
+            vectors += self._pass(entries[start : start + MOST_TEXTS])
+        return vectors
+
+    def _pass(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
+        fields = len(self._factors)
+        sums = self._sums([text for entry in entries for text in entry]).reshape(len(entries), fields, DIMENSIONS)
+        fixed = np.rint(sums * (FIXED_POINT * self._factors[:, None] * _inverse_norm(sums, 1.0))).astype(np.int64)
+        total = fixed.sum(axis=1)
+        packed = np.rint(total * _inverse_norm(total, 127.0)).astype(np.int8).tobytes()
+        return [packed[i : i + DIMENSIONS] for i in range(0, len(packed), DIMENSIONS)]
+
+    def _sums(self, texts: Sequence[str]) -> Whole:
+        """For each text the weighted sum of its tokens' features: [texts × dimensions]."""
+        rows, counts, sizes = array("q"), array("q"), array("q")
+        known: dict[str, tuple[list[int], list[int]]] = {}
+        for text in texts:
+            if (found := known.get(text)) is None:
+                counter = Counter(tokens(text))
+                found = known[text] = (list(map(self._tokens.__getitem__, counter)), list(counter.values()))
+            rows.extend(found[0])
+            counts.extend(found[1])
+            sizes.append(len(found[0]))
+        row, count = np.frombuffer(rows, np.int64), np.frombuffer(counts, np.int64)
+        weights = self._roots[np.minimum(count, len(self._roots) - 1)]
+        place = np.repeat(np.arange(len(texts)) * DIMENSIONS, np.frombuffer(sizes, np.int64))
+        index, value, lengths = self._tokens.gather(row)
+        summed = np.bincount(
+            index + np.repeat(place, lengths),
+            weights=value * np.repeat(weights, lengths),
+            minlength=len(texts) * DIMENSIONS,
+        )
+        return summed.astype(np.int64)
+
+
+class _TokenTable(dict[str, int]):
+    """Token → its row; the features of all rows lie one after the other in two arrays."""
+
+    def __init__(self, features: FeatureCache) -> None:
+        super().__init__()
+        self._features = features
+        self._ends = array("q", [0])
+        self._index, self._value = array("q"), array("q")
+
+    def __missing__(self, token: str) -> int:
+        for index, value in self._features[token]:
+            self._index.append(index)
+            self._value.append(value)
+        self._ends.append(len(self._index))
+        row = self[token] = len(self._ends) - 2
+        return row
+
+    def gather(self, rows: Whole) -> tuple[Whole, Whole, Whole]:
+        """(dimensions, values) of these rows' features, and how many each row has."""
+        ends = np.frombuffer(self._ends, np.int64)
+        starts, lengths = ends[rows], ends[rows + 1] - ends[rows]
+        before = np.cumsum(lengths) - lengths
+        places = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+        index, value = np.frombuffer(self._index, np.int64), np.frombuffer(self._value, np.int64)
+        return index[places], value[places], lengths
+
+
+def _inverse_norm(sums: Whole, length: float) -> npt.NDArray[np.float64]:
+    """length / norm for each row of the last axis, and 0 where the row is all zeros. The squares' sums are exact."""
+    norm = np.sqrt(np.einsum("...i,...i->...", sums, sums).astype(np.float64))[..., None]
+    inverse: npt.NDArray[np.float64] = np.divide(length, norm, out=np.zeros_like(norm), where=norm > 0)
+    return inverse

@@ -1,0 +1,71 @@
+"""Signed feature hashing of identifiers, their words and pieces of words: an embedder without training or model.
+
+A text is the sum of its tokens' features, each times the root of how often the text has it; a piece of code is four
+such fields, each normalised and times its factor. Queries are embedded in plain Python: importing numpy costs 100 ms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from codelens.embed.features import (
+    DIMENSIONS,
+    FIELD_FACTORS,
+    FIXED_POINT,
+    ROOTS,
+    VERSION,
+    FeatureCache,
+    common_words,
+)
+from codelens.model import EmbeddedFields
+from codelens.text.terms import tokens
+
+if TYPE_CHECKING:
+    from codelens.embed.batch import Batch
+
+
+class HashingEmbedder:
+    """See the module. The same text has the same vector on every machine and in every index."""
+
+    name = f"hashing-{DIMENSIONS}"
+    dimensions = DIMENSIONS
+
+    def fingerprint(self) -> str:
+        """16 hex digits over the rules' version, the word lists and the factors."""
+        rules = (VERSION, sorted(common_words().items()), sorted(FIELD_FACTORS.items()))
+        return xxhash.xxh3_64_hexdigest(repr(rules).encode())
+
+    def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
+        """One vector for each entry; all zeros where no field holds a token."""
+        return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
+
+    def embed_query(self, text: str) -> bytes:
+        """What the batch gives for a body of this text, with the queries' word weights; empty if no word has weight."""
+        sums = [0] * DIMENSIONS
+        for token, count in Counter(tokens(text)).items():
+            weight = ROOTS[min(count, len(ROOTS) - 1)]
+            for index, value in self._query_features[token]:
+                sums[index] += value * weight
+        norm = math.sqrt(sum(v * v for v in sums))
+        if not norm:
+            return b""
+        scale = FIXED_POINT * FIELD_FACTORS["body"] / norm
+        fixed = [round(v * scale) for v in sums]
+        scale = 127 / math.sqrt(sum(v * v for v in fixed))
+        return bytes(round(v * scale) & 0xFF for v in fixed)
+
+    @cached_property
+    def _query_features(self) -> FeatureCache:
+        return FeatureCache(query=True)
+
+    @cached_property
+    def _batch(self) -> Batch:
+        from codelens.embed.batch import Batch
+
+        return Batch(FeatureCache(query=False), tuple(FIELD_FACTORS.values()))
