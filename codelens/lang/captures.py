@@ -56,14 +56,19 @@ class _Draft:
     name: tree_sitter.Node | None
     kind: str
     pattern: int
-    outer: tree_sitter.Node
     inner: tree_sitter.Node
+    around: tree_sitter.Node | None = None
+    """What @definition alone widens it to."""
     body: tree_sitter.Node | None = None
     container: str = ""
     doc: list[tree_sitter.Node] = field(default_factory=list)
     decorators: list[tree_sitter.Node] = field(default_factory=list)
     region: str = ""
     """Of a scope, which has no kind: whether functions in it are methods."""
+
+    @property
+    def outer(self) -> tree_sitter.Node:
+        return self.around if self.around and _length(self.around) > _length(self.inner) else self.inner
 
     def order(self) -> tuple[int, int, int]:
         return (self.outer.start_byte, -self.outer.end_byte, self.name.start_byte if self.name else -1)
@@ -128,7 +133,7 @@ class _Gathered:
                 return
             if head == "scope":
                 name = _name_of(nodes[0], captures)
-                self.scopes.append(_Draft(name, "", pattern, nodes[0], nodes[0], region=kind or "scope"))
+                self.scopes.append(_Draft(name, "", pattern, nodes[0], region=kind or "scope"))
                 return
             if head == "namespace":
                 self.namespace = ".".join(map(_text, nodes))
@@ -152,11 +157,11 @@ class _Gathered:
             key = (name.start_byte, name.end_byte) if name else (node.start_byte, -1)
             draft = self.drafts.get(key)
             if draft is None:
-                draft = self.drafts[key] = _Draft(name, kind, pattern, node, node)
-            elif kind and (pattern < draft.pattern or not draft.kind):
+                draft = self.drafts[key] = _Draft(name, kind, pattern, node)
+            if not kind:
+                draft.around = node if draft.around is None or _length(node) > _length(draft.around) else draft.around
+            elif pattern < draft.pattern or not draft.kind:
                 draft.kind, draft.pattern, draft.inner = kind, pattern, node
-            if node.end_byte - node.start_byte > draft.outer.end_byte - draft.outer.start_byte:
-                draft.outer = node
             if "body" in captures:
                 draft.body = captures["body"][0]
             if "container" in captures:
@@ -356,6 +361,10 @@ def _references(gathered: _Gathered, units: list[Unit], spans: list[Key]) -> Ite
         name = _text(node).lstrip(language.sigils)
         place = node.end_byte - len(name.encode())
         yield Reference(kind, name, receiver, stack[-1] if stack else None, place, node.start_point[0] + 1)
+
+
+def _length(node: tree_sitter.Node) -> int:
+    return node.end_byte - node.start_byte
 
 
 def _text(node: tree_sitter.Node) -> str:
