@@ -1,0 +1,71 @@
+"""Reciprocal rank fusion and the signals on top: sums, order, and what they must not depend on."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codelens.config import load_weights
+from codelens.model import Candidate, Contribution, DocumentId, Match, Span, UnitId, UnitRow
+from codelens.search.fuse import fuse, normalised
+from codelens.search.signals import BONUSES, spread_files
+
+
+def unit(number: int, path: str = "a.py") -> UnitRow:
+    return UnitRow(
+        UnitId(number), DocumentId(1), "function", f"f{number}", "", None, Span(number, number + 1), Span(number, number),
+        number, 1, 1, 1, 1, "def f", "", path, "python", "repo",
+    )  # fmt: skip
+
+
+UNITS = {UnitId(n): unit(n) for n in range(20)}
+RANKINGS = st.dictionaries(
+    st.sampled_from(["exact", "fuzzy", "vector", "symbol", "path"]),
+    st.lists(st.integers(0, 19), unique=True).map(lambda ids: [Match(UnitId(i), 1.0, "found") for i in ids]),
+)
+
+
+def test_a_score_is_the_sum_of_weight_by_k_plus_rank() -> None:
+    rankings = {"exact": [Match(UnitId(1), 9.0, ""), Match(UnitId(2), 8.0, "")], "vector": [Match(UnitId(2), 0.5, "")]}
+    scores = {c.unit.id: c.score for c in fuse(rankings, {"exact": 0.75, "vector": 0.25}, 60, UNITS)}
+    assert scores == {1: 0.75 / 61, 2: math.fsum([0.75 / 62, 0.25 / 61])}
+
+
+@given(RANKINGS, st.permutations(["exact", "fuzzy", "vector", "symbol", "path"]))
+def test_the_order_of_the_channels_changes_nothing(rankings: dict[str, list[Match]], order: list[str]) -> None:
+    weights = {"exact": 0.4, "fuzzy": 0.3, "vector": 0.1, "symbol": 0.1, "path": 0.1}
+    shuffled = {name: rankings[name] for name in order if name in rankings}
+    one, other = (sorted(fuse(r, weights, 60, UNITS), key=Candidate.order) for r in (rankings, shuffled))
+    assert [(c.unit.id, c.score, c.contributions) for c in one] == [(c.unit.id, c.score, c.contributions) for c in other]
+
+
+@given(st.dictionaries(st.text(min_size=1), st.floats(0.001, 1000), min_size=1))
+def test_weights_are_normalised_to_one(weights: dict[str, float]) -> None:
+    assert math.isclose(math.fsum(normalised(weights, sorted(weights)).values()), 1.0)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a.py", "b.py"]), st.floats(0.0, 1.0)), max_size=30), st.floats(0.1, 1.0))
+def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
+    scores: list[tuple[str, float]], further: float
+) -> None:
+    candidates = [
+        Candidate(unit(n, path), contributions=[Contribution("exact", score, "")]) for n, (path, score) in enumerate(scores)
+    ]
+    before = {c.unit.id: c.score for c in candidates}
+    ordered = spread_files(candidates, further)
+    assert ordered == sorted(ordered, key=Candidate.order)
+    for path in {"a.py", "b.py"}:
+        of_file = [c for c in candidates if c.unit.path == path]
+        if of_file:
+            best = min(of_file, key=lambda c: (-before[c.unit.id], c.unit.content_order()))
+            assert best.score == before[best.unit.id]
+
+
+@pytest.mark.parametrize("profile", load_weights())
+def test_every_weight_of_a_profile_is_used(profile: str) -> None:
+    row = load_weights()[profile]
+    assert set(row["channels"]) == set(row["cuts"]) == {"exact", "fuzzy", "vector", "symbol", "path"}
+    assert set(row["bonuses"]) <= set(BONUSES)

@@ -1,0 +1,148 @@
+"""The index file: one writer, readers that leave no trace, old and damaged files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew
+from codelens.store.connection import writer_lock
+from codelens.store.migrate import migrations, newest_version
+from codelens.store.postings import all_trigrams, quoted
+from codelens.store.store import Store
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    path = tmp_path / "index.db"
+    with Store.write(path) as store:
+        store.begin_build()
+        store.end_build()
+    return path
+
+
+def test_at_rest_an_index_is_one_file(index: Path) -> None:
+    assert os.listdir(index.parent) == ["index.db"]
+    with Store.read(index) as store:
+        assert store.journal_mode() == "delete"
+        assert os.listdir(index.parent) == ["index.db"]
+    assert os.listdir(index.parent) == ["index.db"]
+
+
+
+def test_a_reader_keeps_its_state_during_an_update(index: Path) -> None:
+    writer = Store.write(index)
+    writer.begin_work()
+    with Store.read(index) as reader:
+        with writer.writing():
+            writer.set_meta("snapshot", "new")
+        assert reader.meta("snapshot") == ""
+    assert writer.end_work()
+    writer.close()
+    assert os.listdir(index.parent) == ["index.db"]
+    with Store.read(index) as reader:
+        assert reader.meta("snapshot") == "new"
+
+
+def test_a_reader_that_stays_only_delays_the_return_to_one_file(index: Path) -> None:
+    writer = Store.write(index)
+    writer.begin_work()
+    with writer.writing():
+        writer.set_meta("snapshot", "new")
+    reader = Store.read(index)
+    assert not writer.end_work()
+    writer.close()
+    reader.close()
+    writer = Store.write(index)
+    assert writer.end_work()
+    writer.close()
+    assert os.listdir(index.parent) == ["index.db"]
+
+
+def test_an_index_in_a_folder_that_cannot_be_written_is_read(index: Path) -> None:
+    index.chmod(0o444)
+    index.parent.chmod(0o555)
+    try:
+        with Store.read(index) as store:
+            assert store.units.count() == 0
+    finally:
+        index.parent.chmod(0o755)
+
+
+def test_two_writers_are_one_too_many(index: Path) -> None:
+    with writer_lock(index):
+        code = (
+            "import sys; from pathlib import Path; from codelens.store.connection import writer_lock\n"
+            "try:\n with writer_lock(Path(sys.argv[1])): pass\n"
+            "except Exception as fault: print(type(fault).__name__, fault)"
+        )
+        said = subprocess.run([sys.executable, "-c", code, str(index)], capture_output=True, text=True, check=True).stdout
+        assert said.startswith("IndexBusy") and f"pid {os.getpid()}" in said
+        with pytest.raises(IndexBusy), writer_lock(index):
+            pass
+    assert os.listdir(index.parent) == ["index.db"]
+
+
+def test_a_missing_file_is_no_index(tmp_path: Path) -> None:
+    with pytest.raises(NoIndex):
+        Store.read(tmp_path / "none.db")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\0" + b"\xff" * 200])
+def test_another_file_is_called_damaged(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.db"
+    path.write_bytes(content)
+    with pytest.raises(IndexCorrupt):
+        Store.read(path)
+    assert path.read_bytes() == content
+
+
+def test_an_index_that_lacks_a_page_is_called_damaged(index: Path) -> None:
+    whole = index.read_bytes()
+    for size in range(1, len(whole) - 4096, 8191):
+        index.write_bytes(whole[:size])
+        with pytest.raises(IndexCorrupt), Store.read(index) as store:
+            store.verify()
+
+
+def test_a_newer_schema_is_refused(index: Path) -> None:
+    connection = apsw.Connection(str(index))
+    connection.pragma("user_version", newest_version() + 1)
+    connection.close()
+    with pytest.raises(SchemaTooNew):
+        Store.read(index)
+    with pytest.raises(SchemaTooNew):
+        Store.write(index)
+
+
+def test_a_build_that_never_ended_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    with Store.write(path) as store:
+        store.begin_build()
+    with pytest.raises(IndexCorrupt):
+        Store.read(path)
+
+
+def test_migrating_again_changes_nothing(index: Path) -> None:
+    before = index.read_bytes()
+    Store.write(index).close()
+    assert index.read_bytes() == before
+
+
+def test_schema_is_golden(index: Path, golden) -> None:  # type: ignore[no-untyped-def]
+    connection = apsw.Connection(str(index))
+    rows = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").fetchall()
+    connection.close()
+    name = f"schema_{len(migrations()):04}.sql"
+    golden(Path(__file__).parents[1] / "golden" / name, "\n\n".join(row[0] for row in rows) + "\n")
+
+
+def test_user_text_is_quoted_for_fts() -> None:
+    assert quoted('a" OR "b') == '"a"" OR ""b"'
+    assert all_trigrams("ab*c") == '"ab*" AND "b*c"'
