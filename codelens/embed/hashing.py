@@ -38,6 +38,10 @@ class HashingEmbedder:
 
     def fingerprint(self) -> str:
         """16 hex digits over the rules' version, the word lists and the factors."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         rules = (VERSION, sorted(common_words().items()), sorted(FIELD_FACTORS.items()))
         return xxhash.xxh3_64_hexdigest(repr(rules).encode())
 

@@ -34,7 +34,7 @@ _FORMAT = 2
 """marshal's version 2 has no table of shared objects, which costs more here than it saves."""
 
 
-def write_frame(pipe: BinaryIO, value: object) -> None:
+def write_frame(pipe: BinaryIO, value: Any) -> None:
     """Send plain values (tuples, str, bytes, int, float, None). Raises OSError where the other side is gone."""
     payload = marshal.dumps(value, _FORMAT)
     pipe.write(_LENGTH.pack(len(payload)) + payload)

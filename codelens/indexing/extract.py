@@ -1,0 +1,106 @@
+"""A decoded text and its language → units, references and imports, with chunks for what no symbol covers.
+
+Whatever the grammar does short of ending the process, the text comes out whole: a fault leaves chunks where symbols
+would have been. Everything here counts UTF-8 bytes, as parsers do, until `in_original` maps it to the file's own bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from codelens.indexing.chunk import chunk_text
+from codelens.lang.captures import extract_captures
+from codelens.lang.parser import GrammarMissing
+from codelens.lang.registry import Language, languages
+from codelens.model import CHUNK_KINDS, DecodedText, Extraction, Span, Unit
+from codelens.text.lines import TextMap
+
+NOTHING = Extraction("", (), (), ())
+
+
+def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") -> Extraction:
+    """Symbols and chunks in order of place, parents before children. With a `grammar_fault` the grammar is not used."""
+    row = languages().get(language) or Language(language, chunks="lines")
+    found = replace(NOTHING, fault=grammar_fault) if grammar_fault or not row.grammar else _symbols(text, language)
+    chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, found.units)
+    return _merged(found, chunks)
+
+
+def _symbols(text: TextMap, language: str) -> Extraction:
+    try:
+        return extract_captures(text.utf8, language)
+    except GrammarMissing as missing:
+        return replace(NOTHING, fault=str(missing))
+    except Exception as error:  # the per-file border: a query or a grammar that fails costs this file its symbols
+        return replace(NOTHING, fault=f"{type(error).__name__}: {error}")
+
+
+def _merged(found: Extraction, chunks: Sequence[Unit]) -> Extraction:
+    """Chunks among the symbols, with parents and references renumbered."""
+    if not chunks:
+        return found
+    numbered = [*enumerate(found.units), *((None, chunk) for chunk in chunks)]
+    numbered.sort(key=lambda entry: (entry[1].span.start, -entry[1].span.end))
+    moved = {old: new for new, (old, _) in enumerate(numbered) if old is not None}
+    if all(old == new for old, new in moved.items()):
+        return replace(found, units=tuple(u for _, u in numbered))
+    units = tuple(u if u.parent is None else replace(u, parent=moved[u.parent]) for _, u in numbered)
+    references = tuple(r if r.unit is None else replace(r, unit=moved[r.unit]) for r in found.references)
+    return replace(found, units=units, references=references)
+
+
+def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
+    """For each unit the text that is its own: without units inside it, except local ones, which belong to it."""
+    holes: list[list[Span]] = [[] for _ in units]
+    over = 0
+    """The last chunk before this unit, which may reach over it."""
+    for i, unit in enumerate(units):
+        if unit.parent is not None and not unit.local:
+            holes[unit.parent].append(unit.span)
+        elif unit.kind in CHUNK_KINDS:
+            over = i
+        elif unit.span.end <= units[over].span.end and units[over].kind in CHUNK_KINDS:
+            holes[over].append(unit.span)
+    return [_without(text.utf8, u.span, h) for u, h in zip(units, holes, strict=True)]
+
+
+def _without(utf8: bytes, span: Span, holes: Sequence[Span]) -> str:
+    if not holes:
+        return utf8[span.start : span.end].decode("utf-8", "replace")
+    parts: list[bytes] = []
+    start = span.start
+    for hole in holes:
+        parts.append(utf8[start : hole.start])
+        start = max(start, hole.end)
+    parts.append(utf8[start : span.end])
+    return b"\n".join(parts).decode("utf-8", "replace")
+
+
+def in_original(found: Extraction, text: TextMap, decoded: DecodedText) -> Extraction:
+    """The same with every offset counting the file's own bytes."""
+    if decoded.encoding == "utf-8" and not decoded.bom:
+        return found
+    return _mapped(found, text.to_original)
+
+
+def from_original(found: Extraction, decoded: DecodedText) -> Extraction | None:
+    """The way back from `in_original`; None where only extracting again gives it."""
+    if decoded.encoding != "utf-8":
+        return None
+    return _mapped(found, lambda offset: offset - decoded.bom) if decoded.bom else found
+
+
+def _mapped(found: Extraction, there: Callable[[int], int]) -> Extraction:
+    units = tuple(
+        replace(
+            u,
+            span=Span(there(u.span.start), there(u.span.end)),
+            name_span=Span(there(u.name_span.start), there(u.name_span.end)),
+            body_start=there(u.body_start),
+        )
+        for u in found.units
+    )
+    references = tuple(replace(r, start=there(r.start)) for r in found.references)
+    imports = tuple(replace(i, start=there(i.start)) for i in found.imports)
+    return replace(found, units=units, references=references, imports=imports)

@@ -1,0 +1,115 @@
+"""The inside of one worker process: files come in by name, results go out, and a grammar may end it at any time.
+
+It is its own program, not a multiprocessing child: that would import the caller's main module again, and would look
+for modules in the current folder, which is somebody's repository.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import signal
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from codelens.config import Settings
+from codelens.indexing.derive import Reuse, derive
+from codelens.indexing.wire import Result, pack, read_frame, unpack_extraction, write_frame
+from codelens.lang.registry import detect_language
+from codelens.model import FileStamp, SeenFile, Skip, SkipReason, Unchanged
+from codelens.worktree.classify import classify_bytes
+from codelens.worktree.decode import decode
+from codelens.worktree.freshness import content_hash
+
+
+def main() -> None:
+    """Serve jobs from standard input until it ends, which it also does when the parent dies."""
+    inbox, outbox = sys.stdin.buffer, _private_output()
+    _no_core_dump()
+    settings = Settings(*marshal.loads(read_frame(inbox) or b""))
+    write_frame(outbox, "ready")
+    while (frame := read_frame(inbox)) is not None:
+        root, path, os_path, stamp, known_hash, moved, fault = marshal.loads(frame)
+        seen = SeenFile(path, os_path, FileStamp(*stamp))
+        with _cpu_limit(settings.parse_seconds):
+            result = _fault_as_skip(Path(root), seen, known_hash, moved, fault, settings)
+        write_frame(outbox, pack(result))
+
+
+def _private_output() -> BinaryIO:
+    """Standard output for our frames alone: what a library prints goes to standard error."""
+    private = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(private, "wb")
+
+
+def _no_core_dump() -> None:
+    """An abort in a grammar must not leave a core file in the folder of the person who runs us."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+@contextmanager
+def _cpu_limit(seconds: float) -> Iterator[None]:
+    """SIGPROF's default action ends the process, however deep in C it hangs. Windows has only the wall limit."""
+    if sys.platform == "win32":
+        yield
+        return
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+Moved = tuple[bytes, str, object]
+"""(content hash, old path, packed extraction)"""
+
+
+def _fault_as_skip(
+    root: Path, seen: SeenFile, known_hash: bytes | None, moved: Moved | None, fault: str, settings: Settings
+) -> Result:
+    try:
+        return derive_file(root, seen, known_hash, moved, fault, settings)
+    except OSError as error:
+        reason = "vanished while indexing" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
+        return Skip(seen.path, SkipReason.UNREADABLE, reason, seen.stamp)
+    except Exception as error:  # the per-file border: any fault costs this file, never the run
+        return Skip(seen.path, SkipReason.UNREADABLE, f"{type(error).__name__}: {error}", seen.stamp)
+
+
+def derive_file(
+    root: Path, seen: SeenFile, known_hash: bytes | None, moved: Moved | None, fault: str, settings: Settings
+) -> Result:
+    """One file from the disk to its result. A `fault` says why its grammar must not be used. Raises OSError."""
+    raw = _read(root / seen.os_path, settings.max_file_size)
+    if len(raw) > settings.max_file_size:
+        return Skip(seen.path, SkipReason.TOO_LARGE, "grew over the limit while indexing", seen.stamp)
+    digest = content_hash(raw)
+    if digest == known_hash:
+        return Unchanged(seen, digest)
+    if reason := classify_bytes(seen.path, raw, settings.include_vendored):
+        return Skip(seen.path, *reason, seen.stamp)
+    if (decoded := decode(raw, settings.encoding_threshold)) is None:
+        return Skip(seen.path, SkipReason.BINARY, "not text", seen.stamp)
+    reuse = None
+    if moved and moved[0] == digest:
+        reuse = Reuse(moved[1].rpartition("/")[2], unpack_extraction(moved[2]))
+    language = detect_language(seen.path, raw[:200])
+    return derive(seen, raw, decoded, language, digest, settings, fault, reuse)
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """At most one byte more than the limit, of a regular file; without blocking if a pipe has taken its place."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "no longer a regular file")
+        return file.read(limit + 1)
