@@ -1,0 +1,164 @@
+; What JavaScript and TypeScript share. javascript.scm, typescript.scm and jsx.scm add what only one of the grammars knows.
+
+; Definitions
+
+(function_declaration name: (identifier) @name) @definition.function
+(generator_function_declaration name: (identifier) @name) @definition.function
+(class_declaration name: (_) @name) @definition.class
+
+(method_definition ["get" "set"] name: [(property_identifier) (private_property_identifier)] @name) @definition.property
+(method_definition name: [
+  (property_identifier) @name
+  (private_property_identifier) @name
+  (string) @name
+  (computed_property_name [(identifier) @name (string) @name (member_expression property: (property_identifier) @name)])
+]) @definition.method
+
+(export_statement decorator: (decorator) @decorator declaration: (_ name: (_) @name)) @definition
+
+; A statement that declares one function is that function from `const` on; of several, each is its own part.
+[
+  (lexical_declaration . (variable_declarator name: (identifier) @name value: [
+    (arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) .)
+  (variable_declaration . (variable_declarator name: (identifier) @name value: [
+    (arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) .)
+] @definition.function
+(variable_declarator name: (identifier) @name value: [
+  (arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)
+]) @definition.function
+(lexical_declaration (variable_declarator name: (identifier) @name value: (class body: (_) @body))) @definition.class
+(variable_declaration (variable_declarator name: (identifier) @name value: (class body: (_) @body))) @definition.class
+
+(pair
+  key: [(property_identifier) (string) (private_property_identifier)] @name
+  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @definition.method
+(pair key: [(property_identifier) (string)] @name value: (object)) @scope
+
+; Foo.bar = function
+((assignment_expression
+  left: (member_expression object: [(identifier) (member_expression)] @container property: (property_identifier) @name)
+  right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.method
+  (#not-match? @container "^(exports|module|module\\.exports|this\\..*)$|prototype$"))
+
+; A function that is named where it is passed or returned.
+(arguments (function_expression name: (identifier) @name) @definition.function)
+(return_statement (function_expression name: (identifier) @name) @definition.function)
+(arguments (class name: (_) @name) @definition.class)
+(return_statement (class name: (_) @name) @definition.class)
+
+(export_statement "default" @name value: [
+  (arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @definition.function
+(export_statement "default" @name value: (class body: (_) @body)) @definition.class
+
+; Names of the module. `const x = require('x')` is an import.
+([
+  (program (_ . (variable_declarator name: (identifier) @name value: (_)? @_value) .) @definition.constant)
+  (export_statement
+    declaration: (_ . (variable_declarator name: (identifier) @name value: (_)? @_value) .) @definition.constant)
+] (#match? @name "^_*[A-Z][A-Z0-9_]*$") (#not-match? @_value "^require\\([\"'][^)]*\\)(\\.\\w+)?$"))
+([
+  (program (_ . (variable_declarator name: (identifier) @name value: (_)? @_value) .) @definition.variable)
+  (export_statement declaration: (_ . (variable_declarator name: (identifier) @name) .) @definition.variable)
+] (#not-match? @_value "^(await import|require)\\([\"'][^)]*\\)(\\.\\w+)?$"))
+([
+  (program (_ (variable_declarator name: (identifier) @name) @definition.constant))
+  (export_statement declaration: (_ (variable_declarator name: (identifier) @name) @definition.constant))
+] (#match? @name "^_*[A-Z][A-Z0-9_]*$"))
+([
+  (program (_ (variable_declarator name: (identifier) @name value: (_)? @_value) @definition.variable))
+  (export_statement declaration: (_ (variable_declarator name: (identifier) @name) @definition.variable))
+] (#not-match? @_value "^(await import|require)\\([\"'][^)]*\\)(\\.\\w+)?$"))
+([
+  (program (_ (variable_declarator
+    name: (_ [
+      (identifier) @name
+      (shorthand_property_identifier_pattern) @name
+      (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+      (pair_pattern value: (identifier) @name)])
+    value: (_) @_value)) @definition.variable)
+  (export_statement declaration: (_ (variable_declarator
+    name: (_ [
+      (identifier) @name
+      (shorthand_property_identifier_pattern) @name
+      (pair_pattern value: (identifier) @name)]))) @definition.variable)
+] (#not-match? @_value "^(await import|require)\\([\"']"))
+
+; References
+
+(call_expression function: [
+  (identifier) @reference.call
+  (member_expression object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @reference.call)])
+(new_expression constructor: [
+  (identifier) @reference.construct
+  (member_expression object: (_) @receiver property: (property_identifier) @reference.construct)])
+(decorator [
+  (identifier) @reference.decorate
+  (member_expression object: (_) @receiver property: (property_identifier) @reference.decorate)
+  (call_expression function: (identifier) @reference.decorate)
+  (call_expression function: (member_expression object: (_) @receiver property: (property_identifier) @reference.decorate))])
+(throw_statement [
+  (identifier) @reference.throw
+  (new_expression constructor: (identifier) @reference.throw)
+  (new_expression constructor: (member_expression object: (_) @receiver property: (property_identifier) @reference.throw))
+  (call_expression function: (identifier) @reference.throw)])
+(binary_expression operator: "instanceof" right: [
+  (identifier) @reference.type
+  (member_expression object: (_) @receiver property: (property_identifier) @reference.type)])
+(member_expression object: (this) @receiver property: [(property_identifier) (private_property_identifier)] @reference.field)
+(arguments [
+  (identifier) @reference.use
+  (member_expression object: (_) @receiver property: (property_identifier) @reference.use)
+  (spread_element (identifier) @reference.use)])
+(array [(identifier) @reference.use (spread_element (identifier) @reference.use)])
+(object [(shorthand_property_identifier) @reference.use (spread_element (identifier) @reference.use)])
+(pair value: [
+  (identifier) @reference.use
+  (member_expression object: (_) @receiver property: (property_identifier) @reference.use)])
+(variable_declarator value: (identifier) @reference.use)
+(assignment_expression right: [
+  (identifier) @reference.use
+  (member_expression object: (_) @receiver property: (property_identifier) @reference.use)])
+(return_statement (identifier) @reference.use)
+(export_statement value: (identifier) @reference.use)
+(export_statement !source (export_clause (export_specifier name: (identifier) @reference.use)))
+
+; Imports
+
+(import_statement . source: (string) @import.module)
+((import_statement (import_clause (identifier) @import.alias) source: (string) @import.module) (#set! import.name "default"))
+(import_statement
+  (import_clause (namespace_import "*" @import.name (identifier) @import.alias)) source: (string) @import.module)
+(import_statement
+  (import_clause (named_imports (import_specifier name: (_) @import.name alias: (identifier)? @import.alias)))
+  source: (string) @import.module)
+(export_statement "*" @import.name source: (string) @import.module)
+(export_statement (namespace_export "*" @import.name (_) @import.alias) source: (string) @import.module)
+(export_statement
+  (export_clause (export_specifier name: (_) @import.name alias: (_)? @import.alias)) source: (string) @import.module)
+
+((variable_declarator
+  name: [
+    (identifier) @import.alias
+    (object_pattern [
+      (shorthand_property_identifier_pattern) @import.name
+      (object_assignment_pattern left: (shorthand_property_identifier_pattern) @import.name)
+      (pair_pattern key: (property_identifier) @import.name value: (identifier) @import.alias)])]
+  value: (call_expression function: (identifier) @_require arguments: (arguments . (string) @import.module)))
+  (#eq? @_require "require"))
+((variable_declarator
+  name: [
+    (identifier) @import.alias
+    (object_pattern [
+      (shorthand_property_identifier_pattern) @import.name
+      (pair_pattern key: (property_identifier) @import.name value: (identifier) @import.alias)])]
+  value: (await_expression (call_expression function: (import) arguments: (arguments . (string) @import.module)))))
+((variable_declarator
+  name: (identifier) @import.alias
+  value: (member_expression
+    object: (call_expression function: (identifier) @_require arguments: (arguments . (string) @import.module))
+    property: (property_identifier) @import.name))
+  (#eq? @_require "require"))
+; Anywhere else the module itself; it gives way to names that a pattern above takes from it.
+((call_expression function: (identifier) @_require arguments: (arguments . (string) @import.module .))
+  (#eq? @_require "require"))
+(call_expression function: (import) arguments: (arguments . (string) @import.module))
