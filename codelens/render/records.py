@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,11 +17,14 @@ SCHEMA = 1
 
 Record = dict[str, Any]
 
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""json.dumps itself escapes what is below a space."""
+
 
 def to_json(record: Mapping[str, Any], indent: int | None = None) -> str:
-    """One JSON text with its line break. Lone surrogates of odd files stay escapes, so it is valid UTF-8."""
+    """One JSON text with its line break. Surrogates and what a terminal would obey are escapes."""
     text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=indent)
-    return text.encode("utf-8", "backslashreplace").decode() + "\n"
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def render_json(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Iterator[str]:
@@ -127,8 +131,6 @@ def index_record(index: IndexInfo) -> Record:
                 "name": r.name,
                 "root": r.root,
                 "documents": r.documents,
-                "units": r.units,
-                "skipped": r.skipped,
                 "bytes": r.bytes,
             }
             for r in index.repositories

@@ -1,0 +1,120 @@
+"""Command-line flags → the query and the options of one search. Raises UsageError for what makes no sense."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from codelens.cli.flags import RankingFlags
+from codelens.cli.streams import stdin_text
+from codelens.cli.workplace import Scope
+from codelens.config import Settings
+from codelens.errors import UsageError
+from codelens.lang.registry import resolve_language
+from codelens.model import SearchOptions
+
+EVERYTHING = 1_000_000_000
+"""The limit of -l, -L and -c, which are about files: far above any pool of candidates."""
+
+
+def all_queries(positional: str | None, given: Sequence[str], files: Sequence[str]) -> list[str]:
+    """QUERY or `-`, every -e, every line of every -f, in this order; empty lines say nothing."""
+    queries = [stdin_text().strip()] if positional == "-" else []
+    queries += [positional] if positional is not None and positional != "-" else []
+    queries += given
+    for name in files:
+        text = stdin_text() if name == "-" else _read(name)
+        queries += [line for line in text.splitlines() if line.strip()]
+    if not queries:
+        raise UsageError("no query", "`codelens search QUERY`; `codelens search --help` lists the options")
+    # Bytes of the command line that are not UTF-8 can be in no index.
+    return [q.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for q in queries]
+
+
+def _read(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8", errors="replace")
+    except OSError as fault:
+        raise UsageError(f"-f {name}: {fault.strerror}") from None
+
+
+def joined_query(queries: Sequence[str], flags: RankingFlags) -> tuple[str, bool, bool]:
+    """(query, literal, regex): several queries are alternatives, as with grep."""
+    if len(queries) == 1:
+        return queries[0], flags.literal, flags.regex
+    if flags.literal:
+        return "|".join(map(re.escape, queries)), False, True
+    if flags.regex:
+        return "|".join(f"(?:{q})" for q in queries), False, True
+    return " OR ".join(f"({q})" for q in queries), False, False
+
+
+def search_options(
+    flags: RankingFlags,
+    settings: Settings,
+    scope: Scope,
+    *,
+    literal: bool,
+    regex: bool,
+    everything: bool = False,
+    before: int = 0,
+    after: int = 0,
+) -> SearchOptions:
+    """`everything` lifts the limit where none was given."""
+    limit = flags.limit if flags.limit is not None else EVERYTHING if everything else settings.limit
+    _check_numbers(flags, limit, before, after)
+    if flags.case not in (None, "yes", "no", "auto"):
+        raise UsageError(f"--case is yes, no or auto, not '{flags.case}'")
+    if flags.sort not in ("score", "path", "modified"):
+        raise UsageError(f"--sort is score, path or modified, not '{flags.sort}'")
+    return SearchOptions(
+        limit=limit,
+        offset=flags.offset,
+        mode=flags.mode or settings.mode,
+        weights=parse_weights(flags.weights or ""),
+        rrf_k=flags.rrf_k,
+        profile=flags.profile or settings.profile,
+        min_score=flags.min_score,
+        case="no" if flags.ignore_case else flags.case or "auto",
+        word=flags.word,
+        literal=literal,
+        regex=regex,
+        strict_query=flags.strict_query,
+        languages=tuple(resolve_language(name) for name in flags.types or ()),
+        languages_not=tuple(resolve_language(name) for name in flags.types_not or ()),
+        globs=tuple(flags.globs or ()),
+        paths=scope.paths,
+        repositories=scope.repositories,
+        sort=flags.sort,
+        reverse=flags.reverse,
+        context_before=before,
+        context_after=after,
+    )
+
+
+def _check_numbers(flags: RankingFlags, limit: int, before: int, after: int) -> None:
+    for name, value, least in (("-m", limit, 1), ("--offset", flags.offset, 0), ("-B", before, 0), ("-A", after, 0)):
+        if value < least:
+            raise UsageError(f"{name} is at least {least}, not {value}")
+    if flags.rrf_k is not None and flags.rrf_k < 1:
+        raise UsageError(f"--rrf-k is at least 1, not {flags.rrf_k}")
+    if flags.min_score is not None and not 0 <= flags.min_score <= 1:
+        raise UsageError(f"--min-score is a share of the best score, 0 to 1, not {flags.min_score}")
+
+
+def parse_weights(text: str) -> Mapping[str, float]:
+    """'exact=2,fuzzy=.5' → {exact: 2.0, fuzzy: 0.5}; whether such channels exist is for the search to say."""
+    weights: dict[str, float] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, equals, number = part.partition("=")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError:
+            raise UsageError(
+                f"--weights: '{part}' is not CHANNEL=NUMBER", "as in --weights exact=2,fuzzy=0.5"
+            ) from None
+        if not (equals and math.isfinite(weights[name.strip()]) and weights[name.strip()] >= 0):
+            raise UsageError(f"--weights: {name} wants a number from 0 up, not '{number}'")
+    return weights

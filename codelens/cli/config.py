@@ -1,0 +1,57 @@
+"""codelens config: every setting that holds here, and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from codelens.cli.declare import declare, option
+from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.streams import write
+from codelens.cli.workplace import settings_at
+from codelens.config import LoadedSettings
+from codelens.worktree.place import find_index
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigFlags(CommonFlags, JsonFlags):
+    show_origin: Annotated[bool, option("--show-origin", help="Say for each setting where its value comes from")] = (
+        False
+    )
+
+
+def config(flags: ConfigFlags) -> int:
+    """Print the settings that hold here: flag, then CODELENS_* variable, .codelens.toml, the user's file, default."""
+    cwd = Path.cwd()
+    index = flags.db.absolute() if flags.db else find_index(cwd)
+    loaded = settings_at(cwd, index, flags)
+    write(_json(loaded) if flags.json else _lines(loaded, flags.show_origin))
+    return 0
+
+
+def _lines(loaded: LoadedSettings, show_origin: bool) -> Iterator[str]:
+    """TOML that can be pasted into .codelens.toml, the origin as a comment."""
+    lines = {key: f"{key} = {_toml(value)}" for key, value in asdict(loaded.values).items()}
+    width = max(map(len, lines.values()))
+    for key, line in lines.items():
+        yield f"{line:{width}}  # {loaded.origin[key]}\n" if show_origin else f"{line}\n"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)
+
+
+def _json(loaded: LoadedSettings) -> Iterator[str]:
+    from codelens.render.records import SCHEMA, to_json
+
+    settings = {k: {"value": v, "origin": loaded.origin[k]} for k, v in asdict(loaded.values).items()}
+    yield to_json({"schema": SCHEMA, "settings": settings, "exit_code": 0})
+
+
+command = declare("config", ConfigFlags, config)

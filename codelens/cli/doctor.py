@@ -1,0 +1,149 @@
+"""codelens doctor: what works here, what does not, and what that costs."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+from codelens import __version__
+from codelens.cli.declare import declare, option
+from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.streams import colored, write
+from codelens.errors import CodelensError
+
+OLDEST_PYTHON = (3, 11)
+CODECS = ("utf-16", "cp1252", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr", "koi8_r")
+"""Encodings that the decoder is tested with; Python brings them all, but a stripped one may not."""
+
+OK, LESS, BROKEN = "ok", "less", "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`state`: ok; less, where codelens works with less; broken, where it does not work."""
+
+    state: str
+    what: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorFlags(CommonFlags, JsonFlags):
+    all_grammars: Annotated[bool, option("--all", help="List the grammars that work, too")] = False
+
+
+def doctor(flags: DoctorFlags) -> int:
+    """Say what works here: Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
+    checks = [*_python(), *_sqlite(), *_grammars(flags.all_grammars), *_files(), *_terminal(), *_index(flags)]
+    exit_code = 2 if any(c.state == BROKEN for c in checks) else 0
+    if flags.json:
+        from codelens.render.records import SCHEMA, to_json
+
+        rows = [{"state": c.state, "what": c.what, "text": c.text} for c in checks]
+        write([to_json({"schema": SCHEMA, "checks": rows, "exit_code": exit_code})])
+    elif not flags.quiet:
+        write(f"{c.state:6}  {c.what}: {c.text}\n" for c in checks)
+    return exit_code
+
+
+def _python() -> Iterator[Check]:
+    state = OK if sys.version_info >= OLDEST_PYTHON else BROKEN
+    yield Check(state, "codelens", __version__)
+    yield Check(state, "Python", f"{platform.python_version()} ({sys.executable}) on {platform.system()}")
+
+
+def _sqlite() -> Iterator[Check]:
+    from codelens.store.abilities import probe_abilities
+
+    found = probe_abilities()
+    yield Check(OK, "SQLite", f"{found.sqlite}, apsw {found.driver}")
+    yield Check(
+        OK if found.fts5 else BROKEN, "FTS5", "full-text search" if found.fts5 else "missing: nothing can be indexed"
+    )
+    trigram = "substrings and typing mistakes" if found.trigram else "missing: no substrings, no typing mistakes"
+    yield Check(OK if found.trigram else LESS, "trigram", trigram)
+    vector = f"{found.vector}" if found.vector else "cannot be loaded: no vector results; `pip install sqlite-vec`"
+    yield Check(OK if found.vector else LESS, "sqlite-vec", vector)
+
+
+def _grammars(all_of_them: bool) -> Iterator[Check]:
+    from codelens.lang.parser import GrammarMissing, grammar_version, load_grammar
+    from codelens.lang.registry import languages
+
+    good = []
+    for name in sorted(n for n, row in languages().items() if row.grammar):
+        try:
+            load_grammar(name)
+            good.append(f"{name} ({grammar_version(name)})")
+        except GrammarMissing as fault:
+            yield Check(LESS, f"grammar {name}", f"no symbols, only text: {fault}")
+    yield Check(OK if good else LESS, "grammars", ", ".join(good) if all_of_them else f"{len(good)} languages work")
+
+
+def _files() -> Iterator[Check]:
+    git = shutil.which("git")
+    yield Check(OK if git else LESS, "git", git or "not found: ignore files are read all the same")
+    missing = [name for name in CODECS if not _known(name)]
+    detector = find_spec("chardet") is not None
+    state = OK if detector and not missing else LESS
+    text = "detected, and kept exact to the byte" if state == OK else f"missing: {', '.join(missing) or 'chardet'}"
+    yield Check(state, "encodings", text)
+
+
+def _known(codec: str) -> bool:
+    try:
+        codecs.lookup(codec)
+    except LookupError:
+        return False
+    return True
+
+
+def _terminal() -> Iterator[Check]:
+    terminal = sys.stdout.isatty()
+    parts = [
+        "stdout is a terminal" if terminal else "stdout is no terminal",
+        "colour" if colored("auto", terminal) else "no colour",
+        f"encoding {sys.stdout.encoding}",
+        f"TERM={os.environ.get('TERM', '')}",
+    ]
+    yield Check(OK, "terminal", ", ".join(parts))
+
+
+def _index(flags: CommonFlags) -> Iterator[Check]:
+    from codelens.cli.workplace import reading_place
+
+    try:
+        place = reading_place(flags)
+        with place.open() as index:
+            found = index.info()
+    except CodelensError as fault:
+        yield Check(LESS, "index", f"{fault}; {fault.hint}")
+        return
+    documents = sum(r.documents for r in found.repositories)
+    yield Check(OK, "index", f"{Path(found.path)}, schema {found.schema}, {documents} files, embedder {found.embedder}")
+
+
+def version_lines() -> Iterator[str]:
+    """Tool, schema, SQLite, sqlite-vec and model, one a line."""
+    from codelens.embed import default_embedder
+    from codelens.store.abilities import probe_abilities
+    from codelens.store.migrate import newest_version
+
+    found = probe_abilities()
+    yield f"codelens {__version__}\n"
+    yield f"schema {newest_version()}\n"
+    yield f"SQLite {found.sqlite} (apsw {found.driver})\n"
+    yield f"sqlite-vec {found.vector or 'missing'}\n"
+    yield f"model {default_embedder().name}\n"
+    yield f"Python {platform.python_version()}\n"
+
+
+command = declare("doctor", DoctorFlags, doctor, epilog="Exit: 0 it works, 2 something that it needs is broken.")

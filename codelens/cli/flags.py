@@ -1,0 +1,147 @@
+"""Flags that several commands share, each group a dataclass to inherit from; cli.md is their contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from codelens.cli.declare import option
+
+RANKING = "Ranking"
+FILTERS = "Filters"
+OUTPUT = "Output"
+QUERY = "Query"
+
+Texts = list[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonFlags:
+    """What every command takes."""
+
+    db: Annotated[
+        Path | None,
+        option("--db", metavar="FILE", help="The index file [default: the nearest .codelens/index.db upwards]"),
+    ] = None
+    no_config: Annotated[bool, option("--no-config", help="Read no configuration files")] = False
+    quiet: Annotated[bool, option("-q", "--quiet", help="Print nothing but errors; the exit code is the answer")] = (
+        False
+    )
+    verbose: Annotated[bool, option("-v", "--verbose", help="Say more on stderr")] = False
+    debug: Annotated[bool, option("--debug", help="Show tracebacks")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonFlags:
+    json: Annotated[bool, option("--json", section=OUTPUT, help="One JSON object on stdout")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColorFlags:
+    color: Annotated[
+        str | None, option("--color", section=OUTPUT, metavar="WHEN", help="auto, always or never [default: auto]")
+    ] = None
+    path_style: Annotated[
+        str | None,
+        option(
+            "--path-style", section=OUTPUT, metavar="STYLE", help="Paths in text: cwd, root or absolute [default: cwd]"
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingFlags:
+    """What decides which candidates there are, and their order."""
+
+    ignore_case: Annotated[bool, option("-i", "--ignore-case", section=QUERY, help="Letter case does not matter")] = (
+        False
+    )
+    word: Annotated[bool, option("-w", "--word-regexp", section=QUERY, help="Match whole words only")] = False
+    literal: Annotated[
+        bool, option("-F", "--fixed-strings", section=QUERY, help="Take the query literally: no filters, no operators")
+    ] = False
+    regex: Annotated[bool, option("--regex", section=QUERY, help="The query is a regular expression")] = False
+    case: Annotated[
+        str | None,
+        option(
+            "--case",
+            section=QUERY,
+            metavar="HOW",
+            help="yes, no or auto: upper case in the query matters [default: auto]",
+        ),
+    ] = None
+    strict_query: Annotated[
+        bool, option("--strict-query", section=QUERY, help="Refuse a query with a fault instead of reading it as text")
+    ] = False
+    types: Annotated[
+        Texts,
+        option("-t", "--type", section=FILTERS, metavar="LANG", help="Only this language: py, ts, go …; repeatable"),
+    ] = None
+    types_not: Annotated[
+        Texts, option("-T", "--type-not", section=FILTERS, metavar="LANG", help="Not this language; repeatable")
+    ] = None
+    globs: Annotated[
+        Texts,
+        option(
+            "-g",
+            "--glob",
+            section=FILTERS,
+            metavar="GLOB",
+            help="Only paths that fit; '!GLOB' excludes; the last that fits wins",
+        ),
+    ] = None
+    root_scope: Annotated[
+        bool,
+        option("--root-scope", section=FILTERS, help="Search the whole index, not only below the working directory"),
+    ] = False
+    mode: Annotated[
+        str | None,
+        option(
+            "--mode", section=RANKING, metavar="MODE", help="hybrid, keyword, vector, exact or fuzzy [default: hybrid]"
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        option(
+            "--weights", section=RANKING, metavar="C=W,…", help="Weights of channels, as exact=2,fuzzy=1,vector=0.5"
+        ),
+    ] = None
+    rrf_k: Annotated[
+        int | None,
+        option("--rrf-k", section=RANKING, metavar="K", help="The constant of reciprocal rank fusion [default: 60]"),
+    ] = None
+    profile: Annotated[
+        str | None,
+        option(
+            "--profile",
+            section=RANKING,
+            metavar="NAME",
+            help="The score's formula: codelens or rrf [default: codelens]",
+        ),
+    ] = None
+    min_score: Annotated[
+        float | None,
+        option(
+            "--min-score",
+            section=RANKING,
+            metavar="X",
+            help="Only hits with at least this share of the best score, 0 to 1",
+        ),
+    ] = None
+    limit: Annotated[
+        int | None, option("-m", "--limit", section=RANKING, metavar="N", help="Show at most N hits [default: 20]")
+    ] = None
+    offset: Annotated[int, option("--offset", section=RANKING, metavar="N", help="Leave the first N hits out")] = 0
+    sort: Annotated[
+        str, option("--sort", section=RANKING, metavar="BY", help="score, path or modified [default: score]")
+    ] = "score"
+    reverse: Annotated[bool, option("--reverse", section=RANKING, help="The other way round")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressFlags:
+    progress: Annotated[
+        str,
+        option("--progress", metavar="HOW", help="auto, json (one object a line on stderr) or none [default: auto]"),
+    ] = "auto"

@@ -1,0 +1,64 @@
+"""codelens help: the topics that no single command's --help can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated
+
+from codelens.cli.declare import argument, declare
+from codelens.cli.streams import write
+from codelens.errors import UsageError
+
+EXIT_CODES = """\
+ 0   search, why, symbols: at least one result; other commands: done
+ 1   search, symbols: no result; why: it exists but is not among the results
+ 2   usage or runtime error; why: no such target, or an ambiguous one; why --check: scores differ
+ 3   no index, or one that cannot be used (damaged, or written by a newer codelens)
+ 4   the tree has changed since it was indexed, and --require-fresh was given
+ 5   another process is writing this index
+ 6   files had errors, and --strict was given
+ 130 interrupted
+"""
+
+QUERY = """\
+A query is words. Each may be a part of a name, a word of prose or a slip of the pen; results are ranked.
+
+  parse config file          words, in any order; the more of them a hit holds, the better
+  parseConfig                a name: getHTTPResponse and get_http_response find each other
+  "exact phrase"             this text, as it stands
+  `identifier`               exactly this name
+  /reg(ular)? ex/            a regular expression; --regex takes the whole query as one
+  a OR b    NOT a    -a      alternatives, exclusion; ( ) group
+
+  lang:py  path:src/  file:conf.py  sym:Parser  kind:method  repo:name  content:text
+  is:test  -is:test  case:yes|no|auto        filters; a `-` before one excludes
+
+-F takes the query literally. What looks like syntax and is not stays text, and a note on stderr says so;
+--strict-query makes it an error that points at the place.
+"""
+
+TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelpFlags:
+    topic: Annotated[str | None, argument("A command, or exit-codes, or query", "[TOPIC]")] = None
+
+
+def help_topic(flags: HelpFlags) -> int:
+    """Explain a command or a topic."""
+    main = import_module("codelens.cli.main")
+    topic = flags.topic
+    if topic is None:
+        return int(main.main(["--help"]))
+    if topic in main.COMMANDS:
+        return int(main.main([topic, "--help"]))
+    if topic not in TOPICS:
+        raise UsageError(f"no help on '{topic}'", f"topics: {', '.join((*TOPICS, *main.COMMANDS))}")
+    write([TOPICS[topic]])
+    return 0
+
+
+command = declare("help", HelpFlags, help_topic, epilog=f"Topics: {', '.join(TOPICS)}.")

@@ -1,0 +1,169 @@
+"""codelens index: bring the index up to date with the trees, or say what that would do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from codelens.cli.declare import argument, declare, option
+from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
+from codelens.cli.progress import watcher
+from codelens.cli.streams import say, say_plain, write
+from codelens.cli.workplace import Workplace, settings_at
+from codelens.errors import CodelensError, FilesFailed, NoIndex, UsageError
+from codelens.index import Index
+from codelens.model import IndexReport, SeenFile, Skip, SkipReason
+from codelens.worktree.place import INDEX_FOLDER, git_top, new_index_place
+
+WALK = "Files"
+FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)
+"""Skips that are errors for --strict."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
+    roots: Annotated[
+        list[Path] | None,
+        argument(
+            "Folders to index [default: those of the index that is there, else the top of the repository]", "[PATH]..."
+        ),
+    ] = None
+    force: Annotated[bool, option("--force", help="Derive every file anew")] = False
+    rebuild: Annotated[bool, option("--rebuild", help="Build a new index file and swap it in")] = False
+    verify: Annotated[bool, option("--verify", help="Compare contents, not only size and time")] = False
+    no_fuzzy: Annotated[
+        bool, option("--no-fuzzy", help="No trigrams: smaller, but no substrings and no typing mistakes")
+    ] = False
+    no_vector: Annotated[bool, option("--no-vector", help="No vectors")] = False
+    jobs: Annotated[
+        int | None, option("-j", "--jobs", metavar="N", help="Worker processes [default: one a core, at most 8]")
+    ] = None
+    strict: Annotated[bool, option("--strict", help="Exit with 6 if files had errors")] = False
+    hidden: Annotated[bool, option("--hidden", section=WALK, help="Also files whose name starts with a dot")] = False
+    no_ignore: Annotated[bool, option("--no-ignore", section=WALK, help="Do not heed ignore files")] = False
+    dry_run: Annotated[
+        bool, option("--dry-run", section=WALK, help="List what would be indexed and skipped; write nothing")
+    ] = False
+    explain_path: Annotated[
+        str | None,
+        option(
+            "--explain-path", section=WALK, metavar="PATH", help="Say which rule decides on this file; write nothing"
+        ),
+    ] = None
+
+
+def index(flags: IndexFlags) -> int:
+    """Index folders. What has not changed is not read again; a second run on the same tree writes nothing."""
+    place, roots = _place(flags)
+    if flags.explain_path is not None:
+        return _explain(Path(flags.explain_path), roots, place)
+    if flags.dry_run:
+        return _dry_run(roots, place)
+    with watcher(flags.progress, flags.quiet) as progress:
+        reports = Index.build(
+            place.index,
+            roots,
+            place.settings,
+            force=flags.force,
+            rebuild=flags.rebuild,
+            verify=flags.verify,
+            progress=progress,
+        )
+    failed = _failures(reports)
+    _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)
+    if flags.strict and failed:
+        raise FilesFailed(f"{failed} files had errors")
+    return 0
+
+
+def _place(flags: IndexFlags) -> tuple[Workplace, list[Path]]:
+    cwd = Path.cwd()
+    named = [cwd / root for root in flags.roots or ()]
+    for root in named:
+        if not root.is_dir():
+            raise UsageError(f"not a folder: {root}")
+    index = flags.db.absolute() if flags.db else new_index_place(named[0] if len(named) == 1 else cwd)
+    overrides = {
+        "hidden": flags.hidden or None,
+        "no_ignore": flags.no_ignore or None,
+        "fuzzy": False if flags.no_fuzzy else None,
+        "vector": False if flags.no_vector else None,
+        "jobs": flags.jobs,
+    }
+    place = Workplace(cwd, index, settings_at(named[0] if named else cwd, index, flags, overrides))
+    return place, named or _default_roots(place)
+
+
+def _default_roots(place: Workplace) -> list[Path]:
+    """What the index holds already, else the folder that its place stands for."""
+    try:
+        with place.open() as opened:
+            if roots := [Path(r.root) for r in opened.info().repositories]:
+                return roots
+    except CodelensError as fault:
+        if not isinstance(fault, NoIndex):
+            say(f"note: {fault}")
+    if place.index.parent.name == INDEX_FOLDER:
+        return [place.index.parent.parent]
+    return [git_top(place.cwd) or place.cwd]
+
+
+def _failures(reports: Sequence[IndexReport]) -> int:
+    return sum(len(r.faults) + sum(r.skipped.get(str(reason), 0) for reason in FAILED) for r in reports)
+
+
+def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -> None:
+    from codelens.render.reports import index_run_record, summary_lines
+
+    if flags.json:
+        from codelens.render.records import to_json
+
+        write([to_json(index_run_record(reports, exit_code))])
+    elif not flags.quiet:
+        say_plain(summary_lines(reports))
+    if not flags.quiet:
+        for notice in (n for r in reports for n in r.notices):
+            say(f"note: {notice.text}")
+    if flags.verbose and reports:
+        say(f"index {reports[0].index}")
+
+
+def _dry_run(roots: Sequence[Path], place: Workplace) -> int:
+    from codelens.render.reports import plan_lines
+
+    counts = {True: 0, False: 0}
+
+    def counted() -> Iterator[SeenFile | Skip]:
+        for entry in Index.plan(roots, place.settings):
+            counts[isinstance(entry, Skip)] += 1
+            yield entry
+
+    write(plan_lines(counted()))
+    say(f"would index {counts[False]} files, skip {counts[True]}; written: nothing")
+    return 0
+
+
+def _explain(asked: Path, roots: Sequence[Path], place: Workplace) -> int:
+    """Which rule decides on one path: the nearest root that holds it is asked."""
+    from codelens.render.reports import skip_text
+    from codelens.worktree.walk import explain_path
+
+    path = Path(os.path.normpath(place.cwd / asked))
+    root = max((r for r in roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=roots[0])
+    verdict = explain_path(root, os.path.relpath(path, root), place.settings)
+    if verdict is None:
+        write([f"{asked}: a folder that is walked\n"])
+    elif isinstance(verdict, Skip):
+        through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""
+        write([f"{asked}: skipped: {skip_text(verdict)}{through}\n"])
+    else:
+        write([f"{asked}: indexed unless its content says otherwise (binary, minified, generated)\n"])
+    return 0
+
+
+command = declare(
+    "index", IndexFlags, index, epilog="Exit: 0 done, 2 error, 5 another process writes, 6 files had errors."
+)

@@ -1,0 +1,116 @@
+"""The entry point: find the command, run it, and turn every ending into an exit code and at most two lines on stderr.
+
+Commands are imported only when they are named, so that a search pays for nothing but itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any, NoReturn, cast
+
+import typer
+from typer.core import TyperGroup
+
+from codelens.cli.declare import CONTEXT
+from codelens.cli.streams import report, say, say_plain, silence_stdout
+from codelens.errors import CodelensError
+
+COMMANDS = ("index", "search", "why", "status", "symbols", "clean", "config", "doctor", "completions", "help")
+INTERRUPTED = 130
+
+
+class LazyGroup(TyperGroup):
+    """Commands by name; each lives in the module of that name as `command`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = cast(Any, dict.fromkeys(COMMANDS))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return import_module(f"codelens.cli.{cmd_name}").command if cmd_name in COMMANDS else None
+
+
+app = typer.Typer(cls=LazyGroup, rich_markup_mode=None, context_settings=CONTEXT, pretty_exceptions_enable=False)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from codelens.cli.doctor import version_lines
+        from codelens.cli.streams import write
+
+        write(version_lines())
+        raise typer.Exit
+
+
+@app.callback(epilog="`codelens help exit-codes` and `codelens help query` say more.")
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Versions of tool, schema and parts"),
+    ] = False,
+) -> None:
+    """Offline code search that accounts for every rank."""
+
+
+def run() -> NoReturn:
+    """What the `codelens` script calls."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit code."""
+    try:
+        code = _dispatch(list(arguments) or ["--help"])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence_stdout()
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted")
+        return INTERRUPTED
+    except typer.Exit as ending:
+        return ending.exit_code
+    except CodelensError as fault:
+        _trace_if_asked(arguments)
+        report(fault)
+        return fault.exit_code
+    except Exception as fault:
+        return _unexpected(fault, arguments)
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    group = typer.main.get_command(app)
+    if os.environ.get("_CODELENS_COMPLETE"):
+        group.main(arguments, prog_name="codelens")
+    with group.make_context("codelens", arguments) as context:
+        return int(group.invoke(context) or 0)
+
+
+def _unexpected(fault: Exception, arguments: Sequence[str]) -> int:
+    """Faults of the click that typer brings, known by their shape since that package is private; or a bug of ours."""
+    _trace_if_asked(arguments)
+    if hasattr(fault, "format_message"):
+        context = getattr(fault, "ctx", None)
+        path = context.command_path if context is not None else "codelens"
+        say(f"error: {fault.format_message().rstrip('.')}")
+        say_plain([f"hint: `{path} --help` lists what it takes; after `--` everything is an argument\n"])
+        return int(getattr(fault, "exit_code", 2))
+    kind = f"{type(fault).__name__}: " if not isinstance(fault, OSError) else ""
+    say(f"error: {kind}{fault}")
+    say_plain(["hint: use --debug to see where it happened\n"])
+    return 2
+
+
+def _trace_if_asked(arguments: Sequence[str]) -> None:
+    before_end = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if "--debug" in before_end:
+        import traceback
+
+        traceback.print_exc()

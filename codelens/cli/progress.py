@@ -1,0 +1,82 @@
+"""How far an index run is, on stderr: a bar on a terminal once the work takes a while, or JSON lines for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from codelens.errors import UsageError
+from codelens.model import Progress
+
+PATIENCE_SECONDS = 0.3
+"""Work that ends sooner shows no bar (cli.md)."""
+JSON_SECONDS = 0.1
+"""Between two JSON lines of the same phase."""
+
+Watch = Callable[[Progress], None] | None
+
+
+@contextmanager
+def watcher(how: str, quiet: bool) -> Iterator[Watch]:
+    """What to call with each step; None where nobody looks."""
+    if how not in ("auto", "json", "none"):
+        raise UsageError(f"--progress is auto, json or none, not '{how}'")
+    if how == "json":
+        yield _JsonLines()
+    elif how == "auto" and not quiet and sys.stderr.isatty():
+        bar = _Bar()
+        try:
+            yield bar
+        finally:
+            bar.close()
+    else:
+        yield None
+
+
+class _JsonLines:
+    """One object a line: each change of phase, and now and then between."""
+
+    def __init__(self) -> None:
+        self._phase, self._next = "", 0.0
+
+    def __call__(self, step: Progress) -> None:
+        now = time.monotonic()
+        if step.phase == self._phase and now < self._next and step.done != step.total:
+            return
+        self._phase, self._next = step.phase, now + JSON_SECONDS
+        record = {"type": "progress", "phase": step.phase, "done": step.done, "total": step.total, "path": step.path}
+        sys.stderr.write(json.dumps(record) + "\n")
+        sys.stderr.flush()
+
+
+class _Bar:
+    """A bar that appears after a while, and goes without a trace."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._progress: Any = None
+        self._task: Any = None
+
+    def __call__(self, step: Progress) -> None:
+        if self._progress is None:
+            if time.monotonic() - self._since < PATIENCE_SECONDS:
+                return
+            self._open()
+        self._progress.update(self._task, description=step.phase, completed=step.done, total=step.total or None)
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description:6}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._progress.add_task("", total=None)
+        self._progress.start()
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()

@@ -1,0 +1,231 @@
+"""codelens search: one question to the index, one renderer for the answer."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from codelens.cli.asked import all_queries, joined_query, search_options
+from codelens.cli.declare import argument, declare, option
+from codelens.cli.flags import (
+    FILTERS,
+    OUTPUT,
+    QUERY,
+    ColorFlags,
+    CommonFlags,
+    JsonFlags,
+    ProgressFlags,
+    RankingFlags,
+    Texts,
+)
+from codelens.cli.streams import colored, say, write
+from codelens.cli.workplace import Workplace, reading_place, scope_of
+from codelens.errors import StaleIndex, UsageError
+from codelens.index import Index
+from codelens.model import Freshness, SearchOptions, SearchResult
+from codelens.render.paths import PathStyle
+
+FRESHNESS = "Freshness"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchFlags(ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
+    query: Annotated[str | None, argument("What to look for; `-` reads it from stdin", "[QUERY]")] = None
+    paths: Annotated[list[Path] | None, argument("Only below these files and folders", "[PATH]...")] = None
+    queries: Annotated[
+        Texts,
+        option(
+            "-e", section=QUERY, metavar="QUERY", help="A query; repeatable: any of them may fit. QUERY is then a PATH"
+        ),
+    ] = None
+    query_files: Annotated[
+        Texts, option("-f", section=QUERY, metavar="FILE", help="Queries from a file, one a line; `-` is stdin")
+    ] = None
+    type_list: Annotated[bool, option("--type-list", section=FILTERS, help="List the languages that -t knows")] = False
+    files: Annotated[
+        bool, option("-l", "--files-with-matches", section=OUTPUT, help="Only the paths of files with a hit")
+    ] = False
+    files_without: Annotated[
+        bool, option("-L", "--files-without-match", section=OUTPUT, help="Only the paths of files without a hit")
+    ] = False
+    count: Annotated[
+        bool, option("-c", "--count", section=OUTPUT, help="The number of hits of each file that has one")
+    ] = False
+    after: Annotated[
+        int | None, option("-A", "--after-context", section=OUTPUT, metavar="N", help="Show N lines after")
+    ] = None
+    before: Annotated[
+        int | None, option("-B", "--before-context", section=OUTPUT, metavar="N", help="Show N lines before")
+    ] = None
+    context: Annotated[
+        int | None, option("-C", "--context", section=OUTPUT, metavar="N", help="Show N lines around")
+    ] = None
+    line_number: Annotated[bool, option("-n/-N", section=OUTPUT, help="Line numbers, or none [default: -n]")] = True
+    only_matching: Annotated[
+        bool, option("-o", "--only-matching", section=OUTPUT, help="Only the parts that match")
+    ] = False
+    null: Annotated[bool, option("-0", "--null", section=OUTPUT, help="A NUL byte after each path")] = False
+    jsonl: Annotated[bool, option("--jsonl", section=OUTPUT, help="One JSON object a hit, then one of type `end`")] = (
+        False
+    )
+    vimgrep: Annotated[bool, option("--vimgrep", section=OUTPUT, help="path:line:column:text, for editors")] = False
+    csv: Annotated[bool, option("--csv", section=OUTPUT, help="Comma-separated values with a head line")] = False
+    tsv: Annotated[bool, option("--tsv", section=OUTPUT, help="Tab-separated values with a head line")] = False
+    sarif: Annotated[bool, option("--sarif", section=OUTPUT, help="SARIF 2.1.0")] = False
+    markdown: Annotated[bool, option("--markdown", section=OUTPUT, help="Markdown")] = False
+    format: Annotated[
+        str | None,
+        option("--format", section=OUTPUT, metavar="TEXT", help="A line of your own: '{path}:{start_line} {name}'"),
+    ] = None
+    hyperlink_format: Annotated[
+        str | None,
+        option(
+            "--hyperlink-format",
+            section=OUTPUT,
+            metavar="URL",
+            help="Link paths on a terminal: file, vscode, or a URL with {path} {line}",
+        ),
+    ] = None
+    stats: Annotated[bool, option("--stats", section=OUTPUT, help="Say how long each part took")] = False
+    require_fresh: Annotated[
+        bool, option("--require-fresh", section=FRESHNESS, help="Fail with 4 if any file changed since it was indexed")
+    ] = False
+    refresh: Annotated[bool, option("--refresh", section=FRESHNESS, help="Bring the index up to date first")] = False
+
+
+FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
+
+
+def search(flags: SearchFlags) -> int:
+    """Search the index. Words, names and prose rank; filters such as `lang:py path:src -is:test` narrow down."""
+    if flags.type_list:
+        write(_type_list())
+        return 0
+    started = time.perf_counter()
+    chosen = _chosen_format(flags)
+    positional, paths = _query_and_paths(flags)
+    query, literal, regex = joined_query(all_queries(positional, flags.queries or (), flags.query_files or ()), flags)
+    place = reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
+    if flags.refresh:
+        _refresh(place, flags)
+    with place.open() as index:
+        if flags.require_fresh:
+            _require_fresh(index)
+        scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
+        before, after = _context(flags, place)
+        options = search_options(
+            flags,
+            place.settings,
+            scope,
+            literal=literal,
+            regex=regex,
+            everything=chosen in ("files", "files_without", "count"),
+            before=before,
+            after=after,
+        )
+        result = index.search(query, options)
+        hits = _shown(flags, chosen, place, index, result, options, started)
+    _say_about(result, flags)
+    return 0 if hits else 1
+
+
+def _chosen_format(flags: SearchFlags) -> str:
+    chosen = [name for name in FORMATS if getattr(flags, name) not in (False, None)]
+    if len(chosen) > 1:
+        raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot both be had".replace("_", "-"))
+    return chosen[0] if chosen else "text"
+
+
+def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
+    """With -e or -f the first argument is a PATH, as with grep."""
+    paths = list(flags.paths or ())
+    positional = flags.query
+    if (flags.queries or flags.query_files) and positional is not None:
+        paths, positional = [Path(positional), *paths], None
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"no such file or folder: {path}", "a query of several words wants quotes around it")
+    return positional, paths
+
+
+def _context(flags: SearchFlags, place: Workplace) -> tuple[int, int]:
+    both = flags.context if flags.context is not None else place.settings.context_lines
+    return (flags.before if flags.before is not None else both), (flags.after if flags.after is not None else both)
+
+
+def _refresh(place: Workplace, flags: SearchFlags) -> None:
+    from codelens.cli.progress import watcher
+
+    with place.open() as index:
+        roots = [Path(r.root) for r in index.info().repositories]
+    with watcher(flags.progress, flags.quiet) as progress:
+        Index.build(place.index, roots, place.settings, progress=progress)
+
+
+def _require_fresh(index: Index) -> None:
+    for repository in index.status(check=True).repositories:
+        if changes := repository.changes:
+            counts = f"{len(changes.new)} new, {len(changes.changed)} changed, {len(changes.deleted)} deleted"
+            raise StaleIndex(f"{repository.root} has changed since it was indexed: {counts}")
+
+
+def _shown(
+    flags: SearchFlags,
+    chosen: str,
+    place: Workplace,
+    index: Index,
+    result: SearchResult,
+    options: SearchOptions,
+    started: float,
+) -> bool:
+    """Write the answer; whether there was any."""
+    from codelens.cli.shown import Shown, render
+
+    seconds = dict(result.trace.seconds) | {"total": time.perf_counter() - started} if flags.stats else None
+    shown = Shown(
+        format=chosen,
+        template=flags.format or "",
+        paths=PathStyle(place.settings.path_style, str(place.cwd)),
+        null=flags.null,
+        line_numbers=flags.line_number,
+        only_matching=flags.only_matching,
+        context=bool(options.context_before or options.context_after),
+        terminal=sys.stdout.isatty() or place.settings.color == "always",
+        color=colored(place.settings.color, sys.stdout.isatty()),
+        hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
+        stats=seconds,
+    )
+    found, texts = render(result, shown, index)
+    if not flags.quiet:
+        write(texts, styled=shown.styled)
+    return found
+
+
+def _say_about(result: SearchResult, flags: SearchFlags) -> None:
+    if flags.quiet:
+        return
+    for notice in result.notices:
+        say(f"note: {notice.text}")
+    old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
+    if old:
+        say(f"warning: {len(old)} of {len(result.hits)} hits are of files that changed since they were indexed")
+    if flags.stats and not (flags.json or flags.jsonl):
+        say(", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in sorted(result.trace.seconds.items())))
+    if flags.verbose:
+        say(f"{result.total} candidates from {', '.join(result.channels)} in {result.index.path}")
+
+
+def _type_list() -> Iterator[str]:
+    from codelens.lang.registry import languages
+
+    for language in sorted(languages().values(), key=lambda row: row.name):
+        patterns = [*(f"*.{e}" for e in language.extensions), *language.filenames]
+        names = ", ".join([language.name, *language.aliases])
+        yield f"{names}: {', '.join(patterns)}\n"
+
+
+command = declare("search", SearchFlags, search, epilog="Exit: 0 hits, 1 none, 2 error, 3 no index, 4 not fresh.")

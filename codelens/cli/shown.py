@@ -1,0 +1,93 @@
+"""The renderer that the flags of `search` ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from codelens.index import Index
+from codelens.model import SearchResult
+from codelens.render.paths import PathStyle
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How to show an answer. `format` names a renderer; `text` is for people, or lines for a pipe."""
+
+    format: str
+    template: str
+    paths: PathStyle
+    null: bool
+    line_numbers: bool
+    only_matching: bool
+    context: bool
+    terminal: bool
+    color: bool
+    hyperlinks: str
+    stats: Mapping[str, float] | None
+
+    @property
+    def styled(self) -> bool:
+        """The renderer writes control sequences of its own, and has made those of the files visible."""
+        return self.format == "text" and self.terminal and not self.only_matching and not self.null
+
+
+def render(result: SearchResult, shown: Shown, index: Index) -> tuple[bool, Iterator[str]]:
+    """(whether there is a result, the texts to write)."""
+    if shown.format == "files_without":
+        without = list(_without(result, shown, index))
+        return bool(without), iter(without)
+    found = bool(result.hits)
+    return found, _texts(result, shown, 0 if found else 1)
+
+
+def _texts(result: SearchResult, shown: Shown, exit_code: int) -> Iterator[str]:
+    match shown.format:
+        case "json" | "jsonl":
+            from codelens.render import records
+
+            render_records = records.render_json if shown.format == "json" else records.render_jsonl
+            return render_records(result, exit_code, shown.stats)
+        case "csv" | "tsv" | "format":
+            return _rows(result, shown)
+        case "sarif":
+            from codelens.render.sarif import render_sarif
+
+            return render_sarif(result, exit_code)
+        case "markdown":
+            from codelens.render.markdown import render_markdown
+
+            return render_markdown(result, shown.paths)
+    return _people(result, shown) if shown.styled else _lines(result, shown)
+
+
+def _rows(result: SearchResult, shown: Shown) -> Iterator[str]:
+    from codelens.render import tables
+
+    if shown.format == "format":
+        return tables.render_format(result, shown.paths, shown.template)
+    return (tables.render_csv if shown.format == "csv" else tables.render_tsv)(result, shown.paths)
+
+
+def _lines(result: SearchResult, shown: Shown) -> Iterator[str]:
+    from codelens.render import plain
+
+    if shown.format == "files":
+        return plain.render_paths(result.hits, shown.paths, shown.null)
+    if shown.format == "count":
+        return plain.render_counts(result.hits, shown.paths, shown.null)
+    if shown.format == "vimgrep":
+        return plain.render_vimgrep(result, shown.paths)
+    view = plain.PlainView(shown.paths, shown.null, shown.line_numbers, shown.only_matching, shown.context)
+    return plain.render_plain(result, view)
+
+
+def _people(result: SearchResult, shown: Shown) -> Iterator[str]:
+    from codelens.render.terminal import TerminalView, render_terminal
+
+    return render_terminal(result, TerminalView(shown.paths, shown.color, shown.hyperlinks, shown.line_numbers))
+
+
+def _without(result: SearchResult, shown: Shown, index: Index) -> Iterator[str]:
+    """-L: what is in scope and has no hit."""
+    return iter(())

@@ -1,0 +1,47 @@
+"""codelens status: what the index holds, what it left out, and what the trees say against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from codelens.cli.declare import declare, option
+from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.streams import say, write
+from codelens.cli.workplace import reading_place
+from codelens.errors import StaleIndex
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusFlags(CommonFlags, JsonFlags):
+    skipped: Annotated[bool, option("--skipped", help="List every file that was left out, with the reason")] = False
+    no_check: Annotated[bool, option("--no-check", help="Do not walk the trees for new and changed files")] = False
+    require_fresh: Annotated[
+        bool, option("--require-fresh", help="Exit with 4 if any file changed since it was indexed")
+    ] = False
+
+
+def status(flags: StatusFlags) -> int:
+    """Say what the index holds, what was skipped and why, and which files changed since."""
+    from codelens.render.reports import skipped_lines, status_lines, status_record
+
+    with reading_place(flags).open() as index:
+        found = index.status(check=not flags.no_check)
+        stale = any(r.changes for r in found.repositories)
+        exit_code = StaleIndex.exit_code if stale and flags.require_fresh else 0
+        if flags.quiet:
+            return exit_code
+        if flags.json:
+            from codelens.render.records import to_json
+
+            write([to_json(status_record(found, exit_code, index.skipped() if flags.skipped else None))])
+        elif flags.skipped:
+            write(skipped_lines(index.skipped(), len(found.repositories) > 1))
+        else:
+            write(status_lines(found))
+        for notice in found.notices:
+            say(f"note: {notice.text}")
+    return exit_code
+
+
+command = declare("status", StatusFlags, status, epilog="Exit: 0, 2 error, 3 no index, 4 not fresh (--require-fresh).")

@@ -1,0 +1,86 @@
+"""Where output goes: results to stdout as bytes, everything else to stderr with the program's name before it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+from codelens.errors import CodelensError, QueryError, TargetError, UsageError
+from codelens.render.visible import for_terminal
+
+
+def write(texts: Iterable[str], styled: bool = False) -> None:
+    """Results to stdout. Paths keep their own bytes; what cannot be encoded becomes an escape.
+
+    On a terminal control characters become visible, unless a renderer that styles its text has seen to that.
+    """
+    encoding = sys.stdout.encoding or "utf-8"
+    safe = sys.stdout.isatty() and not styled
+    for text in texts:
+        sys.stdout.buffer.write(_encoded(_visible(text) if safe else text, encoding))
+    sys.stdout.buffer.flush()
+
+
+def _visible(text: str) -> str:
+    return "\n".join(for_terminal(line) for line in text.split("\n"))
+
+
+def write_json(texts: Iterable[str]) -> None:
+    """JSON is UTF-8 whatever the terminal speaks."""
+    for text in texts:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+    sys.stdout.buffer.flush()
+
+
+def _encoded(text: str, encoding: str) -> bytes:
+    try:
+        return text.encode(encoding, "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(encoding, "backslashreplace")
+
+
+def say(text: str) -> None:
+    """A line for the person, on stderr. What comes from files or queries cannot control the terminal."""
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(f"codelens: {_visible(text)}\n".encode(encoding, "backslashreplace").decode(encoding))
+    sys.stderr.flush()
+
+
+def say_plain(texts: Iterable[str]) -> None:
+    """Lines on stderr without the program's name."""
+    for text in texts:
+        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
+    sys.stderr.flush()
+
+
+def report(fault: CodelensError) -> None:
+    """What went wrong and what to do about it; a query's fault points at its place."""
+    say(f"error: {fault}")
+    if isinstance(fault, QueryError):
+        say_plain(f"  {for_terminal(line)}\n" for line in fault.pointer().split("\n"))
+    if isinstance(fault, TargetError):
+        say_plain(f"  {for_terminal(line)}\n" for line in fault.candidates)
+    if fault.hint:
+        say_plain([f"hint: {for_terminal(fault.hint)}\n"])
+
+
+def stdin_text() -> str:
+    """All of stdin. Raises UsageError on a terminal: codelens never waits for typing."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("stdin is a terminal", "pipe the query in: `echo QUERY | codelens search -`")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def silence_stdout() -> None:
+    """The reader went away: nothing more is to be written, also not at exit."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def colored(when: str, terminal: bool) -> bool:
+    """Whether to use colour: the flag wins, then NO_COLOR and TERM=dumb, then whether stdout is a terminal."""
+    if when != "auto":
+        return when == "always"
+    return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,55 @@
+"""codelens symbols: the outline of one file, as it was indexed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from codelens.cli.declare import argument, declare, option
+from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
+from codelens.cli.streams import write
+from codelens.cli.workplace import reading_place, scope_of
+from codelens.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolsFlags(CommonFlags, JsonFlags):
+    file: Annotated[Path | None, argument("The file, relative to the working directory or to its root", "FILE")] = None
+    ctags: Annotated[bool, option("--ctags", section=OUTPUT, help="Lines for a tags file")] = False
+
+
+def symbols(flags: SymbolsFlags) -> int:
+    """List the symbols of one file in the order of their places."""
+    from codelens.render.outline import ctags_lines, outline_lines, outline_record, symbols_of
+
+    if flags.file is None:
+        raise UsageError("no file", "`codelens symbols FILE`")
+    place = reading_place(flags)
+    with place.open() as index:
+        path = _indexed_path(flags.file, place.cwd, index.info().repositories)
+        units = index.symbols(path)
+    exit_code = 0 if symbols_of(units) else 1
+    if flags.quiet:
+        return exit_code
+    if flags.json:
+        from codelens.render.records import to_json
+
+        write([to_json(outline_record(path, units, exit_code))])
+    else:
+        write(ctags_lines(units, str(flags.file)) if flags.ctags else outline_lines(units))
+    return exit_code
+
+
+def _indexed_path(file: Path, cwd: Path, repositories: object) -> str:
+    """The path below its root; as it was given, where it lies below none."""
+    from codelens.worktree.paths import shown_path
+
+    try:
+        scope = scope_of(repositories, cwd, [file])  # type: ignore[arg-type]
+    except UsageError:
+        return shown_path(file.as_posix())
+    return shown_path(scope.paths[0]) if scope.paths and (cwd / file).exists() else shown_path(file.as_posix())
+
+
+command = declare("symbols", SymbolsFlags, symbols, epilog="Exit: 0 symbols, 1 none, 2 not indexed, 3 no index.")

@@ -1,0 +1,131 @@
+"""codelens why: the same search, and an account of each rank in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from codelens.cli.asked import all_queries, joined_query, search_options
+from codelens.cli.declare import argument, declare, option
+from codelens.cli.flags import OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
+from codelens.cli.streams import colored, say, write
+from codelens.cli.workplace import Workplace, reading_place, scope_of
+from codelens.model import Candidate, WhyResult
+from codelens.render.paths import PathStyle
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
+    query: Annotated[str | None, argument("What was searched for; `-` reads it from stdin", "QUERY")] = None
+    targets: Annotated[
+        list[str] | None,
+        argument("PATH:LINE or a symbol's name; two are put side by side [default: all hits]", "[TARGET]..."),
+    ] = None
+    check: Annotated[
+        bool, option("--check", section=OUTPUT, help="Compute every score again from the JSON; differences exit with 2")
+    ] = False
+    stats: Annotated[bool, option("--stats", section=OUTPUT, help="Say how long each channel took")] = False
+
+
+def why(flags: WhyFlags) -> int:
+    """Say why a search ranks what it ranks: each contribution to a score with its reason.
+
+    For something that is not among the results, say which stage lost it, and the smallest change that brings it in.
+    """
+    query, literal, regex = joined_query(all_queries(flags.query, (), ()), flags)
+    place = reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
+    with place.open() as index:
+        scope = scope_of(index.info().repositories, place.cwd, (), flags.root_scope)
+        options = search_options(flags, place.settings, scope, literal=literal, regex=regex)
+        result = index.why(query, [_target(t, place, index.info().repositories) for t in flags.targets or ()], options)
+    exit_code = _exit_code(result)
+    if flags.check:
+        return _check(result, exit_code, flags)
+    if not flags.quiet:
+        _show(result, place, exit_code, flags)
+        for notice in result.search.notices:
+            say(f"note: {notice.text}")
+    return exit_code
+
+
+def _target(text: str, place: Workplace, repositories: object) -> str:
+    """A path is meant relative to the working directory where it exists there; the index knows it by its root."""
+    path, colon, line = text.rpartition(":")
+    if not (colon and line.isdigit()):
+        path, colon, line = text, "", ""
+    if not os.path.lexists(place.cwd / path):
+        return text
+    real = os.path.realpath(place.cwd / path)
+    for repository in repositories:  # type: ignore[attr-defined]
+        root = os.path.realpath(repository.root) + os.sep
+        if real.startswith(root):
+            return real.removeprefix(root).replace(os.sep, "/") + colon + line
+    return text
+
+
+def _exit_code(result: WhyResult) -> int:
+    if not result.explanations:
+        return 1
+    return 1 if any(e.loss is not None or e.candidate is None for e in result.explanations) else 0
+
+
+def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags) -> None:
+    if flags.json:
+        from codelens.render.explain import why_record
+        from codelens.render.records import to_json
+
+        write([to_json(why_record(result, exit_code, flags.stats))])
+        return
+    if not result.explanations:
+        say("nothing was found, so there is nothing to explain")
+    write(_texts(result, place, flags), styled=sys.stdout.isatty() or place.settings.color == "always")
+
+
+def _texts(result: WhyResult, place: Workplace, flags: WhyFlags) -> Iterator[str]:
+    paths = PathStyle(place.settings.path_style, str(place.cwd))
+    roots = {r.name: r.root for r in result.search.index.repositories}
+
+    def where(candidate: Candidate) -> str:
+        unit = candidate.unit
+        return f"{paths.of(roots.get(unit.repository, ''), unit.path)}:{unit.name_line or unit.start_line}"
+
+    two = len(flags.targets or ()) == 2
+    if sys.stdout.isatty() or place.settings.color == "always":
+        from codelens.render.explain_terminal import render_picture
+
+        return render_picture(result, where, colored(place.settings.color, sys.stdout.isatty()), two)
+    from codelens.render.explain_text import render_explanation
+
+    return render_explanation(result, where, two)
+
+
+def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:
+    """Through the JSON text and back, so that only what is printed is used."""
+    from codelens.render.explain import why_record
+    from codelens.render.recompute import recompute
+    from codelens.render.records import to_json
+
+    text = to_json(why_record(result, exit_code, flags.stats))
+    if flags.json:
+        write([text])
+    count, differences = recompute(json.loads(text))
+    for line in differences:
+        say(f"error: {line}")
+    verdict = f"{count} scores recomputed, {'all equal' if not differences else f'{len(differences)} differences'}"
+    if flags.json:
+        say(verdict)
+    elif not flags.quiet:
+        write([f"{verdict}\n"])
+    return 2 if differences else exit_code
+
+
+command = declare(
+    "why",
+    WhyFlags,
+    why,
+    epilog="Exit: 0 ranked, 1 not among the results, 2 no such target or an ambiguous one, 3 no index.",
+)

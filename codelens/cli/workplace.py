@@ -1,0 +1,99 @@
+"""Where a command works: the working directory, the index that serves it, the settings that hold there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codelens.cli.flags import CommonFlags
+from codelens.config import LoadedSettings, Settings, load_settings
+from codelens.errors import NoIndex, UsageError
+from codelens.index import Index
+from codelens.model import RepositoryInfo
+from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    cwd: Path
+    index: Path
+    """Absolute; the file may not be there yet."""
+    loaded: LoadedSettings
+
+    @property
+    def settings(self) -> Settings:
+        return self.loaded.values
+
+    def open(self) -> Index:
+        return Index.open(self.index, self.settings)
+
+
+def reading_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:
+    """For a command that reads: --db, or the nearest index upwards. Raises NoIndex."""
+    cwd = Path.cwd()
+    index = flags.db.absolute() if flags.db else find_index(cwd)
+    if index is None:
+        raise NoIndex(f"no index in {cwd} or above it")
+    return Workplace(cwd, index, settings_at(cwd, index, flags, overrides))
+
+
+def settings_at(
+    cwd: Path, index: Path | None, flags: CommonFlags, overrides: Mapping[str, Any] | None = None
+) -> LoadedSettings:
+    """Settings files are looked for up to the folder that the index serves, else to the top of the work tree."""
+    folder = index.parent if index else None
+    stop = folder.parent if folder and folder.name == INDEX_FOLDER else git_top(cwd)
+    return load_settings(cwd.resolve(), stop or cwd.resolve(), overrides, use_files=not flags.no_config)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a search looks: empty tuples mean everywhere."""
+
+    repositories: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+def scope_of(
+    repositories: Sequence[RepositoryInfo], cwd: Path, arguments: Sequence[Path], whole: bool = False
+) -> Scope:
+    """PATH arguments, else the working directory, as repositories and paths below their roots.
+
+    A folder above a root, or outside all of them, limits nothing when it is the working directory; a PATH that lies
+    outside all roots is a UsageError.
+    """
+    if whole and not arguments:
+        return Scope()
+    places = [_place(repositories, cwd / path) for path in arguments] if arguments else [_place(repositories, cwd)]
+    for path, place in zip(arguments, places, strict=False):
+        if place is None:
+            raise UsageError(
+                f"{path} lies outside what is indexed", f"indexed: {', '.join(r.root for r in repositories)}"
+            )
+    found = [place for place in places if place is not None]
+    names = {name for inside, _ in found for name in inside}
+    everywhere = any(not below for _, below in found)
+    every_name = names == {r.name for r in repositories} or not names
+    return Scope(() if every_name else tuple(sorted(names)), () if everywhere else tuple(below for _, below in found))
+
+
+def _place(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
+    """(names of the repositories, path below their root) of a place on disk; the innermost root that holds it."""
+    real = os.path.realpath(path)
+    holding = [(r, rest) for r in repositories if (rest := _below(real, os.path.realpath(r.root))) is not None]
+    if holding:
+        repository, rest = max(holding, key=lambda pair: len(pair[0].root))
+        return (repository.name,), rest
+    inside = tuple(r.name for r in repositories if _below(os.path.realpath(r.root), real) is not None)
+    return (inside, "") if inside else None
+
+
+def _below(path: str, root: str) -> str | None:
+    """`path` relative to `root` with POSIX separators, empty for the root itself; None if it lies elsewhere."""
+    if path == root:
+        return ""
+    prefix = root.rstrip(os.sep) + os.sep
+    return path.removeprefix(prefix).replace(os.sep, "/") if path.startswith(prefix) else None

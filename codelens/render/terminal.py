@@ -1,0 +1,124 @@
+"""A search result → what people see on a terminal: a heading a file, then its hits with snippets.
+
+Files come in the order of their best hit, and each hit keeps its rank, so the order of the ranking can be read.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from socket import gethostname
+from urllib.parse import quote
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from codelens.errors import UsageError
+from codelens.model import Freshness, Hit, SearchResult
+from codelens.render.paths import PathStyle, real_path
+from codelens.render.snippet import snippet_text
+from codelens.render.visible import for_terminal
+
+HEADING = Style(color="magenta", bold=True)
+DIM = Style(dim=True)
+LINKS = {
+    "none": "",
+    "default": "file://{host}{path}",
+    "file": "file://{host}{path}",
+    "vscode": "vscode://file{path}:{line}:{column}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalView:
+    paths: PathStyle
+    color: bool
+    hyperlinks: str = ""
+    """A name of LINKS, or a URL with {path}, {line}, {column}, {host}; empty for none."""
+    line_numbers: bool = True
+
+
+def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
+    console = make_console(view.color)
+    template = link_template(view.hyperlinks)
+    files: dict[tuple[str, str], list[Hit]] = {}
+    for hit in result.hits:
+        files.setdefault((hit.root, hit.unit.path), []).append(hit)
+    for i, hits in enumerate(files.values()):
+        lines = [Text("")] if i else []
+        lines.append(_heading(hits[0], view, template))
+        for hit in hits:
+            lines += _hit_lines(hit, view)
+        yield styled(console, lines)
+    shown = len(result.hits)
+    if shown < result.total:
+        yield styled(console, [Text(f"\n{shown} of {result.total}; -m N shows more", DIM)])
+
+
+def make_console(color: bool) -> Console:
+    """Writes into memory; in colour it takes what stdout can show, or the sixteen of old where that is no terminal."""
+    system = Console(file=sys.stdout, force_terminal=True)._color_system if color and sys.stdout.isatty() else None
+    name = {1: "standard", 2: "256", 3: "truecolor"}.get(int(system or 1), "standard")
+    return Console(
+        file=StringIO(),
+        force_terminal=color,
+        no_color=not color,
+        color_system=name if color else None,  # type: ignore[arg-type]
+        width=10_000,
+        legacy_windows=False,
+        emoji=False,
+        markup=False,
+        highlight=False,
+    )
+
+
+def styled(console: Console, lines: list[Text]) -> str:
+    with console.capture() as capture:
+        for line in lines:
+            console.print(line, soft_wrap=True)
+    return capture.get()
+
+
+def _heading(hit: Hit, view: TerminalView, template: str) -> Text:
+    text = Text(for_terminal(view.paths.of_hit(hit)), HEADING)
+    if template and view.color:
+        text.stylize(Style(link=link(template, hit)))
+    if hit.freshness is not Freshness.FRESH:
+        text.append(f"  {hit.freshness} since it was indexed", Style(color="yellow"))
+    return text
+
+
+def _hit_lines(hit: Hit, view: TerminalView) -> list[Text]:
+    unit = hit.unit
+    head = Text(f"{hit.rank:>3}. ", DIM)
+    head.append(for_terminal(unit.qualified_name), Style(bold=True))
+    head.append(
+        f"  {unit.kind}  {hit.score:.5f}  {', '.join(f'{c} {r}' for c, r in sorted(hit.channels.items()))}", DIM
+    )
+    lines, before = [head], None
+    for line in hit.snippet:
+        if before is not None and line.number > before + 1:
+            lines.append(Text("     ⋮", DIM))
+        number = Text(f"{line.number:>6}  " if view.line_numbers else "     ", Style(color="green"))
+        lines.append(number + snippet_text(line, unit.language, view.color))
+        before = line.number
+    return lines
+
+
+def link_template(name: str) -> str:
+    """The URL template that a name or a URL stands for. Raises UsageError for one that names no path."""
+    template = LINKS.get(name, name)
+    if template and not ("{path}" in template and re.match(r"[a-z][a-z0-9+.-]*:", template)):
+        raise UsageError(f"--hyperlink-format: '{name}' is no URL with {{path}}", f"names: {', '.join(LINKS)}")
+    return template
+
+
+def link(template: str, hit: Hit) -> str:
+    path = quote(Path(hit.root, real_path(hit)).as_posix().encode("utf-8", "surrogateescape"))
+    fill = {"path": path, "line": str(hit.line), "column": str(hit.column), "host": gethostname()}
+    return re.sub(r"\{(path|line|column|host)\}", lambda m: fill[m[1]], template)
