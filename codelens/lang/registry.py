@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -79,7 +80,7 @@ def detect_language(path: str, head: bytes = b"") -> str:
     for i in range(1, len(parts)):
         if language := _by_extension().get(".".join(parts[i:]).lower(), ""):
             return language
-    if head.startswith(b"#!") and (match := _SHEBANG.match(head[:200])):
+    if match := _SHEBANG.match(head.removeprefix(BOM_UTF8)[:200]):
         program = match[1].decode("ascii", "replace")
         return _by_shebang().get(program) or _by_shebang().get(program.rstrip("0123456789."), PLAIN_TEXT)
     return PLAIN_TEXT
