@@ -293,7 +293,7 @@ def _unit(
     before, attributes = doc_before(draft.outer, language, gathered.claimed)
     inside = draft.doc or [d for d in [gathered.docs.get(draft.inner.start_byte)] if d]
     doc = clean_comment([_text(d) for d in inside] or before)
-    decorators = [_first_line(_text(d).lstrip("@")) for d in draft.decorators]
+    decorators = [_first_line(_text(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)]
     place = draft.name or draft.outer
     end = draft.outer.end_byte
     return Unit(
