@@ -1,0 +1,111 @@
+; Definitions
+
+(package_declaration [(identifier) (scoped_identifier)] @namespace)
+(module_declaration name: (_) @name) @definition.module
+(class_declaration name: (identifier) @name) @definition.class
+(record_declaration name: (identifier) @name) @definition.class
+(interface_declaration name: (identifier) @name) @definition.interface
+(annotation_type_declaration name: (identifier) @name) @definition.interface
+(enum_declaration name: (identifier) @name) @definition.enum
+(method_declaration name: (identifier) @name) @definition.method
+(constructor_declaration name: (identifier) @name) @definition.method
+(compact_constructor_declaration name: (identifier) @name) @definition.method
+(annotation_type_element_declaration name: (identifier) @name) @definition.method
+
+; Java's constants are static fields in capitals, and all fields of an interface.
+((field_declaration
+  (modifiers "static" "final") declarator: (variable_declarator name: (identifier) @name)) @definition.constant
+  (#match? @name "^_*[A-Z][A-Z0-9_]*$"))
+(constant_declaration declarator: (variable_declarator name: (identifier) @name)) @definition.constant
+
+([
+  (class_declaration (modifiers [(marker_annotation) (annotation)] @decorator) name: (identifier) @name)
+  (record_declaration (modifiers [(marker_annotation) (annotation)] @decorator) name: (identifier) @name)
+  (interface_declaration (modifiers [(marker_annotation) (annotation)] @decorator) name: (identifier) @name)
+  (annotation_type_declaration (modifiers [(marker_annotation) (annotation)] @decorator) name: (identifier) @name)
+  (enum_declaration (modifiers [(marker_annotation) (annotation)] @decorator) name: (identifier) @name)
+  (method_declaration (modifiers [(marker_annotation) (annotation)] @decorator) name: (identifier) @name)
+  (constructor_declaration (modifiers [(marker_annotation) (annotation)] @decorator) name: (identifier) @name)
+  (field_declaration
+    (modifiers [(marker_annotation) (annotation)] @decorator) declarator: (variable_declarator name: (identifier) @name))
+] @definition)
+
+; What an anonymous class or a constant with a body holds belongs to its type, or to the constant.
+(object_creation_expression type: [
+  (type_identifier) @name
+  (generic_type (type_identifier) @name)
+  (scoped_type_identifier (type_identifier) @name .)
+  (generic_type (scoped_type_identifier (type_identifier) @name .))] (class_body)) @scope
+(enum_constant name: (identifier) @name body: (class_body)) @scope
+
+; References: every name in a type, but for type parameters, `var` and the parts of a package.
+
+(type_identifier) @reference.type
+(scoped_type_identifier (_) @receiver . (type_identifier) @reference.type .)
+(type_parameter (type_identifier) @name) @definition
+((local_variable_declaration type: (type_identifier) @name) @definition (#eq? @name "var"))
+((scoped_type_identifier (type_identifier) @name) @definition (#match? @name "^[a-z]"))
+
+(superclass [
+  (type_identifier) @reference.extends
+  (generic_type (type_identifier) @reference.extends)
+  (scoped_type_identifier (_) @receiver . (type_identifier) @reference.extends .)
+  (generic_type (scoped_type_identifier (_) @receiver . (type_identifier) @reference.extends .))])
+(extends_interfaces (type_list [
+  (type_identifier) @reference.extends
+  (generic_type (type_identifier) @reference.extends)
+  (scoped_type_identifier (_) @receiver . (type_identifier) @reference.extends .)
+  (generic_type (scoped_type_identifier (_) @receiver . (type_identifier) @reference.extends .))]))
+(super_interfaces (type_list [
+  (type_identifier) @reference.implements
+  (generic_type (type_identifier) @reference.implements)
+  (scoped_type_identifier (_) @receiver . (type_identifier) @reference.implements .)
+  (generic_type (scoped_type_identifier (_) @receiver . (type_identifier) @reference.implements .))]))
+
+(method_invocation !object name: (identifier) @reference.call)
+(method_invocation object: (_) @receiver name: (identifier) @reference.call)
+(object_creation_expression type: [
+  (type_identifier) @reference.construct
+  (generic_type (type_identifier) @reference.construct)
+  (scoped_type_identifier (_) @receiver . (type_identifier) @reference.construct .)
+  (generic_type (scoped_type_identifier (_) @receiver . (type_identifier) @reference.construct .))])
+(throw_statement [
+  (identifier) @reference.throw
+  (object_creation_expression type: (type_identifier) @reference.throw)
+  (object_creation_expression type: (scoped_type_identifier (_) @receiver . (type_identifier) @reference.throw .))])
+(marker_annotation name: [
+  (identifier) @reference.decorate
+  (scoped_identifier scope: (_) @receiver name: (identifier) @reference.decorate)])
+(annotation name: [
+  (identifier) @reference.decorate
+  (scoped_identifier scope: (_) @receiver name: (identifier) @reference.decorate)])
+(field_access object: (this) @receiver field: (identifier) @reference.field)
+
+; Foo::bar uses bar, Foo::new builds a Foo.
+(method_reference (_) @receiver (identifier) @reference.use .)
+(method_reference . (identifier) @reference.construct "new")
+(argument_list [
+  (identifier) @reference.use
+  (field_access object: (_) @receiver field: (identifier) @reference.use)])
+(assignment_expression right: [
+  (identifier) @reference.use
+  (field_access object: (_) @receiver field: (identifier) @reference.use)])
+(variable_declarator value: [
+  (identifier) @reference.use
+  (field_access object: (_) @receiver field: (identifier) @reference.use)])
+(return_statement [
+  (identifier) @reference.use
+  (field_access object: (_) @receiver field: (identifier) @reference.use)])
+(array_initializer (identifier) @reference.use)
+(element_value_pair value: [
+  (identifier) @reference.use
+  (field_access object: (_) @receiver field: (identifier) @reference.use)])
+(annotation_argument_list (field_access object: (_) @receiver field: (identifier) @reference.use))
+(annotation_argument_list (identifier) @reference.use)
+
+; Imports
+
+(import_declaration (scoped_identifier scope: (_) @import.module name: (identifier) @import.name) .)
+(import_declaration (_) @import.module (asterisk) @import.name)
+(import_declaration (identifier) @import.name .)
+(requires_module_directive module: (_) @import.module)
