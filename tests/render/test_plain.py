@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from codelens.render.paths import PathStyle
+from codelens.render.plain import PlainView, render_counts, render_paths, render_plain, render_vimgrep
+from tests.render.made import ROOT, result
+
+PATHS = PathStyle("root", ROOT)
+
+
+def plain(view: PlainView) -> str:
+    return "".join(render_plain(result(), view))
+
+
+def test_one_line_a_hit_with_path_line_column_text() -> None:
+    first, second = plain(PlainView(PATHS)).splitlines()
+    assert first == "src/conf.py:10:9:    def parse_config(self):"
+    assert second.startswith(os.fsdecode(b"src/n\xff b.py") + ":3:5:def parse(text):")
+
+
+def test_text_is_raw_but_stays_on_its_line_and_can_be_encoded() -> None:
+    second = plain(PlainView(PATHS)).splitlines()[1]
+    assert "\u202e" in second
+    assert "\\udc80" in second
+    second.encode("utf-8", "surrogateescape")
+
+
+def test_null_after_the_path() -> None:
+    assert plain(PlainView(PATHS, null=True)).startswith("src/conf.py\x0010:9:")
+
+
+def test_no_line_numbers() -> None:
+    assert plain(PlainView(PATHS, line_numbers=False)).startswith("src/conf.py:    def parse_config")
+
+
+def test_only_the_matched_parts() -> None:
+    lines = plain(PlainView(PATHS, only_matching=True)).splitlines()
+    assert lines[:2] == ["src/conf.py:10:9:parse", "src/conf.py:10:15:config"]
+
+
+def test_context_lines_are_marked_as_grep_does() -> None:
+    lines = plain(PlainView(PATHS, context=True)).split("\n")
+    assert lines[0].startswith("src/conf.py-9-")
+    assert lines[1].startswith("src/conf.py:10:9:")
+    assert lines[2] == "--"
+
+
+def test_paths_once_each_and_exact_to_the_byte() -> None:
+    hits = (*result().hits, *result().hits)
+    assert (
+        "".join(render_paths(hits, PATHS, True)).encode("utf-8", "surrogateescape") == b"src/conf.py\0src/n\xff b.py\0"
+    )
+
+
+def test_counts() -> None:
+    assert next(render_counts((*result().hits, result().hits[0]), PATHS, False)) == "src/conf.py:2\n"
+
+
+def test_vimgrep_is_the_plain_line() -> None:
+    assert "".join(render_vimgrep(result(), PATHS)) == plain(PlainView(PATHS))
+
+
+@pytest.mark.parametrize(
+    ("style", "cwd", "shown"),
+    [
+        ("root", "/elsewhere", "src/conf.py"),
+        ("absolute", "/elsewhere", "/srv/tree/src/conf.py"),
+        ("cwd", ROOT, "src/conf.py"),
+        ("cwd", f"{ROOT}/src", "conf.py"),
+        ("cwd", f"{ROOT}/docs", "../src/conf.py"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="POSIX paths")
+def test_path_styles(style: str, cwd: str, shown: str) -> None:
+    assert PathStyle(style, cwd).of_hit(result().hits[0]) == shown
+
+
+def test_a_folder_keeps_its_slash() -> None:
+    assert PathStyle("cwd", str(Path(ROOT))).of(ROOT, "node_modules/") == "node_modules/"
