@@ -71,11 +71,11 @@ def _has_controls(raw: bytes) -> bool:
 
 
 def _utf16(raw: bytes) -> DecodedText | None:
-    """UTF-16 without a mark: the NULs are the high halves of ASCII characters, so they all but keep to one side."""
+    """UTF-16 without a mark: the NULs are the high halves of ASCII characters, so they mostly keep to one side."""
     head = raw[:_LOOKED_AT]
     low, high = head[0::2].count(0), head[1::2].count(0)
     encoding = "utf-16-le" if high > low else "utf-16-be"
-    if len(raw) % 2 or min(low, high) * 20 > max(low, high):
+    if len(raw) % 2 or min(low, high) * 3 > max(low, high):
         return None
     found = exactly(raw, encoding, 0.9)
     return found if found and _reads_as_text(found.text[:_LOOKED_AT]) else None

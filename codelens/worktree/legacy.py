@@ -10,11 +10,11 @@ from __future__ import annotations
 import codecs
 import re
 import tomllib
-import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
 _WINDOW = re.compile(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")
 """Text around non-ASCII bytes. It starts 24 bytes behind the last of them, so never in the middle of a character."""
@@ -38,10 +38,10 @@ class _Script:
     """What text of one script looks like."""
 
     codecs: tuple[str, ...]
-    frequent: frozenset[str]
+    scores: Mapping[str, float]
+    """Of the characters that are expected: from 1 for the frequent ones down to .3 for the rest of an alphabet."""
     usual: frozenset[str]
-    alphabet: frozenset[str]
-    kana: bool
+    is_alphabet: bool
     mixes: bool
     """Its words hold ASCII letters too, and mostly those."""
     level: str
@@ -91,29 +91,28 @@ def _judge(sample: bytes, codec: str, script: _Script) -> float:
         text = sample.decode(codec)
     except UnicodeError:
         return -1.0
-    score = _letter_score if script.alphabet else _ideograph_score
+    score = _letter_score if script.is_alphabet else _ideograph_score
     scores = [score(text, found.start(), script) for found in re.finditer(r"[^\x00-\x7f]", text)]
     return sum(scores) / len(scores) if scores else -1.0
 
 
 def _ideograph_score(text: str, place: int, script: _Script) -> float:
     letter = text[place]
-    if letter in script.frequent:
-        return 1.0
-    if script.kana and "\u3041" <= letter <= "\u30fe":
-        return 0.9
+    score = script.scores.get(letter)
+    if score is not None:
+        return score
     if "\u3000" <= letter <= "\u3015" or "\uff01" <= letter <= "\uff5e" or letter in "“”‘’…—·～":
         return 0.6
-    return _level_score(letter, script)
+    return _level_score(letter, script.level, script.level_lead)
 
 
-@cache
-def _level_score(letter: str, script: _Script) -> float:
+@lru_cache(maxsize=20_000)
+def _level_score(letter: str, level: str, leads: tuple[int, int]) -> float:
     try:
-        lead = letter.encode(script.level)[0]
+        lead = letter.encode(level)[0]
     except UnicodeError:
         return -1.0
-    return 0.25 if script.level_lead[0] <= lead <= script.level_lead[1] else -1.0
+    return 0.25 if leads[0] <= lead <= leads[1] else -1.0
 
 
 def _letter_score(text: str, place: int, script: _Script) -> float:
@@ -121,7 +120,8 @@ def _letter_score(text: str, place: int, script: _Script) -> float:
     letter, before, behind = text[place], text[place - 1 : place], text[place + 1 : place + 2]
     if letter in script.usual:
         return 0.6
-    if letter.lower() not in script.alphabet or (letter.isupper() and before.islower()):
+    score = script.scores.get(letter.lower())
+    if score is None or (letter.isupper() and before.islower()):
         return _IMPOSSIBLE
     near = [other for other in (before, behind) if other.isalpha()]
     plain = sum(other.isascii() for other in near)
@@ -129,7 +129,7 @@ def _letter_score(text: str, place: int, script: _Script) -> float:
         return 0.2 if plain else -1.0
     if plain and not script.mixes:
         return -0.5
-    return (1.0 if letter in script.frequent else 0.3) if letter.islower() else 0.4
+    return score if letter.islower() else 0.6 * score
 
 
 @cache
@@ -137,14 +137,23 @@ def _scripts() -> tuple[_Script, ...]:
     table = tomllib.loads((files("codelens.worktree") / "encodings.toml").read_text(encoding="utf-8"))
     return tuple(
         _Script(
-            tuple(row["codecs"]),
-            frozenset(unicodedata.normalize("NFC", "".join(row["frequent"].split()))),
-            frozenset(row.get("usual", "")),
-            frozenset(row.get("alphabet", "")),
-            row.get("kana", False),
-            row.get("mixes", False),
-            row.get("level", "ascii"),
-            tuple(row.get("level_lead", (0, 0))),
+            codecs=tuple(row["codecs"]),
+            scores=_scores(row),
+            usual=frozenset(row.get("usual", "")),
+            is_alphabet="alphabet" in row,
+            mixes=row.get("mixes", False),
+            level=row.get("level", "ascii"),
+            level_lead=tuple(row.get("level_lead", (0, 0))),
         )
         for row in table.values()
     )
+
+
+def _scores(row: Mapping[str, Any]) -> Mapping[str, float]:
+    """Letters of an alphabet by their rank; accents among ASCII letters are too few to be ranked."""
+    frequent = "".join(row["frequent"].split())
+    if "alphabet" not in row:
+        kana = dict.fromkeys(map(chr, range(0x3041, 0x30FF)), 0.9) if row.get("kana") else {}
+        return kana | dict.fromkeys(frequent, 1.0)
+    fall = 0.0 if row.get("mixes") else 0.7 / len(frequent)
+    return dict.fromkeys(row["alphabet"], 0.3) | {letter: 1.0 - fall * rank for rank, letter in enumerate(frequent)}

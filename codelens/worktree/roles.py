@@ -34,12 +34,12 @@ FOLDERS: tuple[tuple[str, str], ...] = (
 TOP_FOLDERS: tuple[tuple[str, str], ...] = (
     # words that are vendored code at the top of a tree and ordinary names further down
     ("vendored", "deps dep external externals extern submodules"),
-    ("test", "t testing"),
-    ("docs", "site website wiki"),
+    ("test", "t"),
+    ("docs", "website wiki"),
 )
 FOLDER_SHAPES: tuple[tuple[str, str], ...] = (
     # Polly.Core.Tests, my-crate-tests, AppUITests, integration_test, core.Samples, test-fixtures
-    ("test", r".*[._-](?:[Tt]ests?|[Ss]pecs?|[Uu]nit[Tt]ests?|[Bb]enchmarks?)|.*[a-z0-9](?:Tests|Specs|Benchmarks)"),
+    ("test", r".*[._-](?:[Tt]ests?|[Ss]pecs?|[Uu]nit[Tt]ests?|[Bb]enchmarks?)|.*[A-Za-z0-9](?:Tests|Specs|Benchmarks)"),
     ("test", r"tests?[_-](?:fixtures|suite|cases|resources|files|support|helpers?)"),
     ("example", r".*[._-](?:[Ee]xamples?|[Ss]amples?|[Dd]emos?)|.*[a-z0-9](?:Examples|Samples)"),
 )
@@ -51,12 +51,15 @@ FILE_SHAPES: tuple[tuple[str, str], ...] = (
     ("test", rf"(?:tests?|conftest|(?:test|spec)_helper){CODE}"),
     ("test", rf"(?:tests?[_-].+|.+[._-](?:tests?|unittests?|e2e|cy)){CODE}"),
     ("test", rf".+[._-](?:spec|specs|bench){CODE}"),
-    ("test", r"(?:Test[A-Z].*|.*[a-z0-9](?:Tests?|TestCases?|TestBase|Specs?))\.(?:kt|scala|sc|groovy|php|swift)"),
-    ("test", r"(?:Test[A-Z].*|.*[a-z0-9](?:Tests?|TestCases?|TestBase|IT))\.(?:java|cs)"),
-    ("test", r".*[a-z0-9](?:Tests?|UnitTests?)\.(?:c|cc|cpp|cxx|h|hpp|mm|m)"),
+    ("test", r"(?:Test[A-Z].*|.*[A-Za-z0-9](?:Tests?|TestCases?|TestBase|Specs?))\.(?:kt|scala|sc|groovy|php|swift)"),
+    ("test", r"(?:Test[A-Z].*|.*[A-Za-z0-9](?:Tests?|TestCases?|TestBase)|.*[a-z0-9]IT)\.(?:java|cs)"),
+    ("test", r".*[A-Za-z0-9](?:Tests?|UnitTests?)\.(?:c|cc|cpp|cxx|h|hpp|mm|m)"),
     ("test", r".*[a-z0-9](?:Suite)\.scala|.*[a-z0-9]Cest\.php|.+\.(?:phpt|bats|feature|snap)|t\d{4}-.+\.sh"),
     ("example", rf"(?:examples?|demo|sample)(?:[_-].+)?{CODE}|.+[._-](?:examples?|sample|demo|stories){CODE}"),
-    ("docs", r"(?i:readme|changelog|changes|contributing|history|news|authors|license|copying|install)(?:[._-].*)?"),
+    (
+        "docs",
+        rf"(?!.*{CODE}$)(?i:readme|changelog|changes|contributing|history|news|authors|license|copying)(?:[._-].*)?",
+    ),
     ("docs", r"(?i:.+\.(?:md|mdx|markdown|rst|adoc|asciidoc|textile|org|pod|rdoc|texi|texinfo|[1-8]))"),
     (
         "generated",

@@ -48,6 +48,8 @@ class _Here:
 
 
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
+_MOUNT_POINT = 0xA000_0003
+"""IO_REPARSE_TAG_MOUNT_POINT of Windows."""
 _Step = SeenFile | Skip | _Folder
 
 
@@ -87,7 +89,7 @@ def _resolved(root: Path) -> Path:
 
 
 def _descend(root: Path, settings: Settings, enter: Callable[[_Folder], bool]) -> Iterator[SeenFile | Skip]:
-    """Depth first with a stack of its own, so that no depth of folders is too deep."""
+    """Depth first, with a stack of its own: no tree is too deep."""
     stack = [_steps(_Folder("", outermost_scope(root, settings.no_ignore)), root, settings)]
     while stack:
         step = next(stack[-1], None)
@@ -134,10 +136,10 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         if not entry.is_dir(follow_symlinks=False):
             return False
-        attributes = getattr(entry.stat(follow_symlinks=False), "st_file_attributes", 0) if os.name == "nt" else 0
+        tag = getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) if os.name == "nt" else 0
     except OSError:
         return False
-    return not attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT
+    return tag != _MOUNT_POINT
 
 
 def _judge(entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Here) -> _Step:

@@ -1,0 +1,92 @@
+"""The map between parsed UTF-8 and a file's own bytes, for every encoding."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codelens.model import DecodedText
+from codelens.text.lines import TextMap, column_utf16
+
+ALPHABETS = {
+    "utf-8": "aé連😀\r\n\t x",
+    "utf-16-le": "aé連😀\r\n\t x",
+    "utf-16-be": "aé連😀\r\n\t x",
+    "utf-32-le": "aé連😀\n",
+    "latin-1": "aéÿ\r\n x",
+    "cp1252": "a€“é\r\n x",
+    "gb18030": "a连接😀é\r\n x",
+    "gbk": "a连接\r\n x",
+    "big5": "a連接\r\n x",
+    "shift_jis": "aア接ｱ\r\n x",
+    "cp932": "aア接ｱ①\r\n x",
+    "euc_jp": "aア接ｱ\r\n x",
+    "euc_kr": "a연결\r\n x",
+    "cp949": "a연결똠\r\n x",
+    "koi8-r": "aжЖ\r\n x",
+}
+MARKS = {"utf-8": 3, "utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4}
+
+
+@st.composite
+def decoded_texts(draw: st.DrawFn) -> DecodedText:
+    encoding = draw(st.sampled_from(sorted(ALPHABETS)))
+    text = draw(st.text(alphabet=ALPHABETS[encoding], max_size=40)) * draw(st.sampled_from([1, 1, 30]))
+    return DecodedText(text, encoding, 1.0, draw(st.sampled_from([0, MARKS.get(encoding, 0)])))
+
+
+@given(decoded_texts(), st.data())
+def test_spans_mean_the_same_text_in_both(decoded: DecodedText, data: st.DataObject) -> None:
+    raw = b"\xff" * decoded.bom + decoded.text.encode(decoded.encoding)
+    made = TextMap(decoded)
+    assert made.utf8 == decoded.text.encode()
+    places = sorted(data.draw(st.tuples(*[st.integers(0, len(decoded.text))] * 2)))
+    start, end = (len(decoded.text[:place].encode()) for place in places)
+    theirs = raw[made.to_original(start) : made.to_original(end)]
+    assert theirs.decode(decoded.encoding) == made.utf8[start:end].decode() == decoded.text[places[0] : places[1]]
+
+
+@given(decoded_texts())
+def test_ends_and_order(decoded: DecodedText) -> None:
+    made = TextMap(decoded)
+    ours = [made.to_original(place) for place in range(len(made.utf8) + 1)]
+    assert ours[0] == decoded.bom
+    assert ours[-1] == decoded.bom + len(decoded.text.encode(decoded.encoding))
+    assert ours == sorted(ours)
+
+
+@given(decoded_texts(), st.data())
+def test_lines_and_columns(decoded: DecodedText, data: st.DataObject) -> None:
+    made = TextMap(decoded)
+    place = data.draw(st.integers(0, len(made.utf8)))
+    line, column = made.line_column(place)
+    before = made.utf8[:place]
+    assert line == before.count(b"\n") + 1
+    assert column == place - (before.rfind(b"\n") + 1) + 1
+    assert made.lines == len(decoded.text.split("\n")) - (decoded.text.endswith("\n") or not decoded.text)
+
+
+@given(st.text(alphabet="aé連😀\t", max_size=30), st.data())
+def test_column_in_utf16_units(line: str, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(line)))
+    column = len(line[:place].encode()) + 1
+    assert column_utf16(line, column) == len(line[:place].encode("utf-16-le")) // 2 + 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "gb18030", "koi8-r"])
+def test_a_line_of_a_megabyte_costs_no_more_than_many_lines(encoding: str) -> None:
+    text = ("x" * 9 + "ж") * 100_000
+    made = TextMap(DecodedText(text, encoding, 1.0, 0))
+    began = time.process_time()
+    for place in range(0, len(made.utf8), 100):
+        made.to_original(place)
+        made.line_column(place)
+    assert time.process_time() - began < 1.0
+
+
+def test_only_newline_ends_a_line() -> None:
+    made = TextMap(DecodedText("a\rb\x0cc\u2028d\r\ne", "utf-8", 1.0, 0))
+    assert made.line_column(len(made.utf8)) == (2, 2)

@@ -1,0 +1,35 @@
+"""Where indexes are found and made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codelens.worktree.place import find_index, git_top, new_index_place, prepare_index_folder
+from tests.worktree.conftest import git_tree, write_tree
+
+
+def test_nearest_index_upwards_wins(tmp_path: Path) -> None:
+    write_tree(tmp_path, {".codelens/index.db": "", "a/.codelens/index.db": "", "a/b/c/": "", "d/": ""})
+    assert find_index(tmp_path / "a/b/c") == tmp_path / "a/.codelens/index.db"
+    assert find_index(tmp_path / "d") == new_index_place(tmp_path / "d") == tmp_path / ".codelens/index.db"
+
+
+def test_new_index_goes_to_the_git_top_else_here(tmp_path: Path) -> None:
+    git_tree(tmp_path / "r", {"a/b/": ""})
+    assert find_index(tmp_path / "r/a") is None
+    assert git_top(tmp_path / "r/a/b") == tmp_path / "r"
+    assert git_top(tmp_path) is None
+    assert new_index_place(tmp_path / "r/a/b") == tmp_path / "r/.codelens/index.db"
+    (tmp_path / "plain").mkdir()
+    assert new_index_place(tmp_path / "plain") == tmp_path / "plain/.codelens/index.db"
+
+
+def test_index_folder_ignores_itself_and_keeps_what_is_there(tmp_path: Path) -> None:
+    index = tmp_path / ".codelens/index.db"
+    prepare_index_folder(index)
+    assert (tmp_path / ".codelens/.gitignore").read_text() == "*\n"
+    (tmp_path / ".codelens/.gitignore").write_text("index.db\n")
+    prepare_index_folder(index)
+    assert (tmp_path / ".codelens/.gitignore").read_text() == "index.db\n"
+    prepare_index_folder(tmp_path / "chosen/my.db")
+    assert list((tmp_path / "chosen").iterdir()) == []
