@@ -20,7 +20,7 @@ class CompletionsFlags:
 
 
 def completions(flags: CompletionsFlags) -> int:
-    """Print the completion script of a shell, or install it."""
+    """Print a shell's completion script, or install it."""
     from typer.completion import get_completion_script, install  # type: ignore[attr-defined]
 
     if flags.shell not in SHELLS:

@@ -23,7 +23,10 @@ class ConfigFlags(CommonFlags, JsonFlags):
 
 
 def config(flags: ConfigFlags) -> int:
-    """Print the settings that hold here: flag, then CODELENS_* variable, .codelens.toml, the user's file, default."""
+    """Print the settings that hold here.
+
+    A flag wins over a CODELENS_* variable, that over .codelens.toml, that over the user's file, that over the default.
+    """
     cwd = Path.cwd()
     index = flags.db.absolute() if flags.db else find_index(cwd)
     loaded = settings_at(cwd, index, flags)

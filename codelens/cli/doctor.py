@@ -41,7 +41,7 @@ class DoctorFlags(CommonFlags, JsonFlags):
 
 
 def doctor(flags: DoctorFlags) -> int:
-    """Say what works here: Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
+    """Say what works here. Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
     checks = [*_python(), *_sqlite(), *_grammars(flags.all_grammars), *_files(), *_terminal(), *_index(flags)]
     exit_code = 2 if any(c.state == BROKEN for c in checks) else 0
     if flags.json:

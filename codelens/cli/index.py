@@ -16,7 +16,7 @@ from codelens.cli.workplace import Workplace, settings_at
 from codelens.errors import CodelensError, FilesFailed, NoIndex, UsageError
 from codelens.index import Index
 from codelens.model import IndexReport, SeenFile, Skip, SkipReason
-from codelens.worktree.place import INDEX_FOLDER, git_top, new_index_place
+from codelens.worktree.place import INDEX_FOLDER, git_top, new_index_place, prepare_index_folder
 
 WALK = "Files"
 FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)
@@ -56,12 +56,13 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 
 
 def index(flags: IndexFlags) -> int:
-    """Index folders. What has not changed is not read again; a second run on the same tree writes nothing."""
+    """Bring the index up to date. What has not changed is not read again; a second run writes nothing then."""
     place, roots = _place(flags)
     if flags.explain_path is not None:
         return _explain(Path(flags.explain_path), roots, place)
     if flags.dry_run:
         return _dry_run(roots, place)
+    prepare_index_folder(place.index)
     with watcher(flags.progress, flags.quiet) as progress:
         reports = Index.build(
             place.index,

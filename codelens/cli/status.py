@@ -22,7 +22,7 @@ class StatusFlags(CommonFlags, JsonFlags):
 
 
 def status(flags: StatusFlags) -> int:
-    """Say what the index holds, what was skipped and why, and which files changed since."""
+    """Show the state of the index. What it holds, what was skipped and why, and which files changed since."""
     from codelens.render.reports import skipped_lines, status_lines, status_record
 
     with reading_place(flags).open() as index:

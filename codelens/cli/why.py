@@ -32,7 +32,7 @@ class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
 
 
 def why(flags: WhyFlags) -> int:
-    """Say why a search ranks what it ranks: each contribution to a score with its reason.
+    """Explain the ranks of a search: each contribution to a score with its reason.
 
     For something that is not among the results, say which stage lost it, and the smallest change that brings it in.
     """

@@ -1,0 +1,104 @@
+"""Every ending is an exit code and at most two lines on stderr; stdout stays empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import codelens.cli.search
+from codelens.cli.main import main
+from tests.cli.conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["serch"], "No such command 'serch'. Did you mean 'search'?"),
+        (["search", "--nonsense"], "No such option"),
+        (["search", "-m"], "requires an argument"),
+        (["search", "-m", "many", "x"], "'many' is not a valid int"),
+        (["search", "-m", "0", "x"], "-m is at least 1"),
+        (["search", "--offset", "-1", "x"], "--offset is at least 0"),
+        (["search", "--min-score", "7", "x"], "0 to 1"),
+        (["search", "--weights", "exact", "x"], "not CHANNEL=NUMBER"),
+        (["search", "--weights", "exact=nan", "x"], "wants a number from 0 up"),
+        (["search", "--case", "loud", "x"], "--case is yes, no or auto"),
+        (["search", "--json", "--csv", "x"], "cannot both be had"),
+        (["search", "-t", "klingon", "x"], "unknown language 'klingon'"),
+        (["search", "parse", "config"], "no such file or folder: config"),
+        (["search"], "no query"),
+        (["search", "--sort", "luck", "x"], "--sort is score, path or modified"),
+        (["search", "--format", "{x.y}", "x"], "unknown field {x.y}"),
+        (["search", "--mode", "magic", "x"], "magic"),
+        (["search", "--profile", "magic", "x"], "magic"),
+        (["search", "--weights", "magic=1", "x"], "magic"),
+        (["help", "nothing"], "no help on 'nothing'"),
+        (["completions", "tcsh"], "no completion for 'tcsh'"),
+        (["symbols"], "no file"),
+        (["symbols", "nowhere.py"], "nowhere.py is not in the index"),
+        (["index", "nowhere"], "not a folder"),
+        (["index", "--progress", "loud"], "--progress is auto, json or none"),
+    ],
+)
+def test_usage(arguments: list[str], said: str, indexed: Path, run: Run) -> None:
+    ran = run(*arguments, cwd=indexed / "notes")
+    assert ran.code == 2
+    assert ran.out == ""
+    assert ran.err.startswith("codelens: error: ")
+    assert said in ran.err
+    assert ran.err.splitlines()[-1].startswith("hint: ")
+
+
+@pytest.mark.parametrize("arguments", [["search", "x"], ["why", "x"], ["status"], ["symbols", "x.py"], ["clean"]])
+def test_no_index(arguments: list[str], tmp_path: Path, run: Run) -> None:
+    ran = run(*arguments, cwd=tmp_path)
+    assert ran.code == 3
+    assert "codelens: error: no index" in ran.err
+    assert "hint: run `codelens index` first" in ran.err
+
+
+def test_not_an_index(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "letter.txt").write_text("Dear all, " * 200)
+    ran = run("search", "x", "--db", "letter.txt", cwd=tmp_path)
+    assert ran.code == 3
+    assert "hint: " in ran.err
+
+
+def test_an_option_that_is_no_option_can_be_a_query(indexed: Path, run: Run) -> None:
+    assert run("search", "-q", "--", "--nonsense", cwd=indexed).code in (0, 1)
+
+
+def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch, indexed: Path, run: Run) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(codelens.cli.search, "reading_place", interrupted)
+    ran = run("search", "x", cwd=indexed)
+    assert (ran.code, ran.err) == (130, "codelens: interrupted\n")
+
+
+def test_a_bug_is_one_line_and_a_trace_where_asked(monkeypatch: pytest.MonkeyPatch, indexed: Path, run: Run) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the\x1b[31m gears")
+
+    monkeypatch.setattr(codelens.cli.search, "reading_place", broken)
+    ran = run("search", "x", cwd=indexed)
+    assert ran.code == 2
+    assert ran.err.splitlines() == [
+        "codelens: error: RuntimeError: the\\x1b[31m gears",
+        "hint: use --debug to see where it happened",
+    ]
+    assert "Traceback" in run("search", "x", "--debug", cwd=indexed).err
+    assert "Traceback" not in run("search", "--", "--debug", cwd=indexed).err
+
+
+def test_stdin_that_is_a_terminal_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, indexed: Path) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.chdir(indexed)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    assert main(["search", "-"]) == 2
+    assert main(["search", "-f", "-"]) == 2

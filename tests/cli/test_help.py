@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codelens.cli.main import COMMANDS
+from tests.cli.conftest import Run
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "help"
+
+
+@pytest.mark.parametrize("command", ["codelens", *COMMANDS])
+def test_help(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
+    ran = run(*([] if command == "codelens" else [command]), "--help")
+    assert ran.code == 0
+    golden(GOLDEN / f"{command}.txt", ran.out)
+
+
+@pytest.mark.parametrize("topic", ["exit-codes", "query"])
+def test_topics(topic: str, run: Run, golden: Callable[[Path, str], None]) -> None:
+    golden(GOLDEN / f"topic-{topic}.txt", run("help", topic).out)
+
+
+def test_no_arguments_show_help(run: Run) -> None:
+    assert run().out == run("--help").out == run("-h").out == run("help").out
+
+
+def test_help_of_a_command(run: Run) -> None:
+    assert run("help", "search").out == run("search", "-h").out
+
+
+def test_version_names_the_parts(run: Run) -> None:
+    lines = run("--version").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["codelens", "schema", "SQLite", "sqlite-vec", "model", "Python"]
