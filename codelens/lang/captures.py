@@ -244,7 +244,7 @@ def _nest(gathered: _Gathered) -> tuple[list[Unit], list[Key]]:
             stack.pop()
         top = stack[-1]
         name = _bare(_text(draft.name), language) if draft.name else ""
-        local = top.local or top.kind in ("function", "method") or _inside_function(draft.outer, language, top)
+        local = top.local or top.kind in ("function", "method", "property") or _inside_function(draft.outer, language, top)
         if not draft.kind:
             stack.append(_Open(span, _joined(top.path, name), top.unit, draft.region, local))
             continue
@@ -333,7 +333,9 @@ def _signature(draft: _Draft, body: tree_sitter.Node | None, language: Language)
     head += _slice(node, at, end)
     text = head.decode("utf-8", "replace")
     text = text.rstrip().rstrip(";") if end < node.end_byte else _first_line(text)
-    return " ".join(text.split())[:MAX_SIGNATURE].rstrip("{=; ")
+    if draft.name and end <= draft.name.start_byte:
+        text += " " + _text(draft.name)  # typedef struct { … } Name
+    return " ".join(text.split())[:MAX_SIGNATURE].rstrip("{=;\\ ")
 
 
 def _slice(node: tree_sitter.Node, start: int, end: int) -> bytes:
