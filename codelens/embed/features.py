@@ -13,8 +13,8 @@ from importlib.resources import files
 
 import xxhash
 
-from codelens.text.identifiers import cjk_terms, is_cjk, split_identifier
-from codelens.text.terms import MAX_TOKEN
+from codelens.text.identifiers import is_cjk
+from codelens.text.terms import index_terms
 
 DIMENSIONS = 256
 VERSION = "1"
@@ -23,17 +23,16 @@ VERSION = "1"
 Features = tuple[tuple[int, int], ...]
 """(dimension, signed weight), each dimension at most once."""
 
-WHOLE = 60
-WORD = 100
-GRAMS = 60
-"""Weights of a whole identifier of several words, of each word, and of all 4-grams of a word (root of their squares)."""
-GRAM = 4
-SHORTEST_WITH_GRAMS = 5
-FILLER_IN_CODE, KEYWORD, NUMBER, LETTER = 0.2, 0.3, 0.4, 0.4
+# Fitted on 5 000 pairs of a docstring's first sentence and its function without it, from Python's library and five
+# installed packages; mean MRR@10 .513. With 4-grams instead of stems .456 at most, without either .408.
+WHOLE, WORD, STEM = 30, 100, 113
+"""Weights of a whole identifier of several words, of each word, and of a word's first four and first five letters."""
+STEMS = (4, 5)
+SHORTEST_WITH_STEM = 3
+FILLER_IN_CODE, KEYWORD, NUMBER, LETTER = 0.2, 0.6, 0.4, 0.4
 """Factors for words that say little: fillers, keywords of languages, numbers, single letters."""
-
-FIELD_FACTORS = {"name": 1.0, "context": 0.4, "signature": 0.7, "body": 0.8}
-"""How much each field moves the vector; guesses, to be fitted with the trained model that replaces this one."""
+FIELD_FACTORS = {"name": 0.9, "context": 0.8, "signature": 0.6, "body": 1.0}
+"""How much each field moves the vector."""
 FIXED_POINT = 1 << 20
 """A normalised field is written in whole numbers of this scale, so that sums and squares stay exact in 64 bits."""
 ROOTS = tuple(round(64 * math.sqrt(count)) for count in range(4096))
@@ -63,7 +62,7 @@ class FeatureCache(dict[str, Features]):
         self._words: dict[str, Features] = {}
 
     def __missing__(self, token: str) -> Features:
-        features = self[token] = self._features(token) if len(token) <= MAX_TOKEN else ()
+        features = self[token] = self._features(token)
         return features
 
     def clear(self) -> None:
@@ -71,13 +70,13 @@ class FeatureCache(dict[str, Features]):
         self._words.clear()
 
     def _features(self, token: str) -> Features:
-        """The token itself, its words, and the 4-grams of its longer words."""
-        words = [part for word in split_identifier(token) for part in _parts(word.casefold())]
+        """The token itself, its words, and their stems. The words are those of the full-text index."""
+        words = index_terms(token).split()
         if len(words) == 1:
             return self._word(words[0])
         sums: dict[int, int] = {}
-        if words:
-            index, sign = _place("=" + "_".join(words))
+        if words and not is_cjk(words[0]):
+            index, sign = _place("=" + words.pop(0))
             sums[index] = sign * WHOLE
         for word in words:
             for index, value in self._word(word):
@@ -93,18 +92,11 @@ class FeatureCache(dict[str, Features]):
 def _word_features(word: str, factor: float) -> Features:
     index, sign = _place(word)
     sums = {index: sign * round(WORD * factor)}
-    if len(word) >= SHORTEST_WITH_GRAMS and factor == 1 and not is_cjk(word):
-        marked = f"^{word}$"
-        count = len(marked) - GRAM + 1
-        each = round(GRAMS / count**0.5)
-        for i in range(count):
-            index, sign = _place("#" + marked[i : i + GRAM])
-            sums[index] = sums.get(index, 0) + sign * each
+    if len(word) >= SHORTEST_WITH_STEM and factor == 1 and not is_cjk(word):
+        for length in STEMS:
+            index, sign = _place(f"{length}{word[:length]}")
+            sums[index] = sums.get(index, 0) + sign * STEM
     return tuple((index, value) for index, value in sums.items() if value)
-
-
-def _parts(word: str) -> list[str]:
-    return cjk_terms(word) if is_cjk(word) else [word]
 
 
 def _factor(word: str, filler: float) -> float:

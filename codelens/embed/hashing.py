@@ -1,4 +1,4 @@
-"""Signed feature hashing of identifiers, their words and pieces of words: an embedder without training or model.
+"""Signed feature hashing of identifiers, their words and stems: an embedder without training or model.
 
 A text is the sum of its tokens' features, each times the root of how often the text has it; a piece of code is four
 such fields, each normalised and times its factor. Queries are embedded in plain Python: importing numpy costs 100 ms.
