@@ -196,6 +196,16 @@ class Posting:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedReferences:
+    """A document's references as they are stored."""
+
+    columns: bytes
+    """Empty where there are none."""
+    names: str
+    """The distinct names, separated by spaces, for the index that finds documents by name."""
+
+
+@dataclass(frozen=True, slots=True)
 class DerivedDocument:
     """Everything that indexing one file yields: a function of its bytes, its path and the recipe alone."""
 
@@ -208,6 +218,8 @@ class DerivedDocument:
     lines: int
     recipe: str
     extraction: Extraction
+    """Without its references, which travel and are stored packed."""
+    references: PackedReferences
     postings: tuple[Posting, ...]
     """One for each unit, in the same order."""
     vectors: tuple[tuple[bytes, ...], ...]

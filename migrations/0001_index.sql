@@ -76,23 +76,14 @@ CREATE TABLE units (
 CREATE INDEX units_by_document ON units (document_id);
 CREATE INDEX units_by_folded ON units (folded);
 
-CREATE TABLE names (
-    id   INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE
-);
-
--- Uses of names; the unit is the one around the use, NULL at module level.
+-- Uses of names: a document's references in one packed value (codelens/store/packing.py), and which documents use a name.
 CREATE TABLE refs (
-    document_id INTEGER NOT NULL REFERENCES documents (id),
-    start_byte  INTEGER NOT NULL,
-    kind        TEXT NOT NULL,
-    name_id     INTEGER NOT NULL REFERENCES names (id),
-    unit_id     INTEGER,
-    line        INTEGER NOT NULL,
-    receiver    TEXT NOT NULL,
-    PRIMARY KEY (document_id, start_byte, kind)
-) WITHOUT ROWID;
-CREATE INDEX refs_by_name ON refs (name_id);
+    document_id INTEGER PRIMARY KEY REFERENCES documents (id),
+    columns     BLOB NOT NULL
+);
+CREATE VIRTUAL TABLE ref_names USING fts5 (
+    names, content = '', contentless_delete = 1, detail = none, tokenize = "unicode61 remove_diacritics 0 tokenchars '_$'"
+);
 
 CREATE TABLE imports (
     document_id INTEGER NOT NULL REFERENCES documents (id),
@@ -103,7 +94,6 @@ CREATE TABLE imports (
     alias       TEXT NOT NULL,
     PRIMARY KEY (document_id, start_byte, name, alias, module)
 ) WITHOUT ROWID;
-CREATE INDEX imports_by_module ON imports (module);
 
 -- Words, weighted by field; rowid is a unit's id. Terms are prepared by codelens/text/terms.py.
 CREATE VIRTUAL TABLE unit_terms USING fts5 (

@@ -51,7 +51,7 @@ def _merged(found: Extraction, chunks: Sequence[Unit]) -> Extraction:
 
 
 def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
-    """For each unit the text that is its own: without units inside it, except local ones, which belong to it."""
+    """For each unit its body without the units inside it, except local ones, which belong to it; all of it without a body."""
     holes: list[list[Span]] = [[] for _ in units]
     over = 0
     """The last chunk before this unit, which may reach over it."""
@@ -62,7 +62,8 @@ def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
             over = i
         elif unit.span.end <= units[over].span.end and units[over].kind in CHUNK_KINDS:
             holes[over].append(unit.span)
-    return [_without(text.utf8, u.span, h) for u, h in zip(units, holes, strict=True)]
+    bodies = [Span(u.body_start, u.span.end) if u.body_start < u.span.end else u.span for u in units]
+    return [_without(text.utf8, body, h) for body, h in zip(bodies, holes, strict=True)]
 
 
 def _without(utf8: bytes, span: Span, holes: Sequence[Span]) -> str:
@@ -71,7 +72,7 @@ def _without(utf8: bytes, span: Span, holes: Sequence[Span]) -> str:
     parts: list[bytes] = []
     start = span.start
     for hole in holes:
-        parts.append(utf8[start : hole.start])
+        parts.append(utf8[start : max(start, hole.start)])
         start = max(start, hole.end)
     parts.append(utf8[start : span.end])
     return b"\n".join(parts).decode("utf-8", "replace")

@@ -158,5 +158,4 @@ def _write_skips(
 
 
 def _finish(store: Store, transaction: LazyTransaction) -> None:
-    store.forget_unused_names()
     store.set_meta("snapshot", store.documents.content_id())

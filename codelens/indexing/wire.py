@@ -16,6 +16,7 @@ from codelens.model import (
     DerivedDocument,
     Extraction,
     Import,
+    PackedReferences,
     Posting,
     Reference,
     SeenFile,
@@ -60,7 +61,7 @@ _import_row = attrgetter("module", "name", "alias", "start", "line")
 _posting_row = attrgetter("name", "concepts", "path", "container", "doc", "signature", "body")
 _document_row = attrgetter(
     *("content_hash", "language", "encoding", "confidence", "bom", "lines", "recipe"),
-    *("vectors", "trigram_text", "snapshot"),
+    *("references.columns", "references.names", "vectors", "trigram_text", "snapshot", "roles"),
 )
 
 
@@ -109,14 +110,17 @@ def _skip(seen: SeenFile, reason: str, detail: str) -> Skip:
 
 
 def _derived(seen: SeenFile, document: Any, extraction: Any, postings: Any) -> DerivedDocument:
-    content_hash, language, encoding, confidence, bom, lines, recipe, vectors, trigram_text, snapshot = document
+    content_hash, language, encoding, confidence, bom, lines, recipe, columns, names, *rest = document
+    vectors, trigram_text, snapshot, roles = rest
     return DerivedDocument(
         *(seen, content_hash, language, encoding, confidence, bom, lines, recipe),
         extraction=unpack_extraction(extraction),
+        references=PackedReferences(columns, names),
         postings=tuple([Posting(*row) for row in postings]),
         vectors=vectors,
         trigram_text=trigram_text,
         snapshot=snapshot,
+        roles=roles,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from codelens.config import Settings, load_weights
 from codelens.embed import default_embedder
 from codelens.errors import UsageError
+from codelens.lang.registry import accepted_names
 from codelens.model import (
     Candidate,
     Event,
@@ -135,7 +136,12 @@ def load_profile(options: SearchOptions) -> Profile:
 
 def _parse(text: str, options: SearchOptions) -> Query:
     return parse_query(
-        text, strict=options.strict_query, literal=options.literal, regex=options.regex, case=options.case
+        text,
+        strict=options.strict_query,
+        literal=options.literal,
+        regex=options.regex,
+        case=options.case,
+        known_languages=accepted_names() if "lang:" in text else (),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from codelens.model import Candidate, Freshness, Hit, SearchOptions, SnippetLine, UnitRow
@@ -25,24 +24,17 @@ _TOKEN = re.compile(r"\w+")
 Ranges = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """What hard conditions found in the texts: unit → lines of its matches, with the ranges in each line."""
-
-    lines: Mapping[int, Mapping[int, Ranges]]
-
-
 def present(
     candidate: Candidate,
     rank: int,
     document: DocumentRow,
     root: Path,
     query: ExpandedQuery,
-    places: Places,
+    places: Mapping[int, Ranges],
     texts: Texts,
     options: SearchOptions,
 ) -> Hit:
-    """One candidate as a hit."""
+    """One candidate as a hit. `places`: where the query's phrases and patterns hit it, ranges by line."""
     unit = candidate.unit
     lines = texts.lines(document)
     marks = _marks(unit, lines, query, places)
@@ -65,9 +57,9 @@ def present(
     )
 
 
-def _marks(unit: UnitRow, lines: Sequence[str], query: ExpandedQuery, places: Places) -> dict[int, Ranges]:
+def _marks(unit: UnitRow, lines: Sequence[str], query: ExpandedQuery, places: Mapping[int, Ranges]) -> dict[int, Ranges]:
     """Line → character ranges that the query hits, within the unit."""
-    found: dict[int, Ranges] = dict(places.lines.get(unit.id, {}))
+    found: dict[int, Ranges] = dict(places)
     said = {t.text for t in query.words}
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
         ranges = tuple(m.span() for m in _TOKEN.finditer(lines[number - 1][:MAX_LINE]) if _says(m[0], said))
@@ -81,12 +73,11 @@ def _says(token: str, said: set[str]) -> bool:
     return folded in said or any(word in said for word in split_identifier(token))
 
 
-def _place(unit: UnitRow, lines: Sequence[str], marks: Mapping[int, Ranges], places: Places) -> tuple[int, int]:
+def _place(unit: UnitRow, lines: Sequence[str], marks: Mapping[int, Ranges], places: Mapping[int, Ranges]) -> tuple[int, int]:
     """(line, column): what a literal or a pattern found, else the name of a symbol, else the line that says most."""
-    exact = places.lines.get(unit.id)
-    if exact:
-        line = min(exact)
-        start = exact[line][0][0] if exact[line] else 0
+    if places:
+        line = min(places)
+        start = places[line][0][0] if places[line] else 0
         return line, len(lines[line - 1][:start].encode("utf-8", "surrogatepass")) + 1
     if unit.name_line and unit.signature:
         return unit.name_line, unit.name_column

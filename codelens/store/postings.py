@@ -14,7 +14,7 @@ from codelens.store.units import CONTENT_ORDER
 from codelens.text.identifiers import fold_identifier
 
 COLUMNS = ("name", "concepts", "path", "container", "doc", "signature", "body")
-_TABLES = ("unit_terms", "text_trigrams", "name_trigrams")
+_TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names")
 
 
 def quoted(term: str) -> str:

@@ -188,17 +188,16 @@ class Store:
         """Store all that one file yields."""
         document = self.documents.add(repository, derived)
         ids = self.units.add(document, derived)
-        self.references.add(document, derived.extraction, ids)
+        self.references.add(document, derived.extraction, derived.references)
         self.postings.add(document, ids, derived)
         self.vectors.add(repository, ids, derived.vectors)
         return document
 
     def extraction_of(self, document: DocumentId) -> Extraction:
         """What was extracted from a document, as it was stored."""
-        ids, units = self.units.stored(document)
-        references, imports = self.references.stored(document, ids)
         namespace, fault = self.documents.extraction_head(document)
-        return Extraction(namespace, units, references, imports, fault)
+        units, references = self.units.stored(document), self.references.of_document(document)
+        return Extraction(namespace, units, references, self.references.imports_of(document), fault)
 
     def remove_document(self, document: DocumentId) -> None:
         """Take all rows of a document out of every table."""
@@ -208,6 +207,3 @@ class Store:
         self.references.remove(document)
         self.units.remove(document)
         self.documents.remove(document)
-
-    def forget_unused_names(self) -> None:
-        self.references.forget_unused_names()

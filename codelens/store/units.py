@@ -87,8 +87,8 @@ class Units:
         sql = f"SELECT {_ROW} WHERE u.document_id = ? ORDER BY u.start_byte, u.end_byte DESC, u.name"
         return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
 
-    def stored(self, document: DocumentId) -> tuple[list[UnitId], tuple[Unit, ...]]:
-        """(ids, units) of a document as they were extracted, in that order."""
+    def stored(self, document: DocumentId) -> tuple[Unit, ...]:
+        """The units of a document as they were extracted, in that order."""
         sql = (
             "SELECT id, kind, name, container, parent_id, start_byte, end_byte, name_start, name_end, body_start, "
             "start_line, end_line, name_line, name_column, signature, doc, decorators, local "
@@ -116,7 +116,7 @@ class Units:
             )
             for _, k, n, c, p, s, e, ns, ne, b, sl, el, nl, nc, sig, doc, dec, lo in rows
         ]
-        return list(place), tuple(units)
+        return tuple(units)
 
     def all_brief(self) -> list[tuple[UnitId, DocumentId, str, str, str]]:
         """(id, document, kind, name, container) of every unit, for filters that no index serves."""
