@@ -68,7 +68,8 @@
     (array_declarator declarator: (array_declarator declarator: (array_declarator declarator: (identifier) @name)))
     (array_declarator declarator: (array_declarator declarator: (array_declarator
       declarator: (array_declarator declarator: (identifier) @name))))])) @definition.constant
-  (#any-of? @_const "const" "constexpr"))
+  (#any-of? @_const "const" "constexpr")
+  (#not-match? @name "^(class|const|char|double|enum|float|int|long|short|static|struct|union|unsigned|void)$"))
 ((declaration declarator: [
   (identifier) @name
   (pointer_declarator declarator: (identifier) @name)
@@ -89,7 +90,8 @@
     (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: [
       (identifier) @name
       (array_declarator declarator: (identifier) @name)])))])]) @definition.variable
-  (#not-match? @definition.variable "^extern\\b"))
+  (#not-match? @definition.variable "^extern\\b")
+  (#not-match? @name "^(class|const|char|double|enum|float|int|long|short|static|struct|union|unsigned|void)$"))
 (preproc_def name: (identifier) @name value: (_)) @definition.constant
 (preproc_function_def name: (identifier) @name value: (_)? @body) @definition.macro
 (translation_unit (enum_specifier !name body: (enumerator_list (enumerator name: (identifier) @name) @definition.constant)))
