@@ -6,14 +6,13 @@ Sums are of whole numbers below 2^53, hence exact, so that the result is the sam
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from codelens.embed.features import DIMENSIONS, FIXED_POINT, ROOTS, FeatureCache
-from codelens.text.terms import tokens
+from codelens.text.terms import token_counts
 
 Whole = npt.NDArray[np.int64]
 MOST_TEXTS = 512
@@ -55,7 +54,7 @@ class Batch:
         known: dict[str, tuple[list[int], list[int]]] = {}
         for text in texts:
             if (found := known.get(text)) is None:
-                counter = Counter(tokens(text))
+                counter = token_counts(text)
                 found = known[text] = (list(map(self._tokens.__getitem__, counter)), list(counter.values()))
             rows.extend(found[0])
             counts.extend(found[1])

@@ -7,7 +7,6 @@ such fields, each normalised and times its factor. Queries are embedded in plain
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ from codelens.embed.features import (
     common_words,
 )
 from codelens.model import EmbeddedFields
-from codelens.text.terms import tokens
+from codelens.text.terms import token_counts
 
 if TYPE_CHECKING:
     from codelens.embed.batch import Batch
@@ -52,7 +51,7 @@ class HashingEmbedder:
     def embed_query(self, text: str) -> bytes:
         """What the batch gives for a body of this text, with the queries' word weights; empty if no word has weight."""
         sums = [0] * DIMENSIONS
-        for token, count in Counter(tokens(text)).items():
+        for token, count in token_counts(text).items():
             weight = ROOTS[min(count, len(ROOTS) - 1)]
             for index, value in self._query_features[token]:
                 sums[index] += value * weight

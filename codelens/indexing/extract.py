@@ -13,7 +13,7 @@ from codelens.indexing.chunk import chunk_text
 from codelens.lang.captures import extract_captures
 from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import Language, languages
-from codelens.model import CHUNK_KINDS, DecodedText, Extraction, Span, Unit
+from codelens.model import CHUNK_KINDS, DecodedText, Extraction, Reference, Span, Unit
 from codelens.text.lines import TextMap
 
 NOTHING = Extraction("", (), (), ())
@@ -45,8 +45,13 @@ def _merged(found: Extraction, chunks: Sequence[Unit]) -> Extraction:
     moved = {old: new for new, (old, _) in enumerate(numbered) if old is not None}
     if all(old == new for old, new in moved.items()):
         return replace(found, units=tuple(u for _, u in numbered))
-    units = tuple(u if u.parent is None else replace(u, parent=moved[u.parent]) for _, u in numbered)
-    references = tuple(r if r.unit is None else replace(r, unit=moved[r.unit]) for r in found.references)
+    units = tuple([u if u.parent is None else replace(u, parent=moved[u.parent]) for _, u in numbered])
+    references = tuple(
+        [
+            r if r.unit is None else Reference(r.kind, r.name, r.receiver, moved[r.unit], r.start, r.line)
+            for r in found.references
+        ]
+    )
     return replace(found, units=units, references=references)
 
 
