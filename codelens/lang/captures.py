@@ -27,12 +27,12 @@ A function inside a type is a method, whatever the grammar calls it; inside a fu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import tree_sitter
 
-from codelens.lang.comments import clean_comment, doc_before
+from codelens.lang.comments import clean_comment, doc_before, without_tags
 from codelens.lang.parser import load_grammar
 from codelens.lang.registry import Language, languages
 from codelens.model import TYPE_KINDS, Extraction, Import, Reference, Span, Unit
@@ -200,7 +200,7 @@ class _Gathered:
             if not around:
                 continue
             module = around + one.module if one.module else around.rstrip(":./\\")
-            self.imports[at] = replace(one, module=module)
+            self.imports[at] = Import(module, one.name, one.alias, one.start, one.line)
         kept = [i for i in self.imports if i.name or i.alias or i.start not in self.unpacked]
         return tuple(sorted(kept, key=lambda i: (i.start, i.name)))
 
@@ -293,6 +293,8 @@ def _unit(
     before, attributes = doc_before(draft.outer, language, gathered.claimed)
     inside = draft.doc or [d for d in [gathered.docs.get(draft.inner.start_byte)] if d]
     doc = clean_comment([_text(d) for d in inside] or before)
+    if language.tagged_docs:
+        doc = without_tags(doc)
     decorators = [_first_line(_text(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)]
     place = draft.name or draft.outer
     end = draft.outer.end_byte
@@ -351,7 +353,7 @@ def _references(gathered: _Gathered, units: list[Unit], spans: list[Key]) -> Ite
     stack: list[int] = []
     following = 0
     for (start, kind), (node, receiver) in sorted(found.items(), key=lambda item: item[0]):
-        if _STRENGTH.get(kind, 3) < strongest[start] or node.is_missing:
+        if _STRENGTH.get(kind, 2) < strongest[start] or node.is_missing:
             continue  # a sharper pattern speaks of the same place, or the parser made the name up
         while following < len(spans) and spans[following][0] <= start:
             while stack and spans[stack[-1]][1] <= spans[following][0]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
+from html import unescape
 from inspect import cleandoc
 
 import tree_sitter
 
 from codelens.lang.registry import Language
 
-_OPEN = re.compile(r"^\s*(?:/\*[*!]*|\(\*+|<!--|--\[=*\[|=begin|(?://[/!]*)|#+(?!\[)|--+|;+|[rRbBuUfF]{0,2}(?:\"\"\"|'''|\"|'))[ \t]?")
-_CLOSE = re.compile(r"(?:\*+/|\*+\)|-->|\]=*\]|=end)?\s*$")
+_OPEN = re.compile(
+    r"^\s*(?:/\*[*!]*|\(\*+|\{-+ ?[|^]?|<!--|--\[=*\[|=begin|(?://[/!]*)|#+(?!\[)'?|--+(?: [|^])?|;+|%+|!+[<>]?"
+    r"|[rRbBuUfF]{0,2}(?:\"\"\"|'''|\"|'))[ \t]?"
+)
+_CLOSE = re.compile(r"(?:\*+/|\*+\)|-+\}|-->|\]=*\]|=end)?\s*$")
 _CLOSE_QUOTE = re.compile(r"(?:\"\"\"|'''|\"|')?\s*$")
 _LINE = re.compile(r"^\s*(?:\*+(?!/)|//[/!]*|#+|--+|;+)[ \t]?")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_VALUE = re.compile(r"\"([^\"]*)\"")
 
 
 def doc_before(node: tree_sitter.Node, language: Language, claimed: Container[int] = ()) -> tuple[list[str], list[str]]:
@@ -56,6 +62,12 @@ def _text(node: tree_sitter.Node) -> str:
 def clean_comment(comments: Sequence[str]) -> str:
     """Comments as written → their words, without marks and common indent."""
     return "\n".join(filter(None, map(_clean, comments))).strip()
+
+
+def without_tags(doc: str) -> str:
+    """The words of an XML doc: `<see cref="Other"/>` leaves Other."""
+    bare = _TAG.sub(lambda tag: " ".join(_VALUE.findall(tag[0])) + ("" if tag[0].endswith("/>") else " "), doc)
+    return "\n".join(" ".join(line.split()) for line in unescape(bare).split("\n") if line.strip())
 
 
 def _clean(comment: str) -> str:

@@ -31,11 +31,13 @@ class Language:
     grammar: str = ""
     queries: tuple[str, ...] = ()
     chunks: str = "code"
+    embed: bool = True
     comments: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     wrappers: frozenset[str] = frozenset()
     functions: frozenset[str] = frozenset()
     sigils: str = ""
+    tagged_docs: bool = False
 
 
 @cache
@@ -97,3 +99,10 @@ def resolve_language(name: str) -> str:
     if found := _by_extension().get(wanted):
         return found
     raise UsageError(f"unknown language '{name}'", "`codelens search --type-list` lists them")
+
+
+@cache
+def accepted_names() -> Mapping[str, str]:
+    """Every name that a person may give a language by → the name that documents carry."""
+    names = {e.lstrip("."): lang.name for lang in languages().values() for e in (*lang.extensions, *lang.aliases)}
+    return names | {name: name for name in (*languages(), PLAIN_TEXT)}
