@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType, Protocol
+from typing import NamedTuple, NewType, Protocol
 
 DocumentId = NewType("DocumentId", int)
 RepositoryId = NewType("RepositoryId", int)
@@ -145,9 +145,8 @@ CHUNK_KINDS = ("toplevel", "section", "text")
 """Code outside any symbol; a part of a document with headings; lines of plain text or configuration."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A use of a name. `unit` is the position of the enclosing unit in the document's list, None at module level."""
+class Reference(NamedTuple):
+    """A use of a name (a tuple: there are hundreds of thousands). `unit` is the position of the enclosing unit in the document's list, None at module level."""
 
     kind: str
     """call, construct, type, extends, implements, decorate, throw, field, use."""
@@ -159,8 +158,7 @@ class Reference:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(NamedTuple):
     """One imported name as written. `name` is '*' for all of the module, empty where the module itself is imported."""
 
     module: str

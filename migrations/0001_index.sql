@@ -95,9 +95,10 @@ CREATE TABLE imports (
     PRIMARY KEY (document_id, start_byte, name, alias, module)
 ) WITHOUT ROWID;
 
--- Words, weighted by field; rowid is a unit's id. Terms are prepared by codelens/text/terms.py.
+-- Words, weighted by field; rowid is a unit's id. Terms are prepared by codelens/text/terms.py. The body comes first: most
+-- postings are its, and those of the first column need no mark of their column, two bytes each.
 CREATE VIRTUAL TABLE unit_terms USING fts5 (
-    name, concepts, path, container, doc, signature, body,
+    body, name, concepts, path, container, doc, signature,
     content = '', contentless_delete = 1,
     tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_'"
 );

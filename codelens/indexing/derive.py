@@ -101,11 +101,16 @@ def derive(
         extraction=replace(mapped, references=()),
         references=pack_references(mapped.references),
         postings=_postings(seen.path, found.units, own),
-        vectors=_vectors(seen.path, found.units, own, default_embedder()) if settings.vector else ((),) * len(own),
+        vectors=_vectors(seen.path, found.units, own, default_embedder()) if _embeds(language, settings) else ((),) * len(own),
         trigram_text=decoded.text if settings.fuzzy else "",
         snapshot=_compressor().compress(raw),
         roles=path_roles(seen.path),
     )
+
+
+def _embeds(language: str, settings: Settings) -> bool:
+    row = languages().get(language)
+    return settings.vector and (row is None or row.embed)
 
 
 def _renamed(reuse: Reuse | None, path: str, decoded: DecodedText) -> Extraction | None:
@@ -122,7 +127,7 @@ def _renamed(reuse: Reuse | None, path: str, decoded: DecodedText) -> Extraction
 def _postings(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[Posting, ...]:
     folder, _, name = path.rpartition("/")
     concepts = index_terms(f"{name.partition('.')[0] or name} {folder.rpartition('/')[2]}")
-    path_terms = index_terms(path)
+    path_terms = index_terms(folder.rpartition("/")[0])
     return tuple(
         [
             Posting(

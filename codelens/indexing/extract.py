@@ -107,6 +107,6 @@ def _mapped(found: Extraction, there: Callable[[int], int]) -> Extraction:
         )
         for u in found.units
     )
-    references = tuple(replace(r, start=there(r.start)) for r in found.references)
-    imports = tuple(replace(i, start=there(i.start)) for i in found.imports)
+    references = tuple(r._replace(start=there(r.start)) for r in found.references)
+    imports = tuple(i._replace(start=there(i.start)) for i in found.imports)
     return replace(found, units=units, references=references, imports=imports)

@@ -13,7 +13,7 @@ from codelens.model import DerivedDocument, DocumentId, UnitId
 from codelens.store.units import CONTENT_ORDER
 from codelens.text.identifiers import fold_identifier
 
-COLUMNS = ("name", "concepts", "path", "container", "doc", "signature", "body")
+COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names")
 
 
@@ -52,7 +52,7 @@ class Postings:
         self._connection.executemany(
             f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)",
             [
-                (unit, p.name, p.concepts, p.path, p.container, p.doc, p.signature, p.body)
+                (unit, p.body, p.name, p.concepts, p.path, p.container, p.doc, p.signature)
                 for unit, p in zip(units, derived.postings, strict=True)
             ],
         ).fetchall()

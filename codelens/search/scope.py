@@ -1,0 +1,213 @@
+"""The hard conditions of a query and its options → the units that may be found at all.
+
+They are decided before anything is ranked, so that no channel's limit hides what passes them. What is cheapest goes
+first: path and language of a document, then trigrams, then what is known of a unit, and its text last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from codelens.config import Settings
+from codelens.lang.registry import resolve_language
+from codelens.model import Match, SearchOptions, Span, UnitId, UnitRow
+from codelens.search.conditions import (
+    DocumentFacts,
+    Matching,
+    TextFacts,
+    UnitFacts,
+    Verdict,
+    evaluate,
+    literal_requirements,
+)
+from codelens.search.facts import occurrences
+from codelens.search.fields import path_glob
+from codelens.search.literals import AllOf, AnyOf, Plan, Substring
+from codelens.search.nodes import Filter, Node, Pattern, Phrase, Query, describe, positive_leaves, without
+from codelens.search.patterns import TimeBudget, compile_pattern, find_all, has_upper
+from codelens.search.texts import Texts, line_at, line_starts
+from codelens.store.documents import DocumentRow
+from codelens.store.postings import all_trigrams
+from codelens.store.store import Store
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The condition that keeps a unit out."""
+
+    condition: str
+    text: str
+    without: Sequence[str]
+    """Queries that ask the same without it; empty where an option, not the query, demands it."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """Which units take part, and why the others do not."""
+
+    query: Query
+    options: SearchOptions
+    matching: Matching
+    texts: Texts
+    repositories: Mapping[int, str]
+    units: list[UnitId] | None = None
+    """None where nothing is demanded: all take part."""
+    documents: dict[int, DocumentRow] = field(default_factory=dict)
+
+    def blame(self, unit: UnitRow) -> Blame | None:
+        """What keeps this unit out; None if it takes part."""
+        if self.units is None:
+            return None
+        document = self._document(unit)
+        if said := _option_against(document, self.options):
+            return Blame(said, f"{document.path} ({document.language})", ())
+        facts = self._facts(unit, document)
+        verdict = evaluate(self.query.node, facts, self.matching)
+        if verdict.value is not False or verdict.blame is None:
+            return None
+        rest = without(self.query.node, verdict.blame)
+        text = f"{unit.kind} {unit.qualified_name} in {unit.path} ({document.language})"
+        return Blame(describe(verdict.blame), text, [describe(rest)] if rest is not None else [])
+
+    def _document(self, unit: UnitRow) -> DocumentRow:
+        if unit.document not in self.documents:
+            self.documents[unit.document] = self.texts.store.documents.rows([unit.document])[0]
+        return self.documents[unit.document]
+
+    def _facts(self, unit: UnitRow, document: DocumentRow) -> TextFacts:
+        text = self.texts.of(document).slice(unit.span)
+        known = (document.path, self.repositories[document.repository], document.language, document.roles)
+        return TextFacts(*known, unit.kind, unit.name, unit.qualified_name, text)
+
+    def modified(self, document: int) -> int:
+        """When a document's file was last written, as indexed."""
+        return next(d.stamp.mtime_ns for d in self.texts.store.documents.rows([document]))  # type: ignore[list-item]
+
+    def places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
+        """Line → character ranges where the query's phrases and patterns hit the unit."""
+        leaves = [leaf for leaf in positive_leaves(self.query.node) if _is_textual(leaf)]
+        if not leaves:
+            return {}
+        whole = self.texts.of(document)
+        before = whole.slice(Span(0, unit.span.start))
+        text = whole.slice(unit.span)
+        first = before.count("\n") + 1
+        indent = len(before) - (before.rfind("\n") + 1)
+        return _by_line(text, first, indent, [r for leaf in leaves for r in _ranges(leaf, text, self.matching)])
+
+    def literal_matches(self, limit: int) -> list[Match]:
+        """The units in scope in order of place, for a query without anything to rank by. Inner units go before outer."""
+        if self.units is None:
+            return []
+        rows = self.texts.store.units.rows(self.units)
+        outer = {r.parent for r in rows.values() if r.parent is not None}
+        ordered = sorted(rows.values(), key=lambda r: (r.id in outer, "test" in r.roles, r.content_order()))
+        return [Match(row.id, 1.0, "satisfies every condition") for row in ordered[:limit]]
+
+
+def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Scope:
+    """Decide the conditions. Raises UsageError for options that name what there is not, RegexTimeout for slow patterns."""
+    matching = Matching(options.case if query.case == "auto" else query.case, options.word, TimeBudget(settings.regex_seconds))
+    names = {r.id: r.name for r in store.documents.repositories()}
+    scope = Scope(query, options, matching, texts, {int(i): n for i, n in names.items()})
+    if query.plain and not _restricts(options):
+        return scope
+    documents = [d for d in store.documents.rows() if not _option_against(d, options)]
+    documents = [d for d in documents if _of_document(query, d, scope).value is not False]
+    documents = _with_trigrams(documents, literal_requirements(query.node), store)
+    scope.units = [unit for document in documents for unit in _units_within(document, store, scope)]
+    store.units.set_scope(scope.units)
+    return scope
+
+
+def _restricts(options: SearchOptions) -> bool:
+    return bool(options.languages or options.languages_not or options.globs or options.paths)
+
+
+def _option_against(document: DocumentRow, options: SearchOptions) -> str:
+    """The option that keeps a document out; empty if none does."""
+    if options.languages and document.language not in {resolve_language(n) for n in options.languages}:
+        return f"-t {','.join(options.languages)}"
+    if document.language in {resolve_language(n) for n in options.languages_not}:
+        return f"-T {','.join(options.languages_not)}"
+    if options.paths and not any(_below(document.path, path) for path in options.paths):
+        return "PATH"
+    return _glob_against(document.path, options.globs)
+
+
+def _below(path: str, folder: str) -> bool:
+    folder = folder.strip("/")
+    return folder in ("", ".") or path == folder or path.startswith(f"{folder}/")
+
+
+def _glob_against(path: str, globs: Sequence[str]) -> str:
+    """The last glob that matches decides; where none does, a path passes unless some glob asks for others."""
+    verdict, reason = not any(not g.startswith("!") for g in globs), "-g"
+    for glob in globs:
+        if path_glob(path, glob.removeprefix("!")):
+            verdict, reason = not glob.startswith("!"), f"-g '{glob}'"
+    return "" if verdict else reason
+
+
+def _of_document(query: Query, document: DocumentRow, scope: Scope) -> Verdict:
+    facts = DocumentFacts(document.path, scope.repositories[document.repository], document.language, document.roles)
+    return evaluate(query.node, facts, scope.matching)
+
+
+def _with_trigrams(documents: list[DocumentRow], plan: Plan, store: Store) -> list[DocumentRow]:
+    """Those whose trigrams allow the plan; all of them where nothing can be required, or there are no trigrams."""
+    expression = _expression(plan) if store.features().fuzzy else ""
+    if not expression:
+        return documents
+    allowed = set(store.postings.documents_matching(expression))
+    return [d for d in documents if d.id in allowed]
+
+
+def _expression(plan: Plan) -> str:
+    if isinstance(plan, Substring):
+        return all_trigrams(plan.text)
+    if isinstance(plan, AllOf | AnyOf):
+        parts = [f"({part})" for part in map(_expression, plan.parts)]
+        return (" AND " if isinstance(plan, AllOf) else " OR ").join(parts)
+    return ""
+
+
+def _units_within(document: DocumentRow, store: Store, scope: Scope) -> Iterable[UnitId]:
+    """The units of a document that satisfy the query; its text is read only if something depends on it."""
+    known = (document.path, scope.repositories[document.repository], document.language, document.roles)
+    for unit, kind, name, container, start, end in store.units.brief_of(document.id):
+        qualified = f"{container}.{name}" if container else name
+        verdict = evaluate(scope.query.node, UnitFacts(*known, kind, name, qualified), scope.matching)
+        if verdict.value is None:
+            text = scope.texts.of(document).slice(Span(start, end))
+            verdict = evaluate(scope.query.node, TextFacts(*known, kind, name, qualified, text), scope.matching)
+        if verdict.value:
+            yield unit
+    scope.texts.forget(document)
+
+
+def _is_textual(leaf: Node) -> bool:
+    return isinstance(leaf, Phrase | Pattern) or (isinstance(leaf, Filter) and leaf.field == "content")
+
+
+def _ranges(leaf: Node, text: str, matching: Matching) -> Ranges:
+    if isinstance(leaf, Pattern):
+        ignore = matching.case == "no" or (matching.case == "auto" and not has_upper(leaf.source))
+        return find_all(compile_pattern(leaf.source, ignore, matching.whole_word), text, matching.budget)
+    wanted = leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
+    return tuple(r for one in wanted for r in occurrences(text, one, matching))
+
+
+def _by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int]]) -> dict[int, Ranges]:
+    """Ranges in a unit's text → ranges in the lines of its document. A range over several lines counts in its first."""
+    starts = line_starts(text)
+    found: dict[int, list[tuple[int, int]]] = {}
+    for start, end in sorted(ranges):
+        row = line_at(starts, start) - 1
+        shift = (indent if row == 0 else 0) - starts[row]
+        line_end = (starts[row + 1] - 1 if row + 1 < len(starts) else len(text)) + shift
+        found.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))
+    return {line: tuple(parts) for line, parts in found.items()}
