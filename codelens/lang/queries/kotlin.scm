@@ -8,6 +8,14 @@
 (companion_object name: (identifier) @name (class_body)? @body) @definition.class
 (type_alias type: (identifier) @name) @definition.type
 
+; Below an annotation the grammar (1.1.0) reads `annotation class Name` and `class Name {…}` as infix calls.
+((annotated_expression (annotation) @decorator
+  (infix_expression . (identifier) @_annotation . (identifier) @_class . (identifier) @name .) @definition.class)
+  (#eq? @_annotation "annotation") (#eq? @_class "class"))
+((annotated_expression (annotation) @decorator
+  (infix_expression . (identifier) @_class . (identifier) @name . (lambda_literal) @body .) @definition.class)
+  (#eq? @_class "class"))
+
 ; An extension belongs to the type that it extends.
 (function_declaration
   [(user_type . (identifier) @container ("." (identifier) @container)*) (nullable_type (user_type . (identifier) @container ("." (identifier) @container)*))] . "." . name: (identifier) @name
@@ -72,7 +80,8 @@
   (#match? @reference.construct "^[A-Z]"))
 ((call_expression . (navigation_expression (_) @receiver (identifier) @reference.call .))
   (#not-match? @reference.call "^[A-Z]"))
-(infix_expression (_) @receiver . (identifier) @reference.call . (_))
+((infix_expression (_) @receiver . (identifier) @reference.call . (_))
+  (#not-eq? @receiver "class") (#not-eq? @reference.call "class"))
 (throw_expression [
   (identifier) @reference.throw
   (call_expression . (identifier) @reference.throw)
