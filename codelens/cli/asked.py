@@ -12,7 +12,6 @@ from codelens.cli.streams import stdin_text
 from codelens.cli.workplace import Scope
 from codelens.config import Settings
 from codelens.errors import UsageError
-from codelens.lang.registry import resolve_language
 from codelens.model import SearchOptions
 
 EVERYTHING = 1_000_000_000
@@ -82,8 +81,8 @@ def search_options(
         literal=literal,
         regex=regex,
         strict_query=flags.strict_query,
-        languages=tuple(resolve_language(name) for name in flags.types or ()),
-        languages_not=tuple(resolve_language(name) for name in flags.types_not or ()),
+        languages=_languages(flags.types or ()),
+        languages_not=_languages(flags.types_not or ()),
         globs=tuple(flags.globs or ()),
         paths=scope.paths,
         repositories=scope.repositories,
@@ -92,6 +91,14 @@ def search_options(
         context_before=before,
         context_after=after,
     )
+
+
+def _languages(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    from codelens.lang.registry import resolve_language
+
+    return tuple(map(resolve_language, names))
 
 
 def _check_numbers(flags: RankingFlags, limit: int, before: int, after: int) -> None:

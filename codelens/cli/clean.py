@@ -1,10 +1,7 @@
 """codelens clean: remove an index, and nothing that is not one."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +16,6 @@ BESIDE = ("-journal", "-wal", "-shm", ".lock", ".building", ".building-journal")
 """What SQLite and the indexer put beside an index; all of it is worthless without it."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class CleanFlags(CommonFlags):
     yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
 

@@ -1,8 +1,5 @@
 """codelens completions: the shell's part of tab completion, made by typer."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
@@ -12,7 +9,6 @@ from codelens.errors import UsageError
 SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompletionsFlags:
     shell: Annotated[str | None, argument("bash, zsh, fish or powershell", "SHELL")] = None
     install: Annotated[bool, option("--install", help="Install it for this user instead of printing it")] = False

@@ -1,9 +1,7 @@
 """codelens config: every setting that holds here, and where it came from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +13,6 @@ from codelens.config import LoadedSettings
 from codelens.worktree.place import find_index
 
 
-@dataclass(frozen=True, kw_only=True)
 class ConfigFlags(CommonFlags, JsonFlags):
     show_origin: Annotated[bool, option("--show-origin", help="Say for each setting where its value comes from")] = (
         False

@@ -1,7 +1,5 @@
 """codelens doctor: what works here, what does not, and what that costs."""
 
-from __future__ import annotations
-
 import codecs
 import os
 import platform
@@ -35,7 +33,6 @@ class Check:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class DoctorFlags(CommonFlags, JsonFlags):
     all_grammars: Annotated[bool, option("--all", help="List the grammars that work, too")] = False
 

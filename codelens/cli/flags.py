@@ -1,8 +1,5 @@
-"""Flags that several commands share, each group a dataclass to inherit from; cli.md is their contract."""
+"""Flags that several commands share, each group a class to inherit from; cli.md is their contract."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +13,6 @@ QUERY = "Query"
 Texts = list[str] | None
 
 
-@dataclass(frozen=True, kw_only=True)
 class CommonFlags:
     """What every command takes."""
 
@@ -32,12 +28,10 @@ class CommonFlags:
     debug: Annotated[bool, option("--debug", help="Show tracebacks")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class JsonFlags:
     json: Annotated[bool, option("--json", section=OUTPUT, help="One JSON object on stdout")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class ColorFlags:
     color: Annotated[
         str | None, option("--color", section=OUTPUT, metavar="WHEN", help="auto, always or never [default: auto]")
@@ -50,7 +44,6 @@ class ColorFlags:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class RankingFlags:
     """What decides which candidates there are, and their order."""
 
@@ -139,7 +132,6 @@ class RankingFlags:
     reverse: Annotated[bool, option("--reverse", section=RANKING, help="The other way round")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProgressFlags:
     progress: Annotated[
         str,

@@ -1,9 +1,6 @@
 """codelens help: the topics that no single command's --help can hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated
 
@@ -42,7 +39,6 @@ A query is words. Each may be a part of a name, a word of prose or a slip of the
 TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
 
 
-@dataclass(frozen=True, kw_only=True)
 class HelpFlags:
     topic: Annotated[str | None, argument("A command, or exit-codes, or query", "[TOPIC]")] = None
 

@@ -1,10 +1,7 @@
 """codelens index: bring the index up to date with the trees, or say what that would do."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +20,6 @@ FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)
 """Skips that are errors for --strict."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     roots: Annotated[
         list[Path] | None,

@@ -1,11 +1,8 @@
 """codelens search: one question to the index, one renderer for the answer."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +29,6 @@ from codelens.render.paths import PathStyle
 FRESHNESS = "Freshness"
 
 
-@dataclass(frozen=True, kw_only=True)
 class SearchFlags(ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     query: Annotated[str | None, argument("What to look for; `-` reads it from stdin", "[QUERY]")] = None
     paths: Annotated[list[Path] | None, argument("Only below these files and folders", "[PATH]...")] = None

@@ -1,17 +1,20 @@
-"""The renderer that the flags of `search` ask for."""
+"""The renderer that the flags of `search` ask for.
+
+-l, -L, -c and -o are about what matches, as with grep: a hit that only the vector channel found is near, and no match.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import NamedTuple
 
 from codelens.index import Index
 from codelens.model import SearchResult
 from codelens.render.paths import PathStyle
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """How to show an answer. `format` names a renderer; `text` is for people, or lines for a pipe."""
 
     format: str
@@ -32,13 +35,24 @@ class Shown:
         return self.format == "text" and self.terminal and not self.only_matching and not self.null
 
 
+GREP_FORMATS = ("files", "files_without", "count")
+
+
 def render(result: SearchResult, shown: Shown, index: Index) -> tuple[bool, Iterator[str]]:
     """(whether there is a result, the texts to write)."""
+    if shown.format in GREP_FORMATS or shown.only_matching:
+        result = _matching_only(result)
     if shown.format == "files_without":
         without = list(_without(result, shown, index))
         return bool(without), iter(without)
     found = bool(result.hits)
     return found, _texts(result, shown, 0 if found else 1)
+
+
+def _matching_only(result: SearchResult) -> SearchResult:
+    if result.options.mode == "vector":
+        return result
+    return replace(result, hits=tuple(hit for hit in result.hits if set(hit.channels) != {"vector"}))
 
 
 def _texts(result: SearchResult, shown: Shown, exit_code: int) -> Iterator[str]:

@@ -1,8 +1,5 @@
 """codelens status: what the index holds, what it left out, and what the trees say against it."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Annotated
 
 from codelens.cli.declare import declare, option
@@ -12,7 +9,6 @@ from codelens.cli.workplace import reading_place
 from codelens.errors import StaleIndex
 
 
-@dataclass(frozen=True, kw_only=True)
 class StatusFlags(CommonFlags, JsonFlags):
     skipped: Annotated[bool, option("--skipped", help="List every file that was left out, with the reason")] = False
     no_check: Annotated[bool, option("--no-check", help="Do not walk the trees for new and changed files")] = False

@@ -1,8 +1,5 @@
 """codelens symbols: the outline of one file, as it was indexed."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +10,6 @@ from codelens.cli.workplace import reading_place, scope_of
 from codelens.errors import UsageError
 
 
-@dataclass(frozen=True, kw_only=True)
 class SymbolsFlags(CommonFlags, JsonFlags):
     file: Annotated[Path | None, argument("The file, relative to the working directory or to its root", "FILE")] = None
     ctags: Annotated[bool, option("--ctags", section=OUTPUT, help="Lines for a tags file")] = False

@@ -1,12 +1,9 @@
 """codelens why: the same search, and an account of each rank in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from codelens.cli.asked import all_queries, joined_query, search_options
@@ -18,7 +15,6 @@ from codelens.model import Candidate, WhyResult
 from codelens.render.paths import PathStyle
 
 
-@dataclass(frozen=True, kw_only=True)
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     query: Annotated[str | None, argument("What was searched for; `-` reads it from stdin", "QUERY")] = None
     targets: Annotated[

