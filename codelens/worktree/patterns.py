@@ -12,6 +12,7 @@ import string
 from dataclasses import dataclass
 
 _PLAIN = re.compile(rb"[^*?\[\\]*")
+_WILD = re.compile(rb"[*?\[\\]")
 _TOKEN = re.compile(rb"\*+|\?|\[|\\.?|[^*?\[\\]+", re.DOTALL)
 _NEVER = b"(?!)"
 _CLASSES = {
@@ -42,7 +43,9 @@ class Rule:
     by_name: bool
     """Holds no slash, so it is compared with the last part of a path at any depth."""
     plain: bytes
-    """What the pattern must equal where it has no wildcard, else empty."""
+    """What the text must equal where the pattern has no wildcard, else empty."""
+    ending: bytes
+    """What a name must end with where the pattern is a star and plain text, else empty."""
     regex: bytes
 
 
@@ -60,8 +63,9 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
         return None
     by_name = b"/" not in pattern
     regex = name_regex(pattern) if by_name else path_regex(pattern)
-    plain = b"" if re.search(rb"[*?\[\\]", pattern) else pattern.removeprefix(b"/")
-    return Rule(text, line, again, folders_only, by_name, plain, regex)
+    plain = b"" if _WILD.search(pattern) else pattern.removeprefix(b"/")
+    ending = pattern[1:] if by_name and pattern[:1] == b"*" and not _WILD.search(pattern, 1) else b""
+    return Rule(text, line, again, folders_only, by_name, plain, ending, regex)
 
 
 def _without_trailing_spaces(raw: bytes) -> bytes:

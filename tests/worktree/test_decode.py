@@ -119,6 +119,24 @@ def test_latin_1(comment: str) -> None:
     assert_text(comment.encode("latin-1"), comment)
 
 
+CENTRAL = {
+    "iso8859-2": "// Połączenie z bazą danych zostało zamknięte, więc nie można zapisać pliku źródłowego\n",
+    "cp1250": "// Žádný soubor nebyl nalezen, zkontrolujte prosím nastavení připojení k databázi a cestu\n",
+    "iso8859-7": "// Το αρχείο δεν βρέθηκε, ελέγξτε τις ρυθμίσεις της σύνδεσης με τη βάση δεδομένων\n",
+}
+
+
+@pytest.mark.parametrize("codec", CENTRAL)
+def test_other_languages_where_there_is_enough_text(codec: str) -> None:
+    text = (CENTRAL[codec] + CODE) * 20
+    assert_text(text.encode(codec), text)
+
+
+def test_a_lone_sign_is_western() -> None:
+    found = decode("// © 2004, 20°\n".encode("cp1252"), 0.7)
+    assert found and found.encoding == "cp1252"
+
+
 EVERY = "".join(f"{text}\n{CODE}" for texts in COMMENTS.values() for text in texts)
 
 
