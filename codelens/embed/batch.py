@@ -15,6 +15,7 @@ from codelens.embed.features import DIMENSIONS, FIXED_POINT, ROOTS, FeatureCache
 from codelens.text.terms import token_counts
 
 Whole = npt.NDArray[np.int64]
+_LOW, _BITS = DIMENSIONS - 1, DIMENSIONS.bit_length() - 1
 MOST_TEXTS = 512
 """Entries in one pass: 512 × 4 fields × 256 dimensions are 4 MB of sums."""
 MOST_TOKENS = 400_000
@@ -51,51 +52,48 @@ class Batch:
     def _sums(self, texts: Sequence[str]) -> Whole:
         """For each text the weighted sum of its tokens' features: [texts × dimensions]."""
         rows, counts, sizes = array("q"), array("q"), array("q")
-        known: dict[str, tuple[list[int], list[int]]] = {}
+        known: dict[str, tuple[array[int], array[int]]] = {}
         for text in texts:
             if (found := known.get(text)) is None:
                 counter = token_counts(text)
-                found = known[text] = (list(map(self._tokens.__getitem__, counter)), list(counter.values()))
+                found = known[text] = (array("q", map(self._tokens.__getitem__, counter)), array("q", counter.values()))
             rows.extend(found[0])
             counts.extend(found[1])
             sizes.append(len(found[0]))
         row, count = np.frombuffer(rows, np.int64), np.frombuffer(counts, np.int64)
         weights = self._roots[np.minimum(count, len(self._roots) - 1)]
         place = np.repeat(np.arange(len(texts)) * DIMENSIONS, np.frombuffer(sizes, np.int64))
-        index, value, lengths = self._tokens.gather(row)
+        features, lengths = self._tokens.gather(row)
         summed = np.bincount(
-            index + np.repeat(place, lengths),
-            weights=value * np.repeat(weights, lengths),
+            (features & _LOW) + np.repeat(place, lengths),
+            weights=(features >> _BITS) * np.repeat(weights, lengths),
             minlength=len(texts) * DIMENSIONS,
         )
         return summed.astype(np.int64)
 
 
 class _TokenTable(dict[str, int]):
-    """Token → its row; the features of all rows lie one after the other in two arrays."""
+    """Token → its row; the features of all rows lie one after the other in one array."""
 
     def __init__(self, features: FeatureCache) -> None:
         super().__init__()
         self._features = features
         self._ends = array("q", [0])
-        self._index, self._value = array("q"), array("q")
+        self._all = array("q")
 
     def __missing__(self, token: str) -> int:
-        for index, value in self._features[token]:
-            self._index.append(index)
-            self._value.append(value)
-        self._ends.append(len(self._index))
+        self._all.extend(self._features[token])
+        self._ends.append(len(self._all))
         row = self[token] = len(self._ends) - 2
         return row
 
-    def gather(self, rows: Whole) -> tuple[Whole, Whole, Whole]:
-        """(dimensions, values) of these rows' features, and how many each row has."""
+    def gather(self, rows: Whole) -> tuple[Whole, Whole]:
+        """These rows' features one after the other, and how many each row has."""
         ends = np.frombuffer(self._ends, np.int64)
         starts, lengths = ends[rows], ends[rows + 1] - ends[rows]
         before = np.cumsum(lengths) - lengths
         places = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
-        index, value = np.frombuffer(self._index, np.int64), np.frombuffer(self._value, np.int64)
-        return index[places], value[places], lengths
+        return np.frombuffer(self._all, np.int64)[places], lengths
 
 
 def _inverse_norm(sums: Whole, length: float) -> npt.NDArray[np.float64]:

@@ -20,8 +20,8 @@ DIMENSIONS = 256
 VERSION = "1"
 """Change it with anything that changes a vector."""
 
-Features = tuple[tuple[int, int], ...]
-"""(dimension, signed weight), each dimension at most once."""
+Features = tuple[int, ...]
+"""Each is weight × 256 + dimension; the weight has a sign, and a dimension may come twice."""
 
 # Fitted on 5 000 pairs of a docstring's first sentence and its function without it, from Python's library and five
 # installed packages; mean MRR@10 .513. With 4-grams instead of stems .456 at most, without either .408.
@@ -74,14 +74,12 @@ class FeatureCache(dict[str, Features]):
         words = index_terms(token).split()
         if len(words) == 1:
             return self._word(words[0])
-        sums: dict[int, int] = {}
+        features: Features = ()
         if words and not is_cjk(words[0]):
-            index, sign = _place("=" + words.pop(0))
-            sums[index] = sign * WHOLE
+            features = (_feature("=" + words.pop(0), WHOLE),)
         for word in words:
-            for index, value in self._word(word):
-                sums[index] = sums.get(index, 0) + value
-        return tuple(sums.items())
+            features += self._word(word)
+        return features
 
     def _word(self, word: str) -> Features:
         if (features := self._words.get(word)) is None:
@@ -90,13 +88,12 @@ class FeatureCache(dict[str, Features]):
 
 
 def _word_features(word: str, factor: float) -> Features:
-    index, sign = _place(word)
-    sums = {index: sign * round(WORD * factor)}
-    if len(word) >= SHORTEST_WITH_STEM and factor == 1 and not is_cjk(word):
-        for length in STEMS:
-            index, sign = _place(f"{length}{word[:length]}")
-            sums[index] = sums.get(index, 0) + sign * STEM
-    return tuple((index, value) for index, value in sums.items() if value)
+    if not factor:
+        return ()
+    itself = _feature(word, round(WORD * factor))
+    if factor != 1 or len(word) < SHORTEST_WITH_STEM or is_cjk(word):
+        return (itself,)
+    return (itself, *[_feature(f"{length}{word[:length]}", STEM) for length in STEMS])
 
 
 def _factor(word: str, filler: float) -> float:
@@ -110,7 +107,7 @@ def _factor(word: str, filler: float) -> float:
     return LETTER if len(word) == 1 and word.isascii() else 1.0
 
 
-def _place(feature: str) -> tuple[int, int]:
-    """(dimension, +1 or -1) of a feature: signed feature hashing (Weinberger et al. 2009)."""
-    digest = xxhash.xxh3_64_intdigest(feature.encode("utf-8", "surrogatepass"))
-    return digest % DIMENSIONS, 1 if digest >> 32 & 1 else -1
+def _feature(text: str, weight: int) -> int:
+    """Each feature moves one dimension up or down: signed feature hashing (Weinberger et al. 2009)."""
+    digest = xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
+    return (weight if digest >> 32 & 1 else -weight) * DIMENSIONS + digest % DIMENSIONS

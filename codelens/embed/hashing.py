@@ -53,8 +53,8 @@ class HashingEmbedder:
         sums = [0] * DIMENSIONS
         for token, count in token_counts(text).items():
             weight = ROOTS[min(count, len(ROOTS) - 1)]
-            for index, value in self._query_features[token]:
-                sums[index] += value * weight
+            for feature in self._query_features[token]:
+                sums[feature % DIMENSIONS] += feature // DIMENSIONS * weight
         norm = math.sqrt(sum(v * v for v in sums))
         if not norm:
             return b""
