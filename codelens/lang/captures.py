@@ -297,24 +297,36 @@ def _unit(
         doc = without_tags(doc)
     decorators = [_first_line(_text(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)]
     place = draft.name or draft.outer
+    start, row, _ = _first_word(draft.outer)
+    name_start, name_row, name_column = _first_word(place)
     end = draft.outer.end_byte
     return Unit(
         kind=kind,
         name=name,
         container=container,
         parent=parent,
-        span=Span(draft.outer.start_byte, end),
-        name_span=Span(place.start_byte, place.end_byte),
+        span=Span(start, end),
+        name_span=Span(name_start, place.end_byte),
         body_start=body.start_byte if body else end,
-        start_line=draft.outer.start_point[0] + 1,
+        start_line=row + 1,
         end_line=_last_line(draft.outer),
-        name_line=place.start_point[0] + 1,
-        name_column=place.start_point[1] + 1,
+        name_line=name_row + 1,
+        name_column=name_column + 1,
         signature=_signature(draft, body, language),
         doc=doc[:MAX_DOC],
         decorators=tuple(attributes + list(dict.fromkeys(decorators))),
         local=local,
     )
+
+
+def _first_word(node: tree_sitter.Node) -> tuple[int, int, int]:
+    """(byte, row, column) where a node's text begins: some grammars count the blanks before a name in."""
+    text = node.text or b""
+    blanks = len(text) - len(text.lstrip())
+    row, column = node.start_point
+    if lines := text.count(b"\n", 0, blanks):
+        return node.start_byte + blanks, row + lines, blanks - 1 - text.rfind(b"\n", 0, blanks)
+    return node.start_byte + blanks, row, column + blanks
 
 
 def _last_line(node: tree_sitter.Node) -> int:
@@ -362,7 +374,7 @@ def _references(gathered: _Gathered, units: list[Unit], spans: list[Key]) -> Ite
             following += 1
         while stack and spans[stack[-1]][1] <= start:
             stack.pop()
-        name = _text(node).lstrip(language.sigils)
+        name = _text(node).lstrip().lstrip(language.sigils)
         place = node.end_byte - len(name.encode())
         yield Reference(kind, name, receiver, stack[-1] if stack else None, place, node.start_point[0] + 1)
 
@@ -381,7 +393,7 @@ def _first_line(text: str) -> str:
 
 def _bare(text: str, language: Language) -> str:
     """A name without its quotes or the marks that are no part of it (Ruby's `:name`)."""
-    return _unquoted(text.lstrip(language.sigils))
+    return _unquoted(text.strip().lstrip(language.sigils))
 
 
 def _unquoted(text: str) -> str:

@@ -23,6 +23,9 @@
 (unary_operator operand: (call target: (identifier) @_type
   (arguments . (binary_operator left: [(identifier) @name (call target: (identifier) @name)])))
   (#any-of? @_type "type" "typep" "opaque")) @definition.type
+(unary_operator operand: (call target: (identifier) @_callback
+  (arguments . (binary_operator left: [(identifier) @name (call target: (identifier) @name)])))
+  (#any-of? @_callback "callback" "macrocallback")) @definition.function
 (do_block (unary_operator operand: (call target: (identifier) @name (arguments))
   (#not-match? @name
     "^(doc|moduledoc|typedoc|spec|type|typep|opaque|callback|macrocallback|impl|behaviour|derive|deprecated|tag|moduletag|describetag|compile|before_compile|enforce_keys|external_resource|dialyzer|since)$"))
