@@ -58,10 +58,10 @@ def index(flags: IndexFlags) -> int:
         return _explain(Path(flags.explain_path), roots, place)
     if flags.dry_run:
         return _dry_run(roots, place)
-    prepare_index_folder(place.index)
+    prepare_index_folder(place.index_path)
     with watcher(flags.progress, flags.quiet) as progress:
         reports = Index.build(
-            place.index,
+            place.index_path,
             roots,
             place.settings,
             force=flags.force,
@@ -103,8 +103,8 @@ def _default_roots(place: Workplace) -> list[Path]:
     except CodelensError as fault:
         if not isinstance(fault, NoIndex):
             say(f"note: {fault}")
-    if place.index.parent.name == INDEX_FOLDER:
-        return [place.index.parent.parent]
+    if place.index_path.parent.name == INDEX_FOLDER:
+        return [place.index_path.parent.parent]
     return [git_top(place.cwd) or place.cwd]
 
 

@@ -159,7 +159,7 @@ def _refresh(place: Workplace, flags: SearchFlags) -> None:
     with place.open() as index:
         roots = [Path(r.root) for r in index.info().repositories]
     with watcher(flags.progress, flags.quiet) as progress:
-        Index.build(place.index, roots, place.settings, progress=progress)
+        Index.build(place.index_path, roots, place.settings, progress=progress)
 
 
 def _require_fresh(index: Index) -> None:

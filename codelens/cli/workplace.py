@@ -20,7 +20,7 @@ from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
 
 class Workplace(NamedTuple):
     cwd: Path
-    index: Path
+    index_path: Path
     """Absolute; the file may not be there yet."""
     loaded: LoadedSettings
 
@@ -29,7 +29,7 @@ class Workplace(NamedTuple):
         return self.loaded.values
 
     def open(self) -> Index:
-        return Index.open(self.index, self.settings)
+        return Index.open(self.index_path, self.settings)
 
 
 def reading_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:

@@ -1,0 +1,43 @@
+"""One search and one why in every format, as text that a reviewer can read. `--golden` rewrites them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.test_search import FORMATS
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+QUERY = "lock an account after wrong passwords"
+
+WHY = {
+    "text": [QUERY, "RateLimiter.check"],
+    "side_by_side": [QUERY, "RateLimiter.check", "TooManyAttempts"],
+    "why_not": [QUERY, "read_form", "-m", "5"],
+    "json": ["--json", QUERY, "RateLimiter.check"],
+    "check": ["--check", QUERY],
+    "terminal": ["--color", "always", QUERY, "RateLimiter.check"],
+    "terminal_side_by_side": ["--color", "always", QUERY, "RateLimiter.check", "TooManyAttempts"],
+}
+
+
+def shown(out: str, indexed: Path) -> str:
+    """The temporary folder has another name each time; colours are the business of Rich and its version."""
+    out = re.sub(r"\x1b\[[0-9;]*m", "", out)
+    return out.replace(indexed.as_uri(), "file:///samples").replace(str(indexed), "/samples")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_search(name: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+    ran = run("search", QUERY, "-m", "3", *FORMATS[name], cwd=indexed)
+    golden(GOLDEN / "search" / f"{name}.txt", shown(ran.out, indexed))
+
+
+@pytest.mark.parametrize("name", WHY)
+def test_why(name: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+    ran = run("why", *WHY[name], cwd=indexed)
+    golden(GOLDEN / "why" / f"{name}.txt", shown(ran.out, indexed))
