@@ -3,6 +3,7 @@
 CodelensError (2)
 ├── UsageError (2)            options or arguments that make no sense together
 ├── QueryError (2)            a query that --strict-query refuses; points at the place
+├── RegexTimeout (2)          regular expressions took longer than a query may
 ├── SettingsError (2)         a configuration file or variable that cannot be taken
 ├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
 ├── NoIndex (3)               there is no index here
@@ -46,6 +47,12 @@ class QueryError(CodelensError):
         """The query with a caret under the fault, two lines."""
         shown = self.query.replace("\n", " ").replace("\t", " ")
         return f"{shown}\n{' ' * self.position}^"
+
+
+class RegexTimeout(CodelensError):
+    """The time that all regular expressions of one query share is spent."""
+
+    hint = "give the pattern a longer literal part, narrow it with path: or lang:, or raise the setting regex_seconds"
 
 
 class SettingsError(CodelensError):

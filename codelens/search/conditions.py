@@ -1,0 +1,127 @@
+"""Decides conditions in three values, so that a document can be thrown out before its text is read.
+
+What is known comes in three levels: of a document, of a unit in it, of the unit's text. A leaf that needs more than is
+known is None (Kleene's "unknown"); And and Or make of that what they can. False comes with the node to blame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codelens.search.facts import DocumentFacts, Matching, TextFacts, UnitFacts, contains, occurs
+from codelens.search.fields import FIELD_TESTS
+from codelens.search.literals import ANY, Plan, all_of, any_of, required_literals, required_text
+from codelens.search.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
+from codelens.search.patterns import compile_pattern, find_all, has_upper
+
+__all__ = [
+    "DocumentFacts",
+    "Matching",
+    "TextFacts",
+    "UnitFacts",
+    "Verdict",
+    "evaluate",
+    "literal_requirements",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`value` is None where more must be known. `blame` is the smallest node that decided a False: a leaf, a negation,
+    or an Or of which every part failed."""
+
+    value: bool | None
+    blame: Node | None = None
+
+
+TRUE, UNKNOWN = Verdict(True), Verdict(None)
+
+
+def evaluate(node: Node | None, facts: DocumentFacts, matching: Matching) -> Verdict:
+    """Whether what is known satisfies a query's tree. Raises RegexTimeout when the budget of `matching` is spent."""
+    match node:
+        case None | Word() | Identifier():  # at the top these only rank
+            return TRUE
+        case And(parts):
+            return _conjunction([evaluate(part, facts, matching) for part in parts])
+    return _decide(node, facts, matching)
+
+
+def _decide(node: Node, facts: DocumentFacts, matching: Matching) -> Verdict:
+    """The same where everything is a condition, words too."""
+    match node:
+        case And(parts):
+            return _conjunction([_decide(part, facts, matching) for part in parts])
+        case Or(parts):
+            return _disjunction(node, parts, facts, matching)
+        case Not(part):
+            value = _decide(part, facts, matching).value
+            return UNKNOWN if value is None else Verdict(not value, node if value else None)
+    return _verdict(_leaf(node, facts, matching), node)
+
+
+def _conjunction(verdicts: list[Verdict]) -> Verdict:
+    failed = next((v for v in verdicts if v.value is False), None)
+    return failed or (UNKNOWN if UNKNOWN in verdicts else TRUE)
+
+
+def _disjunction(node: Or, parts: tuple[Node, ...], facts: DocumentFacts, matching: Matching) -> Verdict:
+    unknown = False
+    for part in parts:
+        value = _decide(part, facts, matching).value
+        if value:
+            return TRUE
+        unknown |= value is None
+    return UNKNOWN if unknown else Verdict(False, node)
+
+
+def _verdict(value: bool | None, node: Node) -> Verdict:
+    return UNKNOWN if value is None else TRUE if value else Verdict(False, node)
+
+
+def _leaf(leaf: Node, facts: DocumentFacts, matching: Matching) -> bool | None:
+    text = facts.text if isinstance(facts, TextFacts) else None
+    match leaf:
+        case Word(wanted) | Identifier(wanted):
+            return _mentions(wanted, facts, matching)
+        case Phrase(wanted):
+            return None if text is None else contains(text, wanted, matching)
+        case Pattern(source):
+            return None if text is None else _matches(text, source, matching)
+        case Filter(name, values):
+            return FIELD_TESTS[name](facts, values, matching)
+    return True
+
+
+def _mentions(word: str, facts: DocumentFacts, matching: Matching) -> bool | None:
+    """Whether a word occurs as a whole in the path, name or text; case only counts where `case:yes` says so."""
+    ignore = matching.case != "yes"
+    known = [facts.path]
+    if isinstance(facts, UnitFacts):
+        known += [facts.name, facts.qualified_name]
+    if isinstance(facts, TextFacts):
+        known.append(facts.text)
+    if any(occurs(text, word, ignore, whole_word=True) for text in known):
+        return True
+    return False if isinstance(facts, TextFacts) else None
+
+
+def _matches(text: str, source: str, matching: Matching) -> bool:
+    ignore = matching.case == "no" or (matching.case == "auto" and not has_upper(source))
+    return bool(find_all(compile_pattern(source, ignore, matching.whole_word), text, matching.budget, limit=1))
+
+
+def literal_requirements(node: Node | None) -> Plan:
+    """What every text that satisfies the tree must contain, from phrases, `content:` and patterns."""
+    match node:
+        case Phrase(text):
+            return required_text(text)
+        case Pattern(source):
+            return required_literals(source)
+        case Filter("content", values):
+            return any_of(map(required_text, values))
+        case And(parts):
+            return all_of(map(literal_requirements, parts))
+        case Or(parts):
+            return any_of(map(literal_requirements, parts))
+    return ANY

@@ -1,0 +1,92 @@
+"""What is known when a condition is decided, in three levels, and how text is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from codelens.config import Settings
+from codelens.search.literals import fold
+from codelens.search.patterns import TimeBudget
+from codelens.text.identifiers import is_cjk
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFacts:
+    path: str
+    repository: str
+    language: str
+    roles: frozenset[str] = frozenset()
+    """Such as 'test'; what `is:` asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFacts(DocumentFacts):
+    kind: str = ""
+    name: str = ""
+    qualified_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextFacts(UnitFacts):
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """How text is compared in one query. `-i` is case 'no', `-w` is whole_word; the budget is shared by all texts."""
+
+    case: str = "auto"
+    whole_word: bool = False
+    budget: TimeBudget = field(default_factory=lambda: TimeBudget(Settings().regex_seconds))
+
+    def ignores_case(self, text: str) -> bool:
+        """Smart case: a text with an upper-case letter means its case."""
+        return self.case == "no" or (self.case == "auto" and not any(map(str.isupper, text)))
+
+
+def contains(text: str, wanted: str, matching: Matching) -> bool:
+    """Whether a text holds a phrase, as the query compares phrases."""
+    return occurs(text, wanted, matching.ignores_case(wanted), matching.whole_word)
+
+
+def occurs(text: str, wanted: str, ignore_case: bool, whole_word: bool) -> bool:
+    """Whether a text holds another; as a whole word if its ends do not go on as words in the text."""
+    if ignore_case:
+        text, wanted = _folded(text), fold(wanted)
+    at = text.find(wanted)
+    while whole_word and at >= 0 and not _stands_alone(text, at, at + len(wanted)):
+        at = text.find(wanted, at + 1)
+    return at >= 0
+
+
+_folded = lru_cache(maxsize=8)(fold)  # several conditions ask about one text
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    return not (_joins(text, start) or _joins(text, end))
+
+
+def _joins(text: str, at: int) -> bool:
+    """Whether the characters before and after a place belong to one word."""
+    return 0 < at < len(text) and _in_word(text[at - 1]) and _in_word(text[at])
+
+
+def _in_word(character: str) -> bool:
+    """Chinese, Japanese and Korean have no word borders, so there every place is one."""
+    return (character.isalnum() or character == "_") and not is_cjk(character)
+
+
+def occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tuple[int, int]]:
+    """Character ranges in which a text holds a phrase, as the query compares phrases. Folding keeps every place."""
+    if not wanted:
+        return
+    if matching.ignores_case(wanted):
+        text, wanted = _folded(text), fold(wanted)
+    at = text.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        if not matching.whole_word or _stands_alone(text, at, end):
+            yield at, end
+        at = text.find(wanted, end)

@@ -1,0 +1,104 @@
+"""What each filter asks: a field → a test of what is known, None where it needs to know more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+
+from codelens.search.facts import DocumentFacts, Matching, TextFacts, UnitFacts, contains, occurs
+from codelens.search.literals import fold
+
+
+def _language(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
+    return facts.language.lower() in map(str.lower, values)
+
+
+def _role(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
+    return not facts.roles.isdisjoint(values)
+
+
+def _kind(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool | None:
+    return facts.kind in values if isinstance(facts, UnitFacts) else None
+
+
+def _repository(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
+    return any(_fits(facts.repository, value, matching) for value in values)
+
+
+def _file(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
+    return any(_fits(facts.path.rpartition("/")[2], value, matching) for value in values)
+
+
+def _path(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
+    return any(_on_path(facts.path, value.removeprefix("./"), matching) for value in values)
+
+
+def _content(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    return any(contains(facts.text, value, matching) for value in values) if isinstance(facts, TextFacts) else None
+
+
+def _symbol(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    """A part of the name; or after a dot, with what is before the dot as the last containers."""
+    if not isinstance(facts, UnitFacts):
+        return None
+    container = facts.qualified_name.removesuffix(facts.name).rstrip(".")
+    for value in values:
+        within, _, name = re.sub(r"::|#|->", ".", value.removesuffix("()")).rpartition(".")
+        ignore = matching.ignores_case(value)
+        ends = f".{container}", f".{within}"
+        if within and not (fold(ends[0]).endswith(fold(ends[1])) if ignore else ends[0].endswith(ends[1])):
+            continue
+        if occurs(facts.name, name, ignore, matching.whole_word):
+            return True
+    return False
+
+
+FIELD_TESTS: Mapping[str, Callable[[DocumentFacts, tuple[str, ...], Matching], bool | None]] = {
+    "lang": _language,
+    "is": _role,
+    "kind": _kind,
+    "repo": _repository,
+    "file": _file,
+    "path": _path,
+    "content": _content,
+    "sym": _symbol,
+    "case": lambda facts, values, matching: True,
+}
+
+
+def _fits(text: str, value: str, matching: Matching) -> bool:
+    """A part of the text, or a glob over all of it."""
+    if matching.ignores_case(value):
+        text, value = fold(text), fold(value)
+    return fnmatchcase(text, value) if _is_glob(value) else value in text
+
+
+def _is_glob(value: str) -> bool:
+    return any(c in value for c in "*?[")
+
+
+def _on_path(path: str, value: str, matching: Matching) -> bool:
+    """A part of the path, of which '/' begins a component; or a glob, see `path_glob`."""
+    if matching.ignores_case(value):
+        path, value = fold(path), fold(value)
+    return path_glob(path, value) if _is_glob(value) else value in f"/{path}"
+
+
+def path_glob(path: str, glob: str) -> bool:
+    """Globs as .gitignore has them: `*` stays in a component, `**` crosses; it may begin at any component, at the root
+    only with a leading '/', and a folder that matches takes all that is in it.
+
+    Walks the places that the parts reach as a set, so that no glob is slow.
+    """
+    components = path.split("/")
+    parts = glob.rstrip("/").split("/")
+    reached = set(range(len(components) + 1))
+    if parts[0] == "":
+        reached, parts = {0}, parts[1:]
+    for part in parts:
+        if part == "**":
+            reached = set(range(min(reached, default=len(components) + 1), len(components) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(components) and fnmatchcase(components[at], part)}
+    return bool(reached)

@@ -1,0 +1,59 @@
+"""The values of filters: which are known, what they stand for, and what is said about one that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from codelens.search.faults import excerpt, suggest_value
+from codelens.search.nodes import CASES, KINDS, ROLES, Filter
+
+
+class BadValueError(Exception):
+    """A filter that cannot be meant as one; says why in one line."""
+
+
+def make_filter(field: str, values: Sequence[str], languages: Collection[str], outside: bool) -> Filter:
+    """A filter with its values in canonical form. Raises BadValueError for none, for an unknown one, and for a `case:`
+    that is not `outside` of all groups and negations, because it holds for the whole query.
+
+    `languages` may map other names to the one that documents carry; if there are none, any name is taken.
+    """
+    if not values:
+        raise BadValueError(f"'{field}:' wants a value right behind it;")
+    known = _known(field, languages)
+    if not known:
+        return Filter(field, tuple(values))
+    if field == "case" and (not outside or len(values) > 1):
+        raise BadValueError("'case:' holds for the whole query: one of yes, no, auto, in no group and not negated;")
+    return Filter(field, tuple(dict.fromkeys(_canonical(field, value, known) for value in values)))
+
+
+def _known(field: str, languages: Collection[str]) -> Mapping[str, str]:
+    """Spelling → canonical value, for fields that take only some values; empty for the others."""
+    match field:
+        case "lang":
+            return languages if isinstance(languages, Mapping) else {name: name for name in languages}
+        case "kind":
+            return KINDS
+        case "is":
+            return {role: role for role in ROLES}
+        case "case":
+            return {case: case for case in CASES}
+    return {}
+
+
+def _canonical(field: str, value: str, known: Mapping[str, str]) -> str:
+    if (found := known.get(value.lower())) is not None:
+        return found
+    meant = suggest_value(value, tuple(sorted(known)))
+    hint = (
+        f", did you mean '{field}:{meant}'?"
+        if meant
+        else ";"
+        if len(known) > 5
+        else f", only {', '.join(sorted(known))};"
+    )
+    raise BadValueError(f"no {_NOUNS[field]} is called '{excerpt(value)}'{hint}")
+
+
+_NOUNS = {"lang": "language", "kind": "kind", "is": "role", "case": "case"}

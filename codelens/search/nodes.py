@@ -1,0 +1,211 @@
+"""The tree of a query: leaves and operators, and the query that holds them with what was said about it.
+
+Leaves keep what a person meant, not how it was typed: quotes and escapes are gone, aliases of values are resolved.
+Words and identifiers only rank where they stand at the top; everything else, and all under OR or NOT, is a condition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Notice
+
+FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is")
+ROLES = ("test",)
+"""What `is:` can ask of a document."""
+CASES = ("auto", "yes", "no")
+_KIND_ALIASES = {
+    "func": "function",
+    "fn": "function",
+    "def": "function",
+    "cls": "class",
+    "var": "variable",
+    "const": "constant",
+}
+KINDS: Mapping[str, str] = {kind: kind for kind in SYMBOL_KINDS + CHUNK_KINDS} | _KIND_ALIASES
+"""What `kind:` takes → the kind it stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Text between spaces. `start` is its place in the query, counted in characters from 0."""
+
+    text: str
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Text that a unit's own text must contain, spaces and all."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """A name in back-ticks: demands nothing, and is the strongest tier of terms."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression that must match somewhere in a unit's text."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A field and the values of which one must fit; the values of lang, kind and is are in their canonical form."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Node
+
+
+Leaf = Word | Phrase | Identifier | Pattern | Filter
+Node = Leaf | And | Or | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed query. `case` is auto, yes or no, after any `case:` in the text; `node` is None if nothing is asked."""
+
+    text: str
+    node: Node | None
+    notices: tuple[Notice, ...] = ()
+    case: str = "auto"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that are wanted, in order; those under a negation are not."""
+        return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Word))
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Identifier))
+
+    @property
+    def phrases(self) -> tuple[str, ...]:
+        """The quoted phrases that are wanted; values of `content:` are conditions only, and not among them."""
+        return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Phrase))
+
+    @property
+    def ranking_texts(self) -> tuple[Word | Phrase, ...]:
+        """The texts that rank, in order. Neighbouring words are one text, joined by a space, so that pairs are seen."""
+        return tuple(_ranking_texts(self.node, True))
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is a condition: words and identifiers alone, which rank and never exclude."""
+        parts = self.node.parts if isinstance(self.node, And) else (self.node,)
+        return all(part is None or isinstance(part, Word | Identifier) for part in parts)
+
+
+def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
+    """The leaves under an even number of negations, in the order of the query."""
+    match node:
+        case None:
+            return
+        case Not(part):
+            yield from positive_leaves(part, not positive)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from positive_leaves(part, positive)
+        case leaf:
+            if positive:
+                yield leaf
+
+
+def _ranking_texts(node: Node | None, positive: bool) -> Iterator[Word | Phrase]:
+    match node:
+        case Not(part):
+            yield from _ranking_texts(part, not positive)
+        case Or(parts):
+            for part in parts:
+                yield from _ranking_texts(part, positive)
+        case And(parts):
+            for run in _runs(parts):
+                yield from _ranking_texts(run, positive)
+        case Word() | Phrase() if positive:
+            yield node
+
+
+def _runs(parts: tuple[Node, ...]) -> Iterator[Node]:
+    """The parts, with words that stand side by side joined by a space into one."""
+    words: list[Word] = []
+    for part in parts:
+        if isinstance(part, Word):
+            words.append(part)
+            continue
+        yield from _joined(words)
+        words.clear()
+        yield part
+    yield from _joined(words)
+
+
+def _joined(words: list[Word]) -> list[Word]:
+    return [Word(" ".join(word.text for word in words), words[0].start)] if words else []
+
+
+def without(node: Node | None, left_out: Node) -> Node | None:
+    """The tree without one of its nodes; None where nothing remains."""
+    if node is left_out or node is None:
+        return None
+    if isinstance(node, And | Or):
+        rest = tuple(part for part in (without(p, left_out) for p in node.parts) if part is not None)
+        return type(node)(rest) if len(rest) > 1 else next(iter(rest), None)
+    return node
+
+
+def describe(node: Node) -> str:
+    """One line for people, in the language of queries itself: 'lang:go', '-is:test', '(a OR "b c") kind:class'."""
+    match node:
+        case Word(text):
+            said = text
+        case Phrase(text):
+            said = _quoted(text)
+        case Identifier(text):
+            said = f"`{text}`"
+        case Pattern(source):
+            said = f"/{source}/"
+        case Filter(field, values):
+            said = f"{field}:{','.join(map(_value, values))}"
+        case Not(part):
+            dash = not isinstance(part, Not) and (not isinstance(part, Word) or re.match(r"[^\W\d]", part.text))
+            said = ("-" if dash else "NOT ") + _grouped(part)
+        case And(parts):
+            said = " ".join(describe(p) if not isinstance(p, Or) else _grouped(p) for p in parts)
+        case Or(parts):
+            said = " OR ".join(map(describe, parts))
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)
+
+
+def _grouped(node: Node) -> str:
+    return f"({describe(node)})" if isinstance(node, And | Or) else describe(node)
+
+
+def _value(value: str) -> str:
+    return _quoted(value) if any(c in ' ",()' or c.isspace() for c in value) else value
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
