@@ -1,27 +1,32 @@
 """Text that no symbol covers → chunks: code between symbols, sections under headings, pieces of plain text.
 
-A code chunk may reach over small symbols (an import, a constant, another import): its own text then leaves them out. A
-comment that already is the doc of the symbol under it is no chunk. Sections do not nest; their container is the path of
-headings above, joined by dots as all containers are.
+A code chunk may reach over small declarations (an import, a constant, another import): its own text leaves them out.
+What already is of the symbol below is no chunk: the comment that is its doc, words like `export` before it. Sections do
+not nest; their container is the path of headings above, joined by dots as all containers are.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from codelens.indexing.cutting import CHUNK_SIZE, cut
 from codelens.indexing.headings import Heading, find_headings
 from codelens.model import Span, Unit
 from codelens.text.lines import TextMap
+from codelens.text.terms import tokens
 
 SECTION_SIZE = 16 * CHUNK_SIZE
 """Bytes. A longer section is cut, each piece under the same heading: a megabyte of change log is no unit of ranking."""
-SMALL_SYMBOLS = 512
-"""Bytes of symbols that a code chunk may reach over: they are declarations among the statements, not the next thing."""
+REACHED_OVER = frozenset({"constant", "variable", "type", "macro"})
+MOST_REACHED_OVER = 512
+"""Bytes of such symbols that a code chunk may reach over at once: declarations among statements, not the next thing."""
+
+MOST_BESIDE = 3
+"""Words beside a symbol, on its first or last line, that are of how it is written: export, static, the name of a type."""
 
 _WORD = re.compile(r"\w")
-_WORDS = re.compile(r"\w+")
 _BLANKS = b" \t\n\r\f\v"
 
 Gap = tuple[int, int]
@@ -37,19 +42,22 @@ def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: 
         return list(_sections(text, file_name, language))
     gaps = _gaps(utf8, outer)
     if style == "code":
-        return [_chunk("toplevel", file_name, gap, text) for gap in _joined(utf8, gaps)]
+        return [_chunk("toplevel", file_name, gap, text) for gap in _joined(utf8, gaps, outer)]
     pieces = (piece for gap in gaps for piece in cut(utf8, *gap))
     return [_chunk("text", file_name, piece, text) for piece in _worded(utf8, pieces)]
 
 
 def _gaps(utf8: bytes, outer: Sequence[Unit]) -> list[Gap]:
-    """What lies between the units, without comments that are a unit's doc, where it holds a word."""
+    """What lies between the units and holds a word, without what already is of a unit: see the module."""
     gaps: list[Gap] = []
     start = 0
     for unit in outer:
         if unit.span.start > start:
-            gaps.append((start, _before_doc(utf8, start, unit)))
-        start = max(start, unit.span.end)
+            gaps.append((start, max(_before(utf8, start, unit), start)))
+        if unit.span.end > start:
+            line_end = utf8.find(b"\n", unit.span.end)
+            line_end = len(utf8) if line_end < 0 else line_end
+            start = line_end if len(_words(utf8[unit.span.end : line_end])) <= MOST_BESIDE else unit.span.end
     gaps.append((start, len(utf8)))
     return list(_worded(utf8, gaps))
 
@@ -64,29 +72,32 @@ def _worded(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
             yield left, right
 
 
-def _before_doc(utf8: bytes, start: int, unit: Unit) -> int:
-    """Where the lines begin that touch the unit from above and say nothing but its doc and its decorators."""
-    place = unit.span.start
-    if not unit.doc and not unit.decorators:
-        return place
-    known = set(_WORDS.findall(unit.doc)).union(*(_WORDS.findall(d) for d in unit.decorators))
-    line_end = place
-    while line_end > start:
-        line_start = max(utf8.rfind(b"\n", start, line_end - 1) + 1, start)
-        line = utf8[line_start:line_end]
-        if not line.strip() and line_end != unit.span.start:
+def _before(utf8: bytes, start: int, unit: Unit) -> int:
+    """Where the unit begins if the few words before it on its line, its doc and its decorators count as part of it."""
+    place = utf8.rfind(b"\n", start, unit.span.start) + 1 or start
+    if len(_words(utf8[place : unit.span.start])) > MOST_BESIDE:
+        return unit.span.start
+    known = set(_words(" ".join((unit.doc, *unit.decorators)).encode()))
+    while known and place > start:
+        above = max(utf8.rfind(b"\n", start, place - 1) + 1, start)
+        line = utf8[above:place]
+        if not line.strip() or not known.issuperset(_words(line)):
             break  # a blank line parts a comment from what is under it
-        if not known.issuperset(_WORDS.findall(line.decode("utf-8", "replace"))):
-            break
-        place = line_end = line_start
+        place = above
     return place
 
 
-def _joined(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
+def _words(utf8: bytes) -> list[str]:
+    return tokens(utf8.decode("utf-8", "replace"))
+
+
+def _joined(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> Iterator[Gap]:
     """Neighbouring gaps with only small symbols between them become one, up to CHUNK_SIZE; long gaps are cut."""
+    walls = [u.span.start for u in outer if u.kind not in REACHED_OVER]
     held: Gap | None = None
     for start, end in (piece for gap in gaps for piece in _worded(utf8, cut(utf8, *gap))):
-        if held and start - held[1] <= SMALL_SYMBOLS and end - held[0] <= CHUNK_SIZE:
+        near = held and start - held[1] <= MOST_REACHED_OVER and end - held[0] <= CHUNK_SIZE
+        if held and near and bisect_left(walls, held[1]) == bisect_left(walls, start):
             held = held[0], end
             continue
         if held:

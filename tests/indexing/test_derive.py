@@ -1,0 +1,69 @@
+"""What one file yields, and that it hangs on nothing else."""
+
+from __future__ import annotations
+
+import zstandard
+
+from codelens.config import Settings
+from codelens.embed import default_embedder
+from codelens.indexing.derive import Reuse, current_recipe, recipe
+from codelens.lang.registry import languages
+from codelens.store.packing import unpack_references
+from tests.indexing.documents import derived
+
+SOURCE = b'''"""Retries."""
+
+from time import sleep
+
+LIMIT = 3
+
+
+def backoffDelay(attempt: int) -> float:
+    """Seconds to wait before the next attempt."""
+    return 2.0 ** min(attempt, LIMIT)
+'''
+
+
+def test_a_posting_holds_the_words_of_each_field() -> None:
+    document = derived("src/net/http_retry.py", SOURCE)
+    posting = document.postings[[u.name for u in document.extraction.units].index("backoffDelay")]
+    assert posting.name == "backoffdelay backoff delay"
+    assert {"http", "retry", "net"} <= set(posting.concepts.split())
+    assert "seconds" in posting.doc and "attempt" in posting.signature and "min" in posting.body
+
+
+def test_one_posting_and_one_list_of_vectors_for_each_unit() -> None:
+    document = derived("a.py", SOURCE)
+    assert len(document.extraction.units) == len(document.postings) == len(document.vectors)
+    assert all(len(vector) == 256 for unit in document.vectors for vector in unit)
+
+
+def test_the_snapshot_gives_the_bytes_back() -> None:
+    raw = "\ufeffgrün\r\n".encode("utf-16-le")
+    document = derived("a.txt", raw)
+    assert zstandard.ZstdDecompressor().decompress(document.snapshot) == raw
+    assert (document.encoding, document.bom, document.lines, document.trigram_text) == ("utf-16-le", 2, 1, "grün\r\n")
+
+
+def test_a_moved_file_is_what_it_would_be_if_parsed_again() -> None:
+    for raw in (SOURCE, b"\xef\xbb\xbf" + SOURCE, SOURCE.decode().encode("utf-16")):
+        old, fresh = derived("old/a.py", raw), derived("new/b.py", raw)
+        extraction = type(old.extraction)(
+            old.extraction.namespace,
+            old.extraction.units,
+            unpack_references(old.references.columns),
+            old.extraction.imports,
+            old.extraction.fault,
+        )
+        assert derived("new/b.py", raw, reuse=Reuse("a.py", extraction)) == fresh
+
+
+def test_each_language_has_a_recipe_of_its_own() -> None:
+    recipes = {current_recipe(language, Settings()) for language in languages()}
+    assert len(recipes) == len(languages())
+
+
+def test_the_recipe_follows_what_is_derived() -> None:
+    with_vectors, without = recipe("python", default_embedder()), recipe("python", None)
+    assert len({with_vectors, without, recipe("python", None, fuzzy=False)}) == 3
+    assert derived("a.py", SOURCE).recipe == with_vectors
