@@ -72,7 +72,7 @@ class LoadedSettings:
 def load_settings(
     start: Path, stop: Path | None = None, flags: Mapping[str, Any] | None = None, use_files: bool = True
 ) -> LoadedSettings:
-    """Settings for work in `start`: looks for .codelens.toml from there up to `stop` (the root). Flags that are None are not set."""
+    """Settings for work in `start`, with .codelens.toml from there up to `stop` (the root). Flags that are None are unset."""
     layers: list[tuple[str, Mapping[str, Any]]] = []
     if use_files:
         layers += [(str(p), _read_toml(p)) for p in (_user_file(), _project_file(start, stop)) if p is not None]

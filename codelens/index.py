@@ -79,9 +79,12 @@ class Index:
         if self._info is None:
             store = self._store
             repositories = tuple(
-                RepositoryInfo(row.name, str(row.root), *store.documents.totals(row.id)) for row in store.documents.repositories()
+                RepositoryInfo(row.name, str(row.root), *store.documents.totals(row.id))
+                for row in store.documents.repositories()
             )
-            self._info = IndexInfo(str(store.path), store.schema(), store.meta("snapshot"), store.meta("embedder"), repositories)
+            self._info = IndexInfo(
+                str(store.path), store.schema(), store.meta("snapshot"), store.meta("embedder"), repositories
+            )
         return self._info
 
     def status(self, check: bool = False) -> Status:
@@ -109,5 +112,7 @@ class Index:
     def __enter__(self) -> Index:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()

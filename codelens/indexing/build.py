@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -141,7 +140,7 @@ def _swap_in(building: Path, path: Path) -> None:
                 raise IndexBusy(
                     f"readers hold {path}; the new index is ready at {building.name}", "run the same command again"
                 )
-    os.replace(building, path)
+    building.replace(path)
 
 
 def _run(store: Store, path: Path, roots: Sequence[Path], run: Run, resumed: bool) -> tuple[IndexReport, ...]:

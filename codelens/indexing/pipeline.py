@@ -63,9 +63,9 @@ def update_repository(store: Store, root: Path, run: Run) -> Tally:
         )
         moved = find_renames(store, root, plan, run.is_current)
         tally = _tally(plan, moved)
-        for state in plan.removed:
+        for gone in plan.removed:
             transaction.begin()
-            store.remove_document(state.id)
+            store.remove_document(gone.id)
         known = {seen.path: state for seen, state in plan.suspects}
         skips = plan.skips
         total = len(plan.new) + len(plan.suspects)

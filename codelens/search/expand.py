@@ -41,7 +41,9 @@ def load_words() -> Words:
     for short, long in table["abbreviations"].items():
         both.setdefault(short, []).append(long)
         both.setdefault(long, []).append(short)
-    return Words(frozenset(table["stop"].split()), frozenset(table["action"].split()), {k: tuple(v) for k, v in both.items()})
+    return Words(
+        frozenset(table["stop"].split()), frozenset(table["action"].split()), {k: tuple(v) for k, v in both.items()}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +99,17 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
             for term in token_terms(token):
                 words.setdefault(term, Term(term, "component", token))
             if previous and _may_join(previous, word):
-                names.setdefault(fold_identifier(previous + word), Term(fold_identifier(previous + word), "pair", f"{previous} {token}"))
+                pair = fold_identifier(previous + word)
+                names.setdefault(pair, Term(pair, "pair", f"{previous} {token}"))
             previous = "" if word in lists.action else word
     if not words and not names:  # a question of stop words alone asks for just these
         for text in texts:
             for token in tokens(text):
                 for term in token_terms(token):
                     words.setdefault(term, Term(term, "component", token))
-    return ExpandedQuery(whole, tuple(names.values()), tuple(words.values()), _abbreviated(words, lists), tuple(literals))
+    return ExpandedQuery(
+        whole, tuple(names.values()), tuple(words.values()), _abbreviated(words, lists), tuple(literals)
+    )
 
 
 def _split_text(text: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Regular expressions: Python's syntax, run by the `regex` engine because it can be stopped.
 
-`^` and `$` match at lines and `.` matches a line end too (`(?-s:.)` does not). A pattern that is dangerous to run is
+`^` and `$` match at lines and `.` matches no line end (`(?s:.)` does), as grep users expect. A pattern that is dangerous to run is
 refused when it is compiled; whatever else is slow ends when the query's time is spent. The engine's own extensions
 (fuzzy matching, \\p{…}, set operations) are out, so that Python's parser can say what a match must contain.
 """
@@ -67,7 +67,7 @@ def compile_pattern(source: str, ignore_case: bool, whole_word: bool = False) ->
         end = "\n" if tree.verbose else ""  # or a comment would swallow the parenthesis
         text = rf"(?<!\w)(?:{text}{end})(?!\w)"
     engine: Any = import_module("regex")  # 30 ms: a query without a pattern does without
-    flags = engine.MULTILINE | engine.DOTALL | engine.VERSION0 | (engine.IGNORECASE if ignore_case else 0)
+    flags = engine.MULTILINE | engine.VERSION0 | (engine.IGNORECASE if ignore_case else 0)
     try:
         program = engine.compile(text, flags)
     except (engine.error, RecursionError, OverflowError, ValueError, TypeError, KeyError, IndexError) as fault:

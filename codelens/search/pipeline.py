@@ -110,11 +110,11 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
     rankings = _retrieve(expanded, store, profile, options, settings, trace, notices)
     if not (expanded.words or expanded.names):
-        rankings["fuzzy"] = trace.rankings["fuzzy"] = scope.literal_matches(LITERAL_POOL)
+        rankings["fuzzy"] = trace.rankings["fuzzy"] = tuple(scope.literal_matches(LITERAL_POOL))
     weights = normalised({**profile.channels, **options.weights}, sorted(rankings))
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
     candidates = fuse(rankings, weights, profile.rrf_k, units)
-    evidence = gather_evidence(expanded, sorted(units), store)
+    evidence = gather_evidence(expanded, rankings, sorted(units), store)
     apply_signals(candidates, expanded, evidence, profile.bonuses, profile.factors, profile.rrf_k)
     candidates = spread_files(candidates, profile.factors.get("further", 1.0))
     candidates = _minimum(_sorted(candidates, options, scope), options, trace)
@@ -226,7 +226,9 @@ def _minimum(candidates: list[Candidate], options: SearchOptions, trace: Trace) 
     kept = [c for c in candidates if best > 0 and c.score / best >= options.min_score]
     for candidate in candidates:
         if best <= 0 or candidate.score / best < options.min_score:
-            trace.events.append(Event("below minimum", candidate.unit.id, f"{candidate.score / best if best else 0:.3f}"))
+            trace.events.append(
+                Event("below minimum", candidate.unit.id, f"{candidate.score / best if best else 0:.3f}")
+            )
     return kept
 
 

@@ -57,7 +57,9 @@ def present(
     )
 
 
-def _marks(unit: UnitRow, lines: Sequence[str], query: ExpandedQuery, places: Mapping[int, Ranges]) -> dict[int, Ranges]:
+def _marks(
+    unit: UnitRow, lines: Sequence[str], query: ExpandedQuery, places: Mapping[int, Ranges]
+) -> dict[int, Ranges]:
     """Line → character ranges that the query hits, within the unit."""
     found: dict[int, Ranges] = dict(places)
     said = {t.text for t in query.words}
@@ -73,7 +75,9 @@ def _says(token: str, said: set[str]) -> bool:
     return folded in said or any(word in said for word in split_identifier(token))
 
 
-def _place(unit: UnitRow, lines: Sequence[str], marks: Mapping[int, Ranges], places: Mapping[int, Ranges]) -> tuple[int, int]:
+def _place(
+    unit: UnitRow, lines: Sequence[str], marks: Mapping[int, Ranges], places: Mapping[int, Ranges]
+) -> tuple[int, int]:
     """(line, column): what a literal or a pattern found, else the name of a symbol, else the line that says most."""
     if places:
         line = min(places)

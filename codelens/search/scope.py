@@ -110,7 +110,9 @@ class Scope:
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Scope:
     """Decide the conditions. Raises UsageError for options that name what there is not, RegexTimeout for slow patterns."""
-    matching = Matching(options.case if query.case == "auto" else query.case, options.word, TimeBudget(settings.regex_seconds))
+    matching = Matching(
+        options.case if query.case == "auto" else query.case, options.word, TimeBudget(settings.regex_seconds)
+    )
     names = {r.id: r.name for r in store.documents.repositories()}
     scope = Scope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):

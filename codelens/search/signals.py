@@ -9,14 +9,29 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from codelens.model import CHUNK_KINDS, Candidate, Contribution, UnitId, UnitRow
+from codelens.model import CHUNK_KINDS, Candidate, Contribution, Match, UnitId, UnitRow
 from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier, split_identifier
 
-TEST_WORDS = frozenset("test tests testing tested unittest pytest spec specs fixture fixtures mock mocks benchmark".split())
-EXAMPLE_WORDS = frozenset("example examples sample samples demo demos".split())
-DOC_WORDS = frozenset("doc docs documentation readme changelog guide tutorial".split())
+TEST_WORDS = frozenset(
+    (
+        "test",
+        "tests",
+        "testing",
+        "tested",
+        "unittest",
+        "pytest",
+        "spec",
+        "specs",
+        "fixture",
+        "fixtures",
+        "mock",
+        "mocks",
+    )
+)
+EXAMPLE_WORDS = frozenset(("example", "examples", "sample", "samples", "demo", "demos"))
+DOC_WORDS = frozenset(("doc", "docs", "documentation", "readme", "changelog", "guide", "tutorial"))
 ROLE_WORDS: Mapping[str, frozenset[str]] = {
     "test": TEST_WORDS,
     "example": EXAMPLE_WORDS,
@@ -35,9 +50,13 @@ class Evidence:
     """Term → idf."""
     found: Mapping[str, frozenset[UnitId]]
     """Term → the candidates that hold it in any field."""
+    strength: Mapping[str, Mapping[UnitId, float]]
+    """Channel → its raw scores, divided by the best of them: what a rank alone does not say."""
 
 
-def gather_evidence(query: ExpandedQuery, pool: Sequence[UnitId], store: Store) -> Evidence:
+def gather_evidence(
+    query: ExpandedQuery, rankings: Mapping[str, Sequence[Match]], pool: Sequence[UnitId], store: Store
+) -> Evidence:
     """One question to the index for each word of the query."""
     store.units.set_pool(pool)
     total = store.units.count()
@@ -47,7 +66,12 @@ def gather_evidence(query: ExpandedQuery, pool: Sequence[UnitId], store: Store) 
         frequency = store.postings.document_frequency(term)
         rarity[term] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
         found[term] = frozenset(store.postings.pool_with_term(term))
-    return Evidence(rarity, found)
+    return Evidence(rarity, found, {channel: _strength(matches) for channel, matches in rankings.items()})
+
+
+def _strength(matches: Sequence[Match]) -> dict[UnitId, float]:
+    best = max((m.raw_score for m in matches), default=0.0)
+    return {m.unit: max(0.0, m.raw_score / best) for m in matches} if best > 0 else {}
 
 
 def apply_signals(
@@ -113,7 +137,9 @@ def _exact_name(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain | None
 
 def _pair_name(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain | None:
     name = fold_identifier(unit.name)
-    return next(((1.0, f"is named {t.origin}, joined") for t in query.names if t.tier == "pair" and t.text == name), None)
+    return next(
+        ((1.0, f"is named {t.origin}, joined") for t in query.names if t.tier == "pair" and t.text == name), None
+    )
 
 
 def _coverage(unit: UnitRow, query: ExpandedQuery, evidence: Evidence) -> Gain | None:
@@ -142,12 +168,24 @@ def _container_named(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain |
     return (1.0, f"query says {unit.container}") if last in said else None
 
 
+def _words(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
+    share = evidence.strength.get("exact", {}).get(unit.id)
+    return (share, f"{share:.0%} of the best BM25") if share else None
+
+
+def _nearness(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
+    share = evidence.strength.get("vector", {}).get(unit.id)
+    return (share * share, f"{share:.0%} of the best cosine, squared") if share else None
+
+
 BONUSES: Mapping[str, Callable[[UnitRow, ExpandedQuery, Evidence], Gain | None]] = {
     "exact_name": _exact_name,
     "pair_name": _pair_name,
     "coverage": _coverage,
     "name_precision": _name_precision,
     "container_named": _container_named,
+    "words": _words,
+    "nearness": _nearness,
 }
 
 

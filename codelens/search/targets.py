@@ -58,8 +58,12 @@ def _by_name(text: str, store: Store) -> UnitRow:
     wanted = text.replace("::", ".").replace("#", ".").removesuffix("()")
     last = wanted.rsplit(".", 1)[-1]
     rows = list(store.units.rows(store.units.named(fold_identifier(last), False, SAME_NAME)).values())
-    named = [u for u in rows if u.name == last and u.kind not in CHUNK_KINDS] or [u for u in rows if u.name == last] or rows
-    fitting = [u for u in named if f".{u.qualified_name}".endswith(f".{wanted}")] or (named if "." not in wanted else [])
+    named = (
+        [u for u in rows if u.name == last and u.kind not in CHUNK_KINDS] or [u for u in rows if u.name == last] or rows
+    )
+    fitting = [u for u in named if f".{u.qualified_name}".endswith(f".{wanted}")] or (
+        named if "." not in wanted else []
+    )
     if not fitting:
         raise TargetError(f"nothing is named {text}", hint="name it as PATH:LINE, or search for it first")
     whole = [u for u in fitting if u.qualified_name == wanted]

@@ -37,7 +37,9 @@ class Texts:
     def of(self, document: DocumentRow) -> DocumentText:
         known = self._documents.get(document.id)
         if known is None:
-            known = DocumentText(decompress(self.store.documents.snapshot(document.id)), document.encoding, document.bom)
+            known = DocumentText(
+                decompress(self.store.documents.snapshot(document.id)), document.encoding, document.bom
+            )
             self._documents[document.id] = known
         return known
 

@@ -55,7 +55,13 @@ class _Asker:
     """The questions about one ranking, in the order of the pipeline's stages."""
 
     def __init__(
-        self, text: str, store: Store, options: SearchOptions, settings: Settings, ranking: Ranking, result: SearchResult
+        self,
+        text: str,
+        store: Store,
+        options: SearchOptions,
+        settings: Settings,
+        ranking: Ranking,
+        result: SearchResult,
     ) -> None:
         self._text, self._store, self._options, self._settings = text, store, options, settings
         self._ranking, self._result = ranking, result
@@ -106,7 +112,9 @@ class _Asker:
     def _not_candidate(self, unit: UnitRow) -> Loss:
         if blame := self._ranking.scope.blame(unit):
             changed = self._first_that_works(unit, blame.without)
-            return Loss("filtered", f"{blame.condition} does not hold: {blame.text}", f"leave {blame.condition} out", changed)
+            return Loss(
+                "filtered", f"{blame.condition} does not hold: {blame.text}", f"leave {blame.condition} out", changed
+            )
         if event := next((e for e in self._ranking.trace.events if e.unit == unit.id), None):
             remedy = f"--min-score {event.text} or less"
             return Loss(event.stage, f"its share of the best score is {event.text}", remedy)
@@ -141,7 +149,8 @@ class _Asker:
         last = self._ranking.candidates[self._options.offset + self._options.limit - 1]
         assert explained.candidate is not None
         gap = last.score - explained.candidate.score
-        text = f"rank {place} of {len(self._ranking.candidates)}: {gap:.6f} behind the last one shown, {_difference(last, explained.candidate)}"
+        differs = _difference(last, explained.candidate)
+        text = f"rank {place} of {len(self._ranking.candidates)}: {gap:.6f} behind the last one shown, {differs}"
         query = self._first_that_works(explained.candidate.unit, self._additions(explained.candidate.unit))
         remedy = f"-m {place - self._options.offset}" + (f", or ask: {query}" if query else "")
         return Loss("beaten", text, remedy, query)
@@ -191,5 +200,3 @@ def _difference(better: Candidate, worse: Candidate) -> str:
             sums[part.source] = sums.get(part.source, 0.0) + sign * part.amount
     most = sorted(((s, a) for s, a in sums.items() if a), key=lambda item: (-abs(item[1]), item[0]))[:3]
     return "mostly by " + ", ".join(f"{source} {amount:+.6f}" for source, amount in most) if most else "by place alone"
-
-

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apsw
 import xxhash
@@ -67,7 +68,7 @@ class Documents:
     # Repositories
 
     def repositories(self) -> list[RepositoryRow]:
-        rows = self._connection.execute("SELECT id, name, root FROM repositories ORDER BY name").fetchall()
+        rows: list[Any] = self._connection.execute("SELECT id, name, root FROM repositories ORDER BY name").fetchall()
         return [RepositoryRow(RepositoryId(i), n, self._absolute(r)) for i, n, r in rows]
 
     def _absolute(self, root: str) -> Path:
@@ -216,7 +217,8 @@ class Documents:
 
     def faults(self, repository: RepositoryId) -> dict[str, str]:
         sql = "SELECT path, fault FROM documents WHERE repository_id = ? AND fault <> '' ORDER BY path"
-        return dict(self._connection.execute(sql, (repository,)).fetchall())
+        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
+        return dict(rows)
 
     # Skips
 
@@ -245,18 +247,18 @@ class Documents:
         ).fetchall()
 
 
-def _document_row(row: tuple[object, ...]) -> DocumentRow:
+def _document_row(row: Any) -> DocumentRow:
     (i, repository, path, os_path, size, mtime, inode, digest, language, roles, encoding, bom, fault) = row
     return DocumentRow(
         i,
         repository,
         path,
         os.fsdecode(os_path) if os_path is not None else path,
-        FileStamp(size, mtime, inode),  # type: ignore[arg-type]
+        FileStamp(size, mtime, inode),
         digest,
         language,
         frozenset(str(roles).split()),
         encoding,
         bom,
-        fault,  # type: ignore[arg-type]
+        fault,
     )

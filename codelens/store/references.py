@@ -35,7 +35,9 @@ class References:
         return unpack_references(row[0]) if row else ()
 
     def imports_of(self, document: DocumentId) -> tuple[Import, ...]:
-        sql = "SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ? ORDER BY start_byte, name"
+        sql = (
+            "SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ? ORDER BY start_byte, name"
+        )
         return tuple(Import(*row) for row in self._connection.execute(sql, (document,)))
 
     def documents_using(self, name: str) -> list[DocumentId]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -117,7 +118,8 @@ class Store:
             "SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name "
             "WHERE d.aggregate = 1 GROUP BY 1 ORDER BY 2 DESC, 1"
         )
-        return dict(self._connection.execute(sql).fetchall())
+        rows: list[Any] = self._connection.execute(sql).fetchall()
+        return dict(rows)
 
     def verify(self) -> None:
         """Raise IndexCorrupt unless SQLite finds the file whole."""

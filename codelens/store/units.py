@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apsw
 
@@ -68,7 +69,9 @@ class Units:
 
     def ids_of(self, document: DocumentId) -> list[tuple[UnitId, int]]:
         """(id, number of vectors) of a document's units."""
-        return self._connection.execute("SELECT id, pieces FROM units WHERE document_id = ?", (document,)).fetchall()
+        sql = "SELECT id, pieces FROM units WHERE document_id = ?"
+        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
+        return rows
 
     def remove(self, document: DocumentId) -> None:
         self._connection.execute("DELETE FROM units WHERE document_id = ?", (document,)).fetchall()
@@ -94,7 +97,7 @@ class Units:
             "start_line, end_line, name_line, name_column, signature, doc, decorators, local "
             "FROM units WHERE document_id = ? ORDER BY id"
         )
-        rows = self._connection.execute(sql, (document,)).fetchall()
+        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
         place = {row[0]: i for i, row in enumerate(rows)}
         units = [
             Unit(
@@ -120,12 +123,16 @@ class Units:
 
     def all_brief(self) -> list[tuple[UnitId, DocumentId, str, str, str]]:
         """(id, document, kind, name, container) of every unit, for filters that no index serves."""
-        return self._connection.execute("SELECT id, document_id, kind, name, container FROM units").fetchall()
+        rows: list[Any] = self._connection.execute(
+            "SELECT id, document_id, kind, name, container FROM units"
+        ).fetchall()
+        return rows
 
     def brief_of(self, document: DocumentId) -> list[tuple[UnitId, str, str, str, int, int]]:
         """(id, kind, name, container, start, end) of a document's units."""
         sql = "SELECT id, kind, name, container, start_byte, end_byte FROM units WHERE document_id = ?"
-        return self._connection.execute(sql, (document,)).fetchall()
+        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
+        return rows
 
     def named(self, folded: str, scoped: bool, limit: int) -> list[UnitId]:
         """Units whose folded name is exactly this."""
@@ -147,7 +154,8 @@ class Units:
             "SELECT u.kind, count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE d.repository_id = ? "
             "GROUP BY 1 ORDER BY 2 DESC, 1"
         )
-        return dict(self._connection.execute(sql, (repository,)).fetchall())
+        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
+        return dict(rows)
 
     def count(self) -> int:
         row = self._connection.execute("SELECT count(*) FROM units").fetchone()
@@ -179,7 +187,7 @@ class Units:
 _SCOPED = "AND u.id IN (SELECT id FROM temp.scope)"
 
 
-def _unit_row(row: tuple[object, ...]) -> UnitRow:
+def _unit_row(row: Any) -> UnitRow:
     (
         i,
         document,
@@ -211,18 +219,18 @@ def _unit_row(row: tuple[object, ...]) -> UnitRow:
         name=name,
         container=container,
         parent=parent,
-        span=Span(start, end),  # type: ignore[arg-type]
+        span=Span(start, end),
         name_span=Span(name_start, name_end),
         body_start=body,
         start_line=first,
         end_line=last,
-        name_line=line,  # type: ignore[arg-type]
+        name_line=line,
         name_column=column,
         signature=signature,
         doc=doc,
         path=path,
         language=language,
-        repository=repository,  # type: ignore[arg-type]
+        repository=repository,
         local=bool(local),
         roles=frozenset(str(roles).split()),
     )

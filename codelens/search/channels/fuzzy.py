@@ -30,7 +30,8 @@ class FuzzyChannel:
                     found.setdefault(unit, Match(unit, 1.0, f"name holds {term.origin}"))
         for word in self._unknown(query, store):
             for unit, name, slips in _resembling(word, query, store):
-                found.setdefault(unit, Match(unit, 1.0 / (1 + slips), f"{word} ~ {name}, {slips} typing mistake{'s' * (slips > 1)}"))
+                mistakes = f"{slips} typing mistake{'s' * (slips > 1)}"
+                found.setdefault(unit, Match(unit, 1.0 / (1 + slips), f"{word} ~ {name}, {mistakes}"))
         ranked = sorted(found.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
         return ranked[:limit]
 
