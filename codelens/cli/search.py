@@ -124,7 +124,7 @@ def search(flags: SearchFlags) -> int:
             after=after,
         )
         result = index.search(query, options)
-        hits = _shown(flags, chosen, place, index, result, options, started)
+        hits = _shown(flags, chosen, place, result, options, started)
     _say_about(result, flags)
     return 0 if hits else 1
 
@@ -139,12 +139,13 @@ def _chosen_format(flags: SearchFlags) -> str:
 def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
     """With -e or -f the first argument is a PATH, as with grep."""
     paths = list(flags.paths or ())
-    positional = flags.query
+    positional, hint = flags.query, "a query of several words wants quotes around it"
     if (flags.queries or flags.query_files) and positional is not None:
         paths, positional = [Path(positional), *paths], None
+        hint = "with -e or -f every argument is a PATH"
     for path in paths:
         if not path.exists():
-            raise UsageError(f"no such file or folder: {path}", "a query of several words wants quotes around it")
+            raise UsageError(f"no such file or folder: {path}", hint)
     return positional, paths
 
 
@@ -173,7 +174,6 @@ def _shown(
     flags: SearchFlags,
     chosen: str,
     place: Workplace,
-    index: Index,
     result: SearchResult,
     options: SearchOptions,
     started: float,
@@ -195,7 +195,7 @@ def _shown(
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
         stats=seconds,
     )
-    found, texts = render(result, shown, index)
+    found, texts = render(result, shown)
     if not flags.quiet:
         write(texts, styled=shown.styled)
     return found

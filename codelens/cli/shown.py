@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from codelens.index import Index
+from codelens.errors import UsageError
 from codelens.model import SearchResult
 from codelens.render.paths import PathStyle
 
@@ -38,13 +38,12 @@ class Shown(NamedTuple):
 GREP_FORMATS = ("files", "files_without", "count")
 
 
-def render(result: SearchResult, shown: Shown, index: Index) -> tuple[bool, Iterator[str]]:
+def render(result: SearchResult, shown: Shown) -> tuple[bool, Iterator[str]]:
     """(whether there is a result, the texts to write)."""
     if shown.format in GREP_FORMATS or shown.only_matching:
         result = _matching_only(result)
     if shown.format == "files_without":
-        without = list(_without(result, shown, index))
-        return bool(without), iter(without)
+        raise UsageError("-L cannot be answered yet", "the index does not list the files in scope; see -l")
     found = bool(result.hits)
     return found, _texts(result, shown, 0 if found else 1)
 
@@ -100,8 +99,3 @@ def _people(result: SearchResult, shown: Shown) -> Iterator[str]:
     from codelens.render.terminal import TerminalView, render_terminal
 
     return render_terminal(result, TerminalView(shown.paths, shown.color, shown.hyperlinks, shown.line_numbers))
-
-
-def _without(result: SearchResult, shown: Shown, index: Index) -> Iterator[str]:
-    """-L: what is in scope and has no hit."""
-    return iter(())

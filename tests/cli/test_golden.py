@@ -33,8 +33,15 @@ def shown(out: str, indexed: Path) -> str:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_search(name: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
-    ran = run("search", QUERY, "-m", "3", *FORMATS[name], cwd=indexed)
+    """A literal query: its hits and their scores stay the same while the ranking is tuned."""
+    ran = run("search", "-F", "hash_password", "-m", "3", *FORMATS[name], cwd=indexed)
     golden(GOLDEN / "search" / f"{name}.txt", shown(ran.out, indexed))
+
+
+def test_ranking(indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+    """What the ranking makes of a question in prose: to be read when a weight changes."""
+    ran = run("search", QUERY, "--format", "{rank} {score} {path} {qualified_name}  {channels}", cwd=indexed)
+    golden(GOLDEN / "search" / "ranking.txt", shown(ran.out, indexed))
 
 
 @pytest.mark.parametrize("name", WHY)
