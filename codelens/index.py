@@ -99,6 +99,13 @@ class Index:
             for skip in self._store.documents.skips(row.id):
                 yield row.name, skip
 
+    def files(self, options: SearchOptions) -> list[tuple[str, str]]:
+        """(root, path as the operating system knows it) of the documents that the options let take part."""
+        from codelens.search.scope import documents_in_scope
+
+        roots = {row.id: str(row.root) for row in self._store.documents.repositories()}
+        return [(roots[d.repository], d.os_path) for d in documents_in_scope(self._store, options)]
+
     def symbols(self, path: str) -> list[UnitRow]:
         """The outline of one file, by its path relative to a root. Raises TargetError if it is not indexed."""
         documents = self._store.documents.by_path(path)

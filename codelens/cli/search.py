@@ -12,7 +12,7 @@ from codelens.cli.streams import colored, say, write
 from codelens.cli.workplace import Workplace, reading_place, scope_of
 from codelens.errors import StaleIndex, UsageError
 from codelens.index import Index
-from codelens.model import Freshness, SearchOptions, SearchResult
+from codelens.model import Freshness, SearchResult
 from codelens.render.paths import PathStyle
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
@@ -46,7 +46,8 @@ def search(flags: SearchFlags) -> int:
             after=after,
         )
         result = index.search(query, options)
-        hits = _shown(flags, chosen, place, result, options, started)
+        files = index.files(options) if chosen == "files_without" else []
+        hits = _shown(flags, chosen, place, result, files, started)
     _say_about(result, flags)
     return 0 if hits else 1
 
@@ -97,7 +98,7 @@ def _shown(
     chosen: str,
     place: Workplace,
     result: SearchResult,
-    options: SearchOptions,
+    files: list[tuple[str, str]],
     started: float,
 ) -> bool:
     """Write the answer; whether there was any."""
@@ -111,13 +112,13 @@ def _shown(
         null=flags.null,
         line_numbers=flags.line_number,
         only_matching=flags.only_matching,
-        context=bool(options.context_before or options.context_after),
+        context=bool(result.options.context_before or result.options.context_after),
         terminal=sys.stdout.isatty() or place.settings.color == "always",
         color=colored(place.settings.color, sys.stdout.isatty()),
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
         stats=seconds,
     )
-    found, texts = render(result, shown)
+    found, texts = render(result, shown, files)
     if not flags.quiet:
         write(texts, styled=shown.styled)
     return found

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from codelens.errors import UsageError
 from codelens.model import SearchResult
 from codelens.render.paths import PathStyle
 
@@ -38,14 +37,22 @@ class Shown(NamedTuple):
 GREP_FORMATS = ("files", "files_without", "count")
 
 
-def render(result: SearchResult, shown: Shown) -> tuple[bool, Iterator[str]]:
-    """(whether there is a result, the texts to write)."""
+def render(result: SearchResult, shown: Shown, files: Iterable[tuple[str, str]] = ()) -> tuple[bool, Iterator[str]]:
+    """(whether there is a result, the texts to write). `files`: (root, path) of all in scope, for -L."""
     if shown.format in GREP_FORMATS or shown.only_matching:
         result = _matching_only(result)
     if shown.format == "files_without":
-        raise UsageError("-L cannot be answered yet", "the index does not list the files in scope; see -l")
+        return _files_without(result, shown, files)
     found = bool(result.hits)
     return found, _texts(result, shown, 0 if found else 1)
+
+
+def _files_without(result: SearchResult, shown: Shown, files: Iterable[tuple[str, str]]) -> tuple[bool, Iterator[str]]:
+    from codelens.render.paths import real_path
+
+    hit = {(hit.root, real_path(hit)) for hit in result.hits}
+    rest = [shown.paths.of(*file) for file in files if file not in hit]
+    return bool(rest), (path + ("\0" if shown.null else "\n") for path in rest)
 
 
 def _matching_only(result: SearchResult) -> SearchResult:

@@ -252,7 +252,8 @@ def _nest(gathered: _Gathered) -> tuple[list[Unit], list[Key]]:
             continue
         container = _joined(top.path, draft.container)
         kind = "method" if draft.kind == "function" and _holds_methods(top, draft) else draft.kind
-        units.append(_unit(draft, kind, name, container, top.unit, local, gathered))
+        # A wrapper without a name (an IIFE, describe(() => …)) encloses nothing that its content could belong to.
+        units.append(_unit(draft, kind, name, container, top.unit, local and top.unit is not None, gathered))
         spans.append(span)
         stack.append(_Open(span, _joined(container, name), len(units) - 1, kind, local))
     return units, spans

@@ -37,7 +37,7 @@ def present(
     """One candidate as a hit. `places`: where the query's phrases and patterns hit it, ranges by line."""
     unit = candidate.unit
     lines = texts.lines(document)
-    marks = _marks(unit, lines, query, places)
+    marks = _marks(unit, lines, query, places, options.literal or options.regex)
     line, column = _place(unit, lines, marks, places)
     shown = _shown_lines(unit, line, marks, len(lines), options)
     text = lines[line - 1] if line <= len(lines) else ""
@@ -58,10 +58,12 @@ def present(
 
 
 def _marks(
-    unit: UnitRow, lines: Sequence[str], query: ExpandedQuery, places: Mapping[int, Ranges]
+    unit: UnitRow, lines: Sequence[str], query: ExpandedQuery, places: Mapping[int, Ranges], literal: bool
 ) -> dict[int, Ranges]:
-    """Line → character ranges that the query hits, within the unit."""
+    """Line → character ranges that the query hits, within the unit; of a literal query only what it says, no words."""
     found: dict[int, Ranges] = dict(places)
+    if literal:
+        return found
     said = {t.text for t in query.words}
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
         ranges = tuple(m.span() for m in _TOKEN.finditer(lines[number - 1][:MAX_LINE]) if _says(m[0], said))

@@ -62,7 +62,7 @@ class Scope:
         if self.units is None:
             return None
         document = self._document(unit)
-        if said := _option_against(document, self.options):
+        if said := _option_against(document, self.repositories[document.repository], self.options):
             return Blame(said, f"{document.path} ({document.language})", ())
         facts = self._facts(unit, document)
         verdict = evaluate(self.query.node, facts, self.matching)
@@ -117,7 +117,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     scope = Scope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):
         return scope
-    documents = [d for d in store.documents.rows() if not _option_against(d, options)]
+    documents = documents_in_scope(store, options)
     documents = [d for d in documents if _of_document(query, d, scope).value is not False]
     documents = _with_trigrams(documents, literal_requirements(query.node), store)
     scope.units = [unit for document in documents for unit in _units_within(document, store, scope)]
@@ -125,12 +125,20 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     return scope
 
 
+def documents_in_scope(store: Store, options: SearchOptions) -> list[DocumentRow]:
+    """The documents that the options, without any query, let take part; in order of repository and path."""
+    names = {row.id: row.name for row in store.documents.repositories()}
+    return [d for d in store.documents.rows() if not _option_against(d, names[d.repository], options)]
+
+
 def _restricts(options: SearchOptions) -> bool:
-    return bool(options.languages or options.languages_not or options.globs or options.paths)
+    return bool(options.repositories or options.languages or options.languages_not or options.globs or options.paths)
 
 
-def _option_against(document: DocumentRow, options: SearchOptions) -> str:
+def _option_against(document: DocumentRow, repository: str, options: SearchOptions) -> str:
     """The option that keeps a document out; empty if none does."""
+    if options.repositories and repository not in options.repositories:
+        return "PATH"
     if options.languages and document.language not in {resolve_language(n) for n in options.languages}:
         return f"-t {','.join(options.languages)}"
     if document.language in {resolve_language(n) for n in options.languages_not}:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from codelens.model import CHUNK_KINDS, Candidate, Contribution, Match, UnitId, UnitRow
+from codelens.model import CHUNK_KINDS, Candidate, Contribution, DocumentId, Match, UnitId, UnitRow
 from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier, split_identifier
@@ -85,13 +85,31 @@ def apply_signals(
     """Write each candidate's further contributions, in place. A bonus counts in units of the best fused score."""
     best = 1.0 / (rrf_k + 1)
     said = frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
+    files = _file_coverage(candidates, evidence)
     for candidate in candidates:
         for name, rule in BONUSES.items():
             if (weight := bonuses.get(name, 0.0)) and (gain := rule(candidate.unit, query, evidence)):
                 _add_bonus(candidate, name, weight * best, *gain)
+        if (weight := bonuses.get("file_coverage", 0.0)) and (share := files[candidate.unit.document]):
+            _add_bonus(
+                candidate, "file_coverage", weight * best, share * share, f"its file holds {share:.0%} of the words"
+            )
         for name, reason in _factors(candidate.unit, said):
             if name in factors:
                 _add_factor(candidate, name, factors[name], reason)
+
+
+def _file_coverage(candidates: Sequence[Candidate], evidence: Evidence) -> dict[DocumentId, float]:
+    """Document → the share of the query's words, by rarity, that its candidates hold together: neighbours lift each other."""
+    members: dict[DocumentId, set[UnitId]] = {}
+    for candidate in candidates:
+        members.setdefault(candidate.unit.document, set()).add(candidate.unit.id)
+    total = math.fsum(evidence.rarity.values()) or 1.0
+    return {
+        document: math.fsum(evidence.rarity[t] for t, held in evidence.found.items() if not held.isdisjoint(units))
+        / total
+        for document, units in members.items()
+    }
 
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:

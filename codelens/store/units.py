@@ -78,12 +78,9 @@ class Units:
         self._next = 0
 
     def rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
-        found: dict[UnitId, UnitRow] = {}
-        cursor = self._connection.cursor()
-        for unit in ids:
-            for row in cursor.execute(f"SELECT {_ROW} WHERE u.id = ?", (unit,)):
-                found[unit] = _unit_row(row)
-        return found
+        sql = f"SELECT {_ROW} WHERE u.id IN (SELECT value FROM json_each(?))"
+        wanted = f"[{','.join(map(str, ids))}]"
+        return {UnitId(row[0]): _unit_row(row) for row in self._connection.execute(sql, (wanted,))}
 
     def of_document(self, document: DocumentId) -> list[UnitRow]:
         """All units of a document in order of their place."""

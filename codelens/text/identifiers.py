@@ -16,6 +16,7 @@ _WORD = re.compile(
     r"|(?:[A-Z]?[a-z]+|[A-Z]+)(?:(?![24][A-Za-z])\d+|(?<![A-Za-z]{2})\d+)?"  # bm25, x509, base64, k8
     r"|\d+"
 )
+_SEPARATORS = re.compile(r"[\W_]+")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff]")
 
 
@@ -45,7 +46,8 @@ def _character_class(character: str) -> str:
 
 def fold_identifier(identifier: str) -> str:
     """Its letters and digits in lower case, without separators: before_request and beforeRequest are one name."""
-    return "".join(c for c in identifier.casefold() if c.isalnum()) or identifier.casefold()
+    folded = identifier.casefold()
+    return folded if folded.isalnum() else _SEPARATORS.sub("", folded) or folded
 
 
 def is_cjk(word: str) -> bool:

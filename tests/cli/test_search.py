@@ -79,7 +79,6 @@ def test_inside_a_folder_only_below_it(indexed: Path, run: Run) -> None:
     )
 
 
-@pytest.mark.xfail(reason="SearchOptions.repositories is not heeded yet")
 def test_inside_a_repository_only_there(indexed: Path, run: Run) -> None:
     record = json.loads(run("search", "--json", "-m", "50", "product title", cwd=indexed / "notes").out)
     assert {hit["repository"] for hit in record["results"]} == {"notes"}
@@ -124,7 +123,6 @@ def test_several_queries_are_alternatives(indexed: Path, run: Run, tmp_path: Pat
         assert "pricing.go" in files
 
 
-@pytest.mark.xfail(reason="SearchOptions.repositories is not heeded yet")
 def test_with_e_the_first_argument_is_a_path(indexed: Path, run: Run) -> None:
     only = run("search", "-l", "-F", "-e", "hash_password", "-e", "includedTax", "shop", cwd=indexed).out
     assert only == "shop/server/internal/pricing/pricing.go\n"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from codelens.model import Embedder, Match, UnitId
 from codelens.search.expand import ExpandedQuery
@@ -10,6 +11,8 @@ from codelens.store.store import Store
 
 OVERFETCH = 3
 """Long units have several vectors, and several units one (the marketplace fetches three times its limit too)."""
+MIN_COSINE = 0.15
+"""Unrelated texts hashed to 256 dimensions have cosines of 0 ± 1/16; what lies under this is near nothing."""
 LENGTH = 127.0
 """Of a stored vector: int8, normalised."""
 
@@ -28,10 +31,17 @@ class VectorChannel:
             return []
         best: dict[UnitId, float] = {}
         for unit, distance in store.vectors.nearest(vector, query.scoped, limit * OVERFETCH):
-            best.setdefault(unit, distance)
-        rows = store.units.rows(best)
-        ranked = sorted(best, key=lambda u: (best[u], rows[u].content_order()))[:limit]
+            if cosine(distance) >= MIN_COSINE:
+                best.setdefault(unit, distance)
+        ranked = _ordered(best, store)[:limit]
         return [Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked]
+
+
+def _ordered(best: Mapping[UnitId, float], store: Store) -> list[UnitId]:
+    """By distance; only units that lie equally far are asked for their content, which breaks the tie."""
+    sharing = Counter(best.values())
+    rows = store.units.rows([u for u, distance in best.items() if sharing[distance] > 1])
+    return sorted(best, key=lambda u: (best[u], rows[u].content_order() if u in rows else ()))
 
 
 def cosine(distance: float) -> float:
