@@ -24,7 +24,7 @@ def split_identifier(identifier: str) -> list[str]:
     """Its words in lower case, in order: 'BM25Nodes' → ['bm25', 'nodes'], 'x509Cert' → ['x509', 'cert']."""
     if identifier.isascii():
         return _WORD.findall(identifier.replace("_", " ")) if identifier.islower() else _words(identifier, identifier)
-    return _words(identifier, "".join(map(_character_class, identifier)))
+    return _words(identifier, identifier.translate(_shapes))
 
 
 def _words(identifier: str, shape: str) -> list[str]:
@@ -48,6 +48,17 @@ def fold_identifier(identifier: str) -> str:
     """Its letters and digits in lower case, without separators: before_request and beforeRequest are one name."""
     folded = identifier.casefold()
     return folded if folded.isalnum() else _SEPARATORS.sub("", folded) or folded
+
+
+class _Shapes(dict[int, str]):
+    """A table for str.translate that fills itself: code point → the character that stands for it in the pattern."""
+
+    def __missing__(self, code_point: int) -> str:
+        shape = self[code_point] = _character_class(chr(code_point))
+        return shape
+
+
+_shapes = _Shapes()
 
 
 def is_cjk(word: str) -> bool:
