@@ -1,7 +1,7 @@
 """What crosses the pipe between the run and its worker processes: frames of marshalled plain tuples.
 
-Pickling frozen dataclasses one by one costs more than deriving them (40 s for a million references against 1.3 s), so
-results travel as tuples and are made again on the other side. Both ends are the same Python, which marshal asks for.
+Half the cost of pickling the dataclasses (22 µs a unit for both ways together, against 40), and nothing in a frame can
+run code. Both ends are the same Python, which marshal asks for.
 """
 
 from __future__ import annotations
