@@ -10,7 +10,10 @@ import apsw
 from codelens.store.connection import load_vector_extension
 
 _UNIT = "(SELECT d.path || ':' || u.start_byte || '-' || u.end_byte || ' ' || u.kind || ' ' || u.name FROM units u JOIN documents d ON d.id = u.document_id WHERE u.id = {})"
-_PATH = "(SELECT r.name || '/' || d.path FROM documents d JOIN repositories r ON r.id = d.repository_id WHERE d.id = {})"
+_PATH = (
+    "(SELECT r.name || '/' || d.path FROM documents d JOIN repositories r ON r.id = d.repository_id WHERE d.id = {})"
+)
+FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names")
 _TABLES = {
     "meta": "SELECT key, value FROM meta",
     "repositories": "SELECT name FROM repositories",
@@ -25,11 +28,8 @@ _TABLES = {
         "x.start_byte, x.end_byte, x.name_start, x.name_end, x.body_start, x.start_line, x.end_line, x.name_line, "
         "x.name_column, x.local, x.pieces, x.signature, x.doc, x.decorators FROM units x"
     ),
-    "names": "SELECT name FROM names",
-    "refs": (
-        f"SELECT {_PATH.format('f.document_id')}, f.start_byte, f.kind, n.name, {_UNIT.format('f.unit_id')}, f.line, f.receiver "
-        "FROM refs f JOIN names n ON n.id = f.name_id"
-    ),
+    "refs": f"SELECT {_PATH.format('document_id')}, columns FROM refs",
+    "ref_names": f"SELECT term, {_PATH.format('doc')} FROM temp.ref_names_rows",
     "imports": f"SELECT {_PATH.format('document_id')}, start_byte, line, module, name, alias FROM imports",
     "vectors": f"SELECT {_UNIT.format('v.rowid / 64')}, v.rowid % 64, v.embedding FROM vectors v",
     "unit_terms": f"SELECT term, {_UNIT.format('doc')}, col, offset FROM temp.unit_terms_rows",
@@ -42,7 +42,7 @@ def dump(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Table → its rows, sorted; the same for the same content however it came about."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     load_vector_extension(connection)
-    for table in ("unit_terms", "text_trigrams", "name_trigrams"):
+    for table in FULL_TEXT:
         connection.execute(
             f"CREATE VIRTUAL TABLE temp.{table}_rows USING fts5vocab('main', '{table}', 'instance')"
         ).fetchall()

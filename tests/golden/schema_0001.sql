@@ -31,8 +31,6 @@ CREATE TABLE imports (
     PRIMARY KEY (document_id, start_byte, name, alias, module)
 ) WITHOUT ROWID
 
-CREATE INDEX imports_by_module ON imports (module)
-
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -50,23 +48,22 @@ CREATE TABLE 'name_trigrams_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INT
 
 CREATE TABLE 'name_trigrams_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID
 
-CREATE TABLE names (
-    id   INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE
+CREATE VIRTUAL TABLE ref_names USING fts5 (
+    names, content = '', contentless_delete = 1, detail = none, tokenize = "unicode61 remove_diacritics 0 tokenchars '_$'"
 )
 
-CREATE TABLE refs (
-    document_id INTEGER NOT NULL REFERENCES documents (id),
-    start_byte  INTEGER NOT NULL,
-    kind        TEXT NOT NULL,
-    name_id     INTEGER NOT NULL REFERENCES names (id),
-    unit_id     INTEGER,
-    line        INTEGER NOT NULL,
-    receiver    TEXT NOT NULL,
-    PRIMARY KEY (document_id, start_byte, kind)
-) WITHOUT ROWID
+CREATE TABLE 'ref_names_config'(k PRIMARY KEY, v) WITHOUT ROWID
 
-CREATE INDEX refs_by_name ON refs (name_id)
+CREATE TABLE 'ref_names_data'(id INTEGER PRIMARY KEY, block BLOB)
+
+CREATE TABLE 'ref_names_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER)
+
+CREATE TABLE 'ref_names_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID
+
+CREATE TABLE refs (
+    document_id INTEGER PRIMARY KEY REFERENCES documents (id),
+    columns     BLOB NOT NULL
+)
 
 CREATE TABLE repositories (
     id   INTEGER PRIMARY KEY,
@@ -105,7 +102,7 @@ CREATE TABLE 'text_trigrams_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INT
 CREATE TABLE 'text_trigrams_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID
 
 CREATE VIRTUAL TABLE unit_terms USING fts5 (
-    name, concepts, path, container, doc, signature, body,
+    body, name, concepts, path, container, doc, signature,
     content = '', contentless_delete = 1,
     tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_'"
 )
