@@ -12,6 +12,7 @@ import os
 import signal
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,9 @@ from codelens.model import FileStamp, SeenFile, Skip, SkipReason, Unchanged
 from codelens.worktree.classify import classify_bytes
 from codelens.worktree.decode import decode
 from codelens.worktree.freshness import content_hash
+
+TICK_NS = 10_000_000
+"""The longest tick of a Linux kernel (HZ = 100); NTFS and APFS count finer."""
 
 
 def main() -> None:
@@ -89,14 +93,15 @@ def derive_file(
     root: Path, seen: SeenFile, known_hash: bytes | None, moved: Moved | None, fault: str, settings: Settings
 ) -> Result:
     """One file from the disk to its result. A `fault` says why its grammar must not be used. Raises OSError."""
+    _let_clock_tick(seen.stamp.mtime_ns)
     raw = _read(root / seen.os_path, settings.max_file_size)
     if len(raw) > settings.max_file_size:
         return Skip(seen.path, SkipReason.TOO_LARGE, "grew over the limit while indexing", seen.stamp)
+    if reason := classify_bytes(seen.path, raw, settings.include_vendored):  # first: the rules may have changed
+        return Skip(seen.path, *reason, seen.stamp)
     digest = content_hash(raw)
     if digest == known_hash:
         return Unchanged(seen, digest)
-    if reason := classify_bytes(seen.path, raw, settings.include_vendored):
-        return Skip(seen.path, *reason, seen.stamp)
     if (decoded := decode(raw, settings.encoding_threshold)) is None:
         return Skip(seen.path, SkipReason.BINARY, "not text", seen.stamp)
     reuse = None
@@ -104,6 +109,17 @@ def derive_file(
         reuse = Reuse(moved[1].rpartition("/")[2], unpack_extraction(moved[2]))
     language = detect_language(seen.path, raw[:200])
     return derive(seen, raw, decoded, language, digest, settings, fault, reuse)
+
+
+def _let_clock_tick(mtime_ns: int) -> None:
+    """Wait until whoever writes to the file from now on gives it another time than the one that we note.
+
+    File times advance with the kernel's tick, so a second write within one tick would go unnoticed for ever if the file
+    kept its size: git's "racily clean" entries (Documentation/technical/racy-git.txt).
+    """
+    wait = mtime_ns + TICK_NS - time.time_ns()
+    if 0 < wait <= TICK_NS:
+        time.sleep(wait / 1e9)
 
 
 def _read(path: Path, limit: int) -> bytes:
