@@ -99,13 +99,23 @@ def _default_roots(place: Workplace) -> list[Path]:
     try:
         with place.open() as opened:
             if roots := [Path(r.root) for r in opened.info().repositories]:
-                return roots
+                return _present(roots)
     except CodelensError as fault:
         if not isinstance(fault, NoIndex):
             say(f"note: {fault}")
     if place.index_path.parent.name == INDEX_FOLDER:
         return [place.index_path.parent.parent]
     return [git_top(place.cwd) or place.cwd]
+
+
+def _present(roots: list[Path]) -> list[Path]:
+    """A drive that is not mounted must neither stop the other trees nor empty the index of its own."""
+    gone = [root for root in roots if not root.is_dir()]
+    if len(gone) == len(roots):
+        raise UsageError(f"no such folder: {gone[0]}", "name the folder that is to be indexed in its place")
+    for root in gone:
+        say(f"note: {root} is gone; what the index has of it stays until `codelens index --rebuild`")
+    return [root for root in roots if root not in gone]
 
 
 def _failures(reports: Sequence[IndexReport]) -> int:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.embed import default_embedder
-from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, UsageError
+from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew, UsageError
 from codelens.indexing.pipeline import ProgressSink, Run, Tally, update_repository
-from codelens.model import CHUNK_KINDS, IndexReport, Progress
-from codelens.store.connection import writer_lock
+from codelens.model import CHUNK_KINDS, IndexReport, Notice, Progress
+from codelens.store.connection import BESIDE, holds_index, put_to_rest, writer_lock
 from codelens.store.store import Store
+from codelens.worktree.ignore import tracking_fault
+from codelens.worktree.place import INDEX_FOLDER
 
 BUILDING = ".building"
 """Suffix of an index that is not finished; a later run goes on with it."""
@@ -38,9 +40,12 @@ def build_index(
     run = Run(settings, force=force, verify=verify, progress=progress)
     path.parent.mkdir(parents=True, exist_ok=True)
     with writer_lock(path):
-        if path.exists() and not rebuild:
-            return _update(path, tops, run)
-        return _build(path, _all_roots(path, tops) if rebuild else tops, run)
+        if not path.exists() or path.stat().st_size == 0:
+            return _build(path, tops, run)
+        if rebuild:
+            _refuse_what_is_none(path)
+            return _build(path, _all_roots(path, tops), run)
+        return _update(path, tops, run)
 
 
 def _checked_root(root: Path) -> Path:
@@ -53,10 +58,16 @@ def _checked_root(root: Path) -> Path:
     return root.resolve()
 
 
+def _refuse_what_is_none(path: Path) -> None:
+    """A rebuild may replace an index of any version, and whatever has taken the place that is only for indexes."""
+    if path.parent.name != INDEX_FOLDER and not holds_index(path):
+        raise UsageError(f"{path} is not a codelens index", "remove the file yourself, if it is one")
+
+
 def _all_roots(path: Path, tops: Sequence[Path]) -> list[Path]:
     """The asked roots and those that the old index holds, so that a rebuild forgets none."""
     known: list[Path] = []
-    with suppress(IndexCorrupt, NoIndex), Store.read(path) as store:
+    with suppress(IndexCorrupt, NoIndex, SchemaTooNew), Store.read(path) as store:
         known = [row.root for row in store.documents.repositories() if row.root.is_dir()]
     return [*tops, *(root for root in known if root not in tops)]
 
@@ -66,24 +77,41 @@ def _update(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, .
     try:
         if store.meta("state") != "complete":
             raise IndexCorrupt(f"{path} is not a finished index")
-        run = replace(run, settings=_with_features(store, run.settings))
+        notices = _kept(store, run.settings)
+        run = replace(run, settings=with_features(store, run.settings))
         reports = _run(store, path, roots, run, resumed=False)
+        if any(report.wrote for report in reports):
+            store.tidy()
     finally:
         if store.journal_mode() == "wal":
             store.end_work()
         store.close()
-    return reports
+    _forget(path.with_name(path.name + BUILDING))  # of a rebuild that was begun and is no longer wanted
+    size = path.stat().st_size
+    return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
 
 
-def _with_features(store: Store, settings: Settings) -> Settings:
-    """An index keeps what it was built with: a run without --no-vector does not add vectors to one built with it."""
+def with_features(store: Store, settings: Settings) -> Settings:
+    """An index keeps what it was built with: half an index with vectors would answer as if that were all."""
     features = store.features()
-    return replace(settings, fuzzy=settings.fuzzy and features.fuzzy, vector=settings.vector and features.vector)
+    return replace(settings, fuzzy=features.fuzzy, vector=features.vector)
+
+
+def _kept(store: Store, settings: Settings) -> tuple[Notice, ...]:
+    features = store.features()
+    return tuple(
+        Notice("kept", f"the index has {what} and keeps them: `--rebuild {option}` makes one without")
+        for what, option, held, wanted in (
+            ("trigrams", "--no-fuzzy", features.fuzzy, settings.fuzzy),
+            ("vectors", "--no-vector", features.vector, settings.vector),
+        )
+        if held and not wanted
+    )
 
 
 def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ...]:
     building = path.with_name(path.name + BUILDING)
-    store, resumed = _open_building(building, run.settings)
+    store, resumed = _open_building(building, roots, run.settings)
     try:
         store.begin_build()
         reports = _run(store, path, roots, replace(run, batches=True, force=False), resumed)
@@ -97,17 +125,15 @@ def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ..
     return tuple(replace(report, index_bytes=path.stat().st_size) for report in reports)
 
 
-def _open_building(building: Path, settings: Settings) -> tuple[Store, bool]:
+def _open_building(building: Path, roots: Sequence[Path], settings: Settings) -> tuple[Store, bool]:
     """The unfinished index to go on with, or a new one: (store, whether it goes on)."""
     if building.exists():
-        with suppress(IndexCorrupt):
+        with suppress(IndexCorrupt, SchemaTooNew):
             store = Store.write(building)
-            if store.features_wanted(settings.fuzzy, settings.vector) and _is_whole(store):
+            if _can_go_on(store, roots, settings):
                 return store, store.units.count() > 0
             store.close()
-        building.unlink()
-        for suffix in ("-journal", "-wal", "-shm"):
-            building.with_name(building.name + suffix).unlink(missing_ok=True)
+    _forget(building)
     store = Store.write(building)
     embedder = default_embedder()
     with store.writing():
@@ -119,27 +145,26 @@ def _open_building(building: Path, settings: Settings) -> tuple[Store, bool]:
     return store, False
 
 
-def _is_whole(store: Store) -> bool:
+def _can_go_on(store: Store, roots: Sequence[Path], settings: Settings) -> bool:
+    """Whether an unfinished index is whole, of the same kind, and of no other tree, which nobody would finish."""
     try:
         store.verify()
+        known = {row.root for row in store.documents.repositories()}
+        return store.features_wanted(settings.fuzzy, settings.vector) and known <= set(roots)
     except IndexCorrupt:
         return False
-    return True
+
+
+def _forget(building: Path) -> None:
+    building.unlink(missing_ok=True)
+    for suffix in BESIDE:
+        building.with_name(building.name + suffix).unlink(missing_ok=True)
 
 
 def _swap_in(building: Path, path: Path) -> None:
     """Put a closed, checkpointed file in the place of the old one, never over a log that somebody may still read."""
-    if path.exists():
-        old = None
-        with suppress(IndexCorrupt):
-            old = Store.write(path)
-        if old is not None:
-            at_rest = old.journal_mode() != "wal" or old.end_work()
-            old.close()
-            if not at_rest:
-                raise IndexBusy(
-                    f"readers hold {path}; the new index is ready at {building.name}", "run the same command again"
-                )
+    if path.exists() and not put_to_rest(path):
+        raise IndexBusy(f"readers hold {path}; the new index is ready at {building.name}", "run the same command again")
     building.replace(path)
 
 
@@ -148,11 +173,11 @@ def _run(store: Store, path: Path, roots: Sequence[Path], run: Run, resumed: boo
     for root in roots:
         started = time.perf_counter()
         tally = update_repository(store, root, run)
-        reports.append(_report(store, path, root, tally, time.perf_counter() - started, resumed))
+        reports.append(_report(store, path, root, run, tally, time.perf_counter() - started, resumed))
     return tuple(reports)
 
 
-def _report(store: Store, path: Path, root: Path, tally: Tally, seconds: float, resumed: bool) -> IndexReport:
+def _report(store: Store, path: Path, root: Path, run: Run, tally: Tally, seconds: float, resumed: bool) -> IndexReport:
     row = next(r for r in store.documents.repositories() if r.root == root)
     kinds = store.units.kinds(row.id)
     chunks = sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS)
@@ -177,8 +202,15 @@ def _report(store: Store, path: Path, root: Path, tally: Tally, seconds: float, 
         languages=store.documents.counts("language").get(row.name, {}),
         faults=store.documents.faults(row.id),
         source_bytes=source_bytes,
-        index_bytes=path.stat().st_size if path.exists() else 0,
+        index_bytes=0,
         seconds=seconds,
         wrote=tally.wrote,
         resumed=resumed,
+        notices=_git_notices(root, run.settings),
     )
+
+
+def _git_notices(root: Path, settings: Settings) -> tuple[Notice, ...]:
+    fault = "" if settings.no_ignore else tracking_fault(root)
+    text = f"git does not say which files it tracks ({fault}): a tracked file that an ignore rule fits is left out"
+    return (Notice("git-tracking", text),) if fault else ()

@@ -36,7 +36,7 @@ from codelens.worktree.roles import path_roles
 RULES = "extract 1, chunks 1, terms 1, postings 2"
 """Change a number with anything that changes what a document yields, so that documents are derived anew."""
 SNAPSHOT_LEVEL = 6
-"""zstandard. On Django's sources level 3 / 6 / 9 give .262 / .245 / .240 of the size in .13 / .35 / .56 s for 18 MB."""
+"""zstandard. On Django's 18 MB of Python, file by file, level 3 / 6 / 9 give .229 / .209 / .206 in .10 / .30 / .58 s."""
 DOC_LINES = 3
 """Of a doc comment, embedded with the signature; all of it is in the body or the doc's own postings."""
 
@@ -50,16 +50,18 @@ class Reuse:
     extraction: Extraction
 
 
-def recipe(language: str, embedder: Embedder | None, fuzzy: bool = True) -> str:
+def recipe(language: str, embedder: Embedder | None, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
     """16 hex digits that change whenever a document of this language would be derived differently."""
-    return _recipe(language, embedder.fingerprint() if embedder else "", fuzzy)
+    return _recipe(language, embedder.fingerprint() if embedder else "", fuzzy, encoding_threshold)
 
 
 @cache
-def _recipe(language: str, embedder: str, fuzzy: bool) -> str:
+def _recipe(language: str, embedder: str, fuzzy: bool, encoding_threshold: float) -> str:
     row = languages().get(language)
     source = query_source(row) if row else ""
-    parts = [RULES, _row_text(row), grammar_version(language), source, embedder, fuzzy]
+    # A document without a grammar may be one of a language that we know by now.
+    known = "" if row and row.grammar else "".join(map(_row_text, languages().values()))
+    parts = [RULES, known, _row_text(row), grammar_version(language), source, embedder, fuzzy, encoding_threshold]
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())
 
 
@@ -71,7 +73,8 @@ def _row_text(row: object) -> str:
 
 def current_recipe(language: str, settings: Settings) -> str:
     """The recipe that `derive` would write today."""
-    return recipe(language, default_embedder() if settings.vector else None, settings.fuzzy)
+    embedder = default_embedder() if settings.vector else None
+    return recipe(language, embedder, settings.fuzzy, settings.encoding_threshold)
 
 
 def derive(
@@ -101,7 +104,9 @@ def derive(
         extraction=replace(mapped, references=()),
         references=pack_references(mapped.references),
         postings=_postings(seen.path, found.units, own),
-        vectors=_vectors(seen.path, found.units, own, default_embedder()) if _embeds(language, settings) else ((),) * len(own),
+        vectors=_vectors(seen.path, found.units, own, default_embedder())
+        if _embeds(language, settings)
+        else ((),) * len(own),
         trigram_text=decoded.text if settings.fuzzy else "",
         snapshot=_compressor().compress(raw),
         roles=path_roles(seen.path),

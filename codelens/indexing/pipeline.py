@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codelens.config import Settings
+from codelens.embed import default_embedder
 from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import current_recipe
 from codelens.indexing.renames import Moved, find_renames
@@ -22,6 +23,8 @@ from codelens.store.store import Store
 from codelens.worktree.walk import walk
 
 ProgressSink = Callable[[Progress], None]
+CLASSIFYING = "classify 1"
+"""Change the number with the rules that leave files out for their content, so that all files are judged anew."""
 
 
 @dataclass(slots=True)
@@ -49,18 +52,23 @@ class Run:
     progress: ProgressSink | None = None
 
     def is_current(self, state: DocumentState) -> bool:
+        """Whether what the index has of a document may stay."""
+        return not self.force and self.has_todays_recipe(state)
+
+    def has_todays_recipe(self, state: DocumentState) -> bool:
         """Whether a document was derived as it would be today."""
-        return not self.force and state.recipe == current_recipe(state.language, self.settings)
+        return state.recipe == current_recipe(state.language, self.settings)
 
 
 def update_repository(store: Store, root: Path, run: Run) -> Tally:
     """Bring one repository's part of the index up to date with the disk. The caller holds the writer lock."""
     with LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction:
-        repository = _repository(store, root, transaction)
-        skipped = {s.path: s for s in store.documents.skips(repository.id)} if _same_skip_rules(store, run) else {}
-        plan = compare(
-            walk(root, run.settings), store.documents.states(repository.id), skipped, run.is_current, run.verify
-        )
+        repository = _repository(store, root, run, transaction)
+        skipped = {s.path: s for s in store.documents.skips(repository.id)}
+        # Under other rules a file that was read may be left out now, or one that was left out be taken: read all again.
+        verify = run.verify or run.force or store.meta(_rules_key(repository)) != _skip_rules(run.settings)
+        states = store.documents.states(repository.id)
+        plan = compare(walk(root, run.settings), states, skipped, run.is_current, verify)
         moved = find_renames(store, root, plan, run.is_current)
         tally = _tally(plan, moved)
         for gone in plan.removed:
@@ -91,18 +99,22 @@ def update_repository(store: Store, root: Path, run: Run) -> Tally:
             if run.progress:
                 run.progress(Progress("index", number, total, path))
         _write_skips(store, repository, skips, run, transaction)
+        _write_embedder(store, run, transaction)
         if transaction.wrote:
-            _finish(store, transaction)
+            transaction.begin()
+            _finish(store, run)
         tally.wrote = transaction.wrote
     return tally
 
 
-def _repository(store: Store, root: Path, transaction: LazyTransaction) -> RepositoryRow:
+def _repository(store: Store, root: Path, run: Run, transaction: LazyTransaction) -> RepositoryRow:
     for row in store.documents.repositories():
         if row.root == root:
             return row
     transaction.begin()
-    return store.documents.add_repository(root)
+    row = store.documents.add_repository(root)
+    store.set_meta(_rules_key(row), _skip_rules(run.settings))
+    return row
 
 
 def _tally(plan: UpdatePlan, moved: Mapping[str, Moved]) -> Tally:
@@ -135,12 +147,13 @@ def _jobs(root: Path, plan: UpdatePlan, moved: Mapping[str, Moved], run: Run) ->
 
 
 def _skip_rules(settings: Settings) -> str:
-    return f"{settings.max_file_size} {settings.include_vendored} {settings.encoding_threshold}"
+    """All that decides whether a file is left out for its content."""
+    return f"{CLASSIFYING} {settings.max_file_size} {settings.include_vendored} {settings.encoding_threshold}"
 
 
-def _same_skip_rules(store: Store, run: Run) -> bool:
-    """Whether a file that was left out for its content would be left out again."""
-    return not run.force and store.meta("skip_rules") == _skip_rules(run.settings)
+def _rules_key(repository: RepositoryRow) -> str:
+    """Each repository has its own: a run over one of them says nothing about the files of the others."""
+    return f"skip_rules:{repository.name}"
 
 
 def _write_skips(
@@ -150,12 +163,26 @@ def _write_skips(
     new = {s.path: s for s in skips}
     gone = [path for path in old if path not in new]
     fresh = [s for path, s in sorted(new.items()) if old.get(path) != s]
-    rules = _skip_rules(run.settings)
-    if gone or fresh or store.meta("skip_rules") != rules:
+    key, rules = _rules_key(repository), _skip_rules(run.settings)
+    if gone or fresh or store.meta(key) != rules:
         transaction.begin()
         store.documents.replace_skips(repository.id, gone, fresh)
-        store.set_meta("skip_rules", rules)
+        store.set_meta(key, rules)
 
 
-def _finish(store: Store, transaction: LazyTransaction) -> None:
+def _write_embedder(store: Store, run: Run, transaction: LazyTransaction) -> None:
+    """Name today's embedder, once no repository of this index holds documents of another one."""
+    embedder = default_embedder()
+    if not run.settings.vector or store.meta("embedder_fingerprint") == embedder.fingerprint():
+        return
+    rows = store.documents.repositories()
+    if all(run.has_todays_recipe(state) for row in rows for state in store.documents.states(row.id).values()):
+        transaction.begin()
+        store.set_meta("embedder", embedder.name)
+        store.set_meta("embedder_fingerprint", embedder.fingerprint())
+
+
+def _finish(store: Store, run: Run) -> None:
     store.set_meta("snapshot", store.documents.content_id())
+    if not run.batches:
+        store.compact_vectors()

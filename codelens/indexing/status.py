@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from codelens.config import Settings
-from codelens.indexing.build import BUILDING
+from codelens.indexing.build import BUILDING, with_features
 from codelens.indexing.changes import compare
 from codelens.indexing.derive import current_recipe
 from codelens.model import Changes, IndexInfo, RepositoryStatus, Skip, Status
@@ -18,6 +18,7 @@ from codelens.worktree.walk import walk
 def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
     """`check` walks the trees, and reads files whose stamp differs."""
     building = store.path.with_name(store.path.name + BUILDING)
+    settings = with_features(store, settings)
     return Status(
         index=info,
         repositories=tuple(_repository(store, row, settings, check) for row in store.documents.repositories()),

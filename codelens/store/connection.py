@@ -20,6 +20,8 @@ from codelens.errors import IndexBusy, IndexCorrupt, NoIndex
 
 BUSY_MS = 5000
 SWITCH_BACK_SECONDS = 2.0
+BESIDE = ("-journal", "-wal", "-shm")
+"""What SQLite may put beside a database."""
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 
 
@@ -28,10 +30,16 @@ def open_reader(path: Path) -> apsw.Connection:
     if not path.is_file():
         raise NoIndex(f"no index at {path}")
     try:
-        return _checked(_connect(path, "mode=ro"))
-    except (apsw.CantOpenError, apsw.ReadOnlyError):
-        # WAL mode needs a shared-memory file beside it: on a read-only mount nobody can write, so the file cannot change.
-        return _checked(_connect(path, "mode=ro&immutable=1"))
+        try:
+            return _checked(_connect(path, "mode=ro"))
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            log = path.with_name(f"{path.name}-wal")
+            if log.exists() and log.stat().st_size:
+                raise IndexCorrupt(
+                    f"{path} was not finished, and cannot be where it lies", "run `codelens index`"
+                ) from None
+            # WAL mode needs a shared-memory file beside it: where nobody can write, the file cannot change either.
+            return _checked(_connect(path, "mode=ro&immutable=1"))
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
 
@@ -84,6 +92,35 @@ def to_rest(connection: apsw.Connection) -> bool:
             time.sleep(0.02)
     finally:
         connection.set_busy_timeout(BUSY_MS)
+
+
+def put_to_rest(path: Path) -> bool:
+    """Whether another file may take this one's place: it has no log, or had one that is folded in now.
+
+    Of a damaged file nothing can be folded in; its log goes, which would be read as the new file's.
+    """
+    connection = apsw.Connection(str(path))
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        return connection.pragma("journal_mode") != "wal" or to_rest(connection)
+    except _DAMAGE:
+        for suffix in BESIDE:
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        return True
+    finally:
+        connection.close()
+
+
+def holds_index(path: Path) -> bool:
+    """Whether a file is an index of any version, whole enough to say so."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    except apsw.Error:
+        return False
+    finally:
+        connection.close()
+    return {"meta", "repositories", "documents"} <= tables
 
 
 def vector_library() -> Path | None:

@@ -56,6 +56,9 @@ def migrate(connection: apsw.Connection) -> None:
     """Bring the file to the newest schema; another process may do the same at the same time."""
     if schema_version(connection) > newest_version():
         check_version(connection)
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    if ("documents" in tables) != (schema_version(connection) > 0) or (tables and "documents" not in tables):
+        raise IndexCorrupt("the file is a database, but no codelens index", "name another file with --db")
     for number, sql in migrations():
         if schema_version(connection) >= number:
             continue

@@ -72,7 +72,11 @@ class Store:
     def write(cls, path: Path) -> Store:
         """Open for writing, making or migrating the file. The caller holds `writer_lock(path)`."""
         connection = open_writer(path)
-        migrate(connection)
+        try:
+            migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
         return cls(path, connection)
 
     def close(self) -> None:
@@ -186,6 +190,16 @@ class Store:
             self.set_meta("state", "complete")
         self._connection.execute("VACUUM").fetchall()  # merging left a tenth of the file unused
         self._connection.execute("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE").fetchall()
+
+    def compact_vectors(self) -> None:
+        """Give up the room of deleted vectors where it has become much. Part of the caller's transaction."""
+        self.vectors.compact()
+
+    def tidy(self) -> None:
+        """Outside of transactions: give pages back to the system where more than a third of the file is unused."""
+        pages, unused = int(self._connection.pragma("page_count")), int(self._connection.pragma("freelist_count"))
+        if unused * 3 > pages:
+            self._connection.execute("VACUUM").fetchall()
 
     def add_document(self, repository: RepositoryId, derived: DerivedDocument) -> DocumentId:
         """Store all that one file yields."""

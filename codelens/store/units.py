@@ -111,7 +111,7 @@ class Units:
                 nc,
                 sig,
                 doc,
-                tuple(dec.splitlines()),
+                tuple(dec.split("\n")) if dec else (),
                 bool(lo),
             )
             for _, k, n, c, p, s, e, ns, ne, b, sl, el, nl, nc, sig, doc, dec, lo in rows

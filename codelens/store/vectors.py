@@ -8,6 +8,9 @@ import apsw
 
 from codelens.model import RepositoryId, UnitId
 
+CHUNK_ROWS = 1024
+"""Rows that vec0 makes room for at once, in each repository."""
+DEAD_SHARE = 3
 PIECES = 64
 """A unit has at most this many vectors: rowid = unit * PIECES + piece."""
 
@@ -32,6 +35,32 @@ class Vectors:
             "DELETE FROM vectors WHERE rowid = ?",
             [(u * PIECES + piece,) for u, pieces in units for piece in range(pieces)],
         ).fetchall()
+
+    def compact(self) -> None:
+        """Make the table anew if more than a third of its room is dead: vec0 fills only its newest chunk, so what
+
+        scattered deletions leave in older ones stays empty for ever, VACUUM or not (sqlite-vec#54, #185, #220).
+        """
+        slots, parts = self._numbers("SELECT coalesce(sum(size), 0), count(DISTINCT partition00) FROM vectors_chunks")
+        (live,) = self._numbers("SELECT count(*) FROM vectors_rowids")
+        dead = slots - live - parts * CHUNK_ROWS
+        if dead * DEAD_SHARE <= slots:
+            return
+        (made,) = self._connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'vectors'").fetchall()
+        for statement in (
+            "CREATE TEMP TABLE kept AS SELECT rowid AS id, repository_id, embedding FROM vectors",
+            "DROP TABLE vectors",
+            str(made[0]),
+            "INSERT INTO vectors (rowid, repository_id, embedding) "
+            "SELECT id, repository_id, vec_int8(embedding) FROM temp.kept ORDER BY id",
+            "DROP TABLE temp.kept",
+        ):
+            self._connection.execute(statement).fetchall()
+
+    def _numbers(self, sql: str) -> tuple[int, ...]:
+        row = self._connection.execute(sql).fetchone()
+        assert row is not None
+        return tuple(map(int, row))
 
     def nearest(self, query: bytes, scoped: bool, limit: int) -> list[tuple[UnitId, float]]:
         """(unit, L2 distance) of the nearest pieces, nearest first; a unit may come several times."""
