@@ -49,8 +49,8 @@ MODES: Mapping[str, tuple[str, ...]] = {
     "exact": ("exact",),
     "fuzzy": ("fuzzy",),
 }
-LITERAL_POOL = 1000
-"""Candidates of a query that only has conditions (a quoted phrase, a pattern): there is nothing to rank them by."""
+LITERAL_POOL = 5000
+"""Units that enter the ranking for their text alone; the first of each file always does, so that no file is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,14 @@ class Ranking:
 
 def search(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
     """Answer one query. Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
-    ranking = rank(text, store, options, settings)
+    return answer(rank(text, store, options, settings), store, info, options)
+
+
+def answer(ranking: Ranking, store: Store, info: IndexInfo, options: SearchOptions) -> SearchResult:
+    """The part of an order that is shown."""
     shown = ranking.candidates[options.offset : options.offset + options.limit]
     return SearchResult(
-        query=text,
+        query=ranking.query.text,
         hits=_hits(shown, ranking, store, options),
         total=len(ranking.candidates),
         channels=ranking.channels,
@@ -109,8 +113,7 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     )
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
     rankings = _retrieve(expanded, store, profile, options, settings, trace, notices)
-    if not (expanded.words or expanded.names):
-        rankings["fuzzy"] = trace.rankings["fuzzy"] = tuple(scope.literal_matches(LITERAL_POOL))
+    _add_literal(rankings, expanded, scope, options, trace, notices)
     weights = normalised({**profile.channels, **options.weights}, sorted(rankings))
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
     candidates = fuse(rankings, weights, profile.rrf_k, units)
@@ -206,6 +209,34 @@ def _retrieve(
         trace.rankings[name] = tuple(rankings[name])
         trace.cuts[name] = profile.cuts[name]
     return rankings
+
+
+def _add_literal(
+    rankings: dict[str, Sequence[Match]],
+    expanded: ExpandedQuery,
+    scope: Scope,
+    options: SearchOptions,
+    trace: Trace,
+    notices: list[Notice],
+) -> None:
+    """What satisfies the conditions is found, whether or not its words rank it: substring search, hence `fuzzy`.
+
+    So it is where the query demands a text, and where it has nothing but conditions. It comes after what the words found.
+    """
+    if scope.units is None:
+        return
+    if (expanded.words or expanded.names) and (options.mode == "vector" or not scope.demands_text):
+        return
+    known = {match.unit for matches in rankings.values() for match in matches}
+    found, total = scope.literal_matches(LITERAL_POOL, known)
+    if len(found) < total:
+        notices.append(
+            Notice(
+                "many-literal", f"{total} places satisfy the query; {len(found)} of them are ranked, some of each file"
+            )
+        )
+    rankings["fuzzy"] = trace.rankings["fuzzy"] = (*rankings.get("fuzzy", ()), *found)
+    trace.cuts["fuzzy"] = max(trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(rankings["fuzzy"]))
 
 
 def _sorted(candidates: list[Candidate], options: SearchOptions, scope: Scope) -> list[Candidate]:

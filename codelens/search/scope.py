@@ -6,7 +6,7 @@ first: path and language of a document, then trigrams, then what is known of a u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from codelens.config import Settings
@@ -26,7 +26,7 @@ from codelens.search.fields import path_glob
 from codelens.search.literals import AllOf, AnyOf, Plan, Substring
 from codelens.search.nodes import Filter, Node, Pattern, Phrase, Query, describe, positive_leaves, without
 from codelens.search.patterns import TimeBudget, compile_pattern, find_all, has_upper
-from codelens.search.texts import Texts, line_at, line_starts
+from codelens.search.texts import DocumentText, Texts, line_at, line_starts
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
@@ -56,6 +56,13 @@ class Scope:
     units: list[UnitId] | None = None
     """None where nothing is demanded: all take part."""
     documents: dict[int, DocumentRow] = field(default_factory=dict)
+    reach: dict[UnitId, Span] = field(default_factory=dict)
+    """Of units that take part for what stands beside them: a comment above, a bracket that no unit holds."""
+
+    @property
+    def demands_text(self) -> bool:
+        """Whether the query names a text that must be there: a phrase, a pattern, `content:`."""
+        return any(_is_textual(leaf) for leaf in positive_leaves(self.query.node))
 
     def blame(self, unit: UnitRow) -> Blame | None:
         """What keeps this unit out; None if it takes part."""
@@ -91,21 +98,28 @@ class Scope:
         leaves = [leaf for leaf in positive_leaves(self.query.node) if _is_textual(leaf)]
         if not leaves:
             return {}
-        whole = self.texts.of(document)
-        before = whole.slice(Span(0, unit.span.start))
-        text = whole.slice(unit.span)
+        whole, span = self.texts.of(document), self.reach.get(unit.id, unit.span)
+        before = whole.slice(Span(0, span.start))
+        text = whole.slice(span)
         first = before.count("\n") + 1
         indent = len(before) - (before.rfind("\n") + 1)
         return _by_line(text, first, indent, [r for leaf in leaves for r in _ranges(leaf, text, self.matching)])
 
-    def literal_matches(self, limit: int) -> list[Match]:
-        """The units in scope in order of place, for a query without anything to rank by. Inner units go before outer."""
-        if self.units is None:
-            return []
-        rows = self.texts.store.units.rows(self.units)
+    def literal_matches(self, limit: int, known: Collection[UnitId]) -> tuple[list[Match], int]:
+        """(matches, how many there would be) for the units in scope that are not known yet, in order of place.
+
+        Inner units go before outer ones. Where there are too many, the first of each file stays, so that no file is lost.
+        """
+        rows = self.texts.store.units.rows([u for u in self.units or () if u not in known])
         outer = {r.parent for r in rows.values() if r.parent is not None}
         ordered = sorted(rows.values(), key=lambda r: (r.id in outer, "test" in r.roles, r.content_order()))
-        return [Match(row.id, 1.0, "satisfies every condition") for row in ordered[:limit]]
+        if len(ordered) > limit:
+            firsts = {row.document: row.id for row in reversed(ordered)}
+            room = limit - len(firsts)
+            chosen = set(firsts.values())
+            chosen.update([row.id for row in ordered if row.id not in chosen][: max(room, 0)])
+            ordered = [row for row in ordered if row.id in chosen]
+        return [Match(row.id, 1.0, "satisfies every condition") for row in ordered], len(rows)
 
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Scope:
@@ -188,15 +202,62 @@ def _expression(plan: Plan) -> str:
 def _units_within(document: DocumentRow, store: Store, scope: Scope) -> Iterable[UnitId]:
     """The units of a document that satisfy the query; its text is read only if something depends on it."""
     known = (document.path, scope.repositories[document.repository], document.language, document.roles)
-    for unit, kind, name, container, start, end in store.units.brief_of(document.id):
-        qualified = f"{container}.{name}" if container else name
-        verdict = evaluate(scope.query.node, UnitFacts(*known, kind, name, qualified), scope.matching)
+    briefs = store.units.brief_of(document.id)
+    undecided: list[tuple[UnitId, UnitFacts, Span]] = []
+    found: list[UnitId] = []
+    for unit, kind, name, container, start, end in briefs:
+        facts = UnitFacts(*known, kind, name, f"{container}.{name}" if container else name)
+        verdict = evaluate(scope.query.node, facts, scope.matching)
         if verdict.value is None:
-            text = scope.texts.of(document).slice(Span(start, end))
-            verdict = evaluate(scope.query.node, TextFacts(*known, kind, name, qualified, text), scope.matching)
-        if verdict.value:
-            yield unit
+            undecided.append((unit, facts, Span(start, end)))
+        elif verdict.value:
+            found.append(unit)
+    found += _decided(undecided, document, scope)
+    if undecided and not found and scope.demands_text:
+        around = _reaches([span for _, _, span in undecided], scope.texts.of(document))
+        beside = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
+        found += _decided(beside, document, scope)
+        scope.reach.update({unit: span for unit, _, span in beside if unit in found})
     scope.texts.forget(document)
+    return found
+
+
+def _decided(
+    undecided: Sequence[tuple[UnitId, UnitFacts, Span]], document: DocumentRow, scope: Scope
+) -> Iterator[UnitId]:
+    """The units whose text satisfies what is left of the query."""
+    for unit, facts, span in undecided:
+        known = (
+            facts.path,
+            facts.repository,
+            facts.language,
+            facts.roles,
+            facts.kind,
+            facts.name,
+            facts.qualified_name,
+        )
+        text = scope.texts.of(document).slice(span)
+        if evaluate(scope.query.node, TextFacts(*known, text), scope.matching).value:
+            yield unit
+
+
+def _reaches(spans: Sequence[Span], whole: DocumentText) -> dict[Span, Span]:
+    """Outermost span → itself with all that is between it and the one before, in whole lines.
+
+    Units leave out comments above a definition, words like `export` and lines of brackets; a text there is found with
+    the unit below it.
+    """
+    reached: dict[Span, Span] = {}
+    start = end = 0
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        if span.start >= end:
+            end = span.end
+            reached[span] = Span(whole.line_start(start), whole.line_end(end))
+            start = end
+    if reached:
+        last = next(reversed(reached))
+        reached[last] = Span(reached[last].start, len(whole.raw))
+    return reached
 
 
 def _is_textual(leaf: Node) -> bool:

@@ -25,6 +25,16 @@ class DocumentText:
     def text(self) -> str:
         return self.raw[self.bom :].decode(self.encoding, "replace")
 
+    def line_start(self, place: int) -> int:
+        """The byte at which the line of a byte begins."""
+        line = self.slice(Span(0, place)).rpartition("\n")[2]
+        return max(place, self.bom) - len(line.encode(self.encoding, "replace"))
+
+    def line_end(self, place: int) -> int:
+        """The byte at which the line of a byte ends, before its line break."""
+        line = self.slice(Span(place, len(self.raw))).partition("\n")[0]
+        return max(place, self.bom) + len(line.encode(self.encoding, "replace"))
+
 
 @dataclass(slots=True)
 class Texts:
