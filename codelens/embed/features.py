@@ -23,8 +23,8 @@ VERSION = "1"
 Features = tuple[int, ...]
 """Each is weight × 256 + dimension; the weight has a sign, and a dimension may come twice."""
 
-# Fitted on 5 000 pairs of a docstring's first sentence and its function without it, from Python's library and five
-# installed packages; mean MRR@10 .513. With 4-grams instead of stems .456 at most, without either .408.
+# Fitted on 6 900 pairs of a docstring's first sentence and its function without it, from asyncio, email, five packages
+# of PyPI and Django: mean MRR@10 .513. Before the last turns stems gave .490, 4-grams in their place .456, neither .408.
 WHOLE, WORD, STEM = 30, 100, 113
 """Weights of a whole identifier of several words, of each word, and of a word's first four and first five letters."""
 STEMS = (4, 5)

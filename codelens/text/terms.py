@@ -17,6 +17,8 @@ from codelens.text.identifiers import cjk_terms, is_cjk, split_identifier
 MAX_TOKEN = 80
 """Characters. Longer tokens are encoded data, not names; the trigram index still finds them."""
 CACHE_TOKENS = 200_000
+MAX_KEPT = 4096
+"""Characters. The counts of shorter texts are kept for a while: terms and vectors both ask for them."""
 MOST_REPEATS = 3
 """BM25 with k1 = 1.2 gives a word that stands three times .71 of what any number of repeats could give."""
 
@@ -64,9 +66,13 @@ def body_terms(text: str) -> str:
     return " ".join(map(_cache.__getitem__, chain(counts, *again)))
 
 
-@lru_cache(maxsize=1024)
 def token_counts(text: str) -> Mapping[str, int]:
-    """How often a text has each token, in order of their first place. Kept for a while: terms and vectors both ask."""
+    """How often a text has each token, in order of their first place."""
+    return _kept_counts(text) if len(text) <= MAX_KEPT else Counter(tokens(text))
+
+
+@lru_cache(maxsize=512)
+def _kept_counts(text: str) -> Mapping[str, int]:
     return Counter(tokens(text))
 
 
