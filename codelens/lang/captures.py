@@ -21,13 +21,16 @@ All knowledge of a language is in its query file and its row of languages.toml. 
 sharper kind at the same place, and to the name of a definition (a name that only @definition takes
 is no symbol, but a type parameter). Do not use `#not-any-of?`: py-tree-sitter 0.26 lets all pass (`#not-match?` works).
 
-A function inside a type is a method, whatever the grammar calls it; inside a function it is local. All offsets here count UTF-8 bytes.
+A function inside a type is a method, whatever the grammar calls it; inside a function it is local. All offsets here
+count UTF-8 bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import itemgetter
 from typing import Literal
 
 import tree_sitter
@@ -85,7 +88,7 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
     return Extraction(
         namespace=gathered.namespace,
         units=tuple(units),
-        references=tuple(_references(gathered, units, starts)),
+        references=tuple(_references(gathered, utf8, units, starts)),
         imports=gathered.placed_imports(),
         fault="syntax errors" if tree.root_node.has_error else "",
     )
@@ -121,7 +124,7 @@ class _Gathered:
 
     def take(self, pattern: int, captures: Captures) -> None:
         for capture, nodes in captures.items():
-            head, _, kind = capture.partition(".")
+            head, kind = _role(capture)
             if head == "reference":
                 self._reference(kind, nodes, captures)
                 return
@@ -144,16 +147,18 @@ class _Gathered:
                 self.docs.setdefault(owner.start_byte, doc)
 
     def _reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
-        receiver = _text(captures["receiver"][0]) if "receiver" in captures else ""
-        if len(receiver) > MAX_RECEIVER or "\n" in receiver:
-            receiver = ""
+        receiver = ""
+        if len(captures) > 1 and "receiver" in captures:
+            receiver = _text(captures["receiver"][0])
+            if len(receiver) > MAX_RECEIVER or "\n" in receiver:
+                receiver = ""
         for node in nodes:
             key = (node.start_byte, kind)
             if key not in self.references or receiver:
                 self.references[key] = (node, receiver)
 
     def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
-        for name in captures.get("name") or [node.child_by_field_name("name")]:
+        for name in captures.get("name") or [node.child_by_field_name("name")]:  # type: ignore[list-item]
             key = (name.start_byte, name.end_byte) if name else (node.start_byte, -1)
             draft = self.drafts.get(key)
             if draft is None:
@@ -244,7 +249,9 @@ def _nest(gathered: _Gathered) -> tuple[list[Unit], list[Key]]:
             stack.pop()
         top = stack[-1]
         name = _bare(_text(draft.name), language) if draft.name else ""
-        local = top.local or top.kind in ("function", "method", "property") or _inside_function(draft.outer, language, top)
+        local = (
+            top.local or top.kind in ("function", "method", "property") or _inside_function(draft.outer, language, top)
+        )
         if not draft.kind:
             stack.append(_Open(span, _joined(top.path, name), top.unit, draft.region, local))
             continue
@@ -357,17 +364,20 @@ def _slice(node: tree_sitter.Node, start: int, end: int) -> bytes:
     return (node.text or b"")[start - node.start_byte : end - node.start_byte]
 
 
-def _references(gathered: _Gathered, units: list[Unit], spans: list[Key]) -> Iterable[Reference]:
+def _references(gathered: _Gathered, utf8: bytes, units: list[Unit], spans: list[Key]) -> Iterable[Reference]:
     """References in order of their place, each with the innermost unit around it."""
     found, language = gathered.references, gathered.language
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
     for start, kind in found:
         strongest[start] = max(strongest.get(start, 0), _STRENGTH.get(kind, 2))
     stack: list[int] = []
-    following = 0
-    for (start, kind), (node, receiver) in sorted(found.items(), key=lambda item: item[0]):
-        if _STRENGTH.get(kind, 2) < strongest[start] or node.is_missing:
+    following, line, counted = 0, 1, 0
+    for (start, kind), (node, receiver) in sorted(found.items(), key=_by_key):
+        end = node.end_byte
+        if _STRENGTH.get(kind, 2) < strongest[start] or start == end:
             continue  # a sharper pattern speaks of the same place, or the parser made the name up
+        # Counting line ends as it goes is several times cheaper than asking each node for its place.
+        line, counted = line + utf8.count(b"\n", counted, start), start
         while following < len(spans) and spans[following][0] <= start:
             while stack and spans[stack[-1]][1] <= spans[following][0]:
                 stack.pop()
@@ -375,9 +385,21 @@ def _references(gathered: _Gathered, units: list[Unit], spans: list[Key]) -> Ite
             following += 1
         while stack and spans[stack[-1]][1] <= start:
             stack.pop()
-        name = _text(node).lstrip().lstrip(language.sigils)
-        place = node.end_byte - len(name.encode())
-        yield Reference(kind, name, receiver, stack[-1] if stack else None, place, node.start_point[0] + 1)
+        name, place = utf8[start:end].decode("utf-8", "replace"), start
+        if not name[0].isidentifier():
+            name = name.lstrip().lstrip(language.sigils)
+            place = end - len(name.encode())
+        yield Reference(kind, name, receiver, stack[-1] if stack else None, place, line)
+
+
+_by_key = itemgetter(0)
+
+
+@lru_cache(maxsize=256)
+def _role(capture: str) -> tuple[str, str]:
+    """A capture's name → what it captures, and of which kind."""
+    head, _, kind = capture.partition(".")
+    return head, kind
 
 
 def _length(node: tree_sitter.Node) -> int:
