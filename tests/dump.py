@@ -9,9 +9,12 @@ import apsw
 
 from codelens.store.connection import load_vector_extension
 
-_UNIT = "(SELECT d.path || ':' || u.start_byte || '-' || u.end_byte || ' ' || u.kind || ' ' || u.name FROM units u JOIN documents d ON d.id = u.document_id WHERE u.id = {})"
 _PATH = (
     "(SELECT r.name || '/' || d.path FROM documents d JOIN repositories r ON r.id = d.repository_id WHERE d.id = {})"
+)
+_UNIT = (
+    "(SELECT r.name || '/' || d.path || ':' || u.start_byte || '-' || u.end_byte || ' ' || u.kind || ' ' || u.name "
+    "FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id WHERE u.id = {})"
 )
 FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names")
 _TABLES = {
@@ -49,3 +52,34 @@ def dump(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     content = {name: sorted(connection.execute(sql).fetchall(), key=repr) for name, sql in _TABLES.items()}
     connection.close()
     return content
+
+
+_OWNERS = {
+    "snapshots": ("document_id", "documents"),
+    "units": ("document_id", "documents"),
+    "refs": ("document_id", "documents"),
+    "imports": ("document_id", "documents"),
+    "ref_names_docsize": ("id", "refs"),
+    "text_trigrams_docsize": ("id", "documents"),
+    "unit_terms_docsize": ("id", "units"),
+    "name_trigrams_docsize": ("id", "units"),
+    "documents": ("repository_id", "repositories"),
+    "skips": ("repository_id", "repositories"),
+}
+"""Table → (column, the table that must have that id)."""
+
+
+def orphans(path: Path) -> list[str]:
+    """Rows that belong to nothing, and units whose vectors are not those that they count."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    load_vector_extension(connection)
+    found = []
+    for table, (column, owner) in _OWNERS.items():
+        key = "document_id" if owner == "refs" else "id"
+        sql = f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {owner})"
+        found += [f"{table}: {row[0]}" for row in connection.execute(sql)]
+    vectors = {row for (row,) in connection.execute("SELECT rowid FROM vectors")}
+    shadow = {row for (row,) in connection.execute("SELECT rowid FROM vectors_rowids")}
+    wanted = {u * 64 + n for u, pieces in connection.execute("SELECT id, pieces FROM units") for n in range(pieces)}
+    connection.close()
+    return found + [f"vectors: {row}" for row in (vectors ^ wanted) | (shadow ^ wanted)]

@@ -100,7 +100,7 @@ def update_repository(store: Store, root: Path, run: Run) -> Tally:
                 run.progress(Progress("index", number, total, path))
         _write_skips(store, repository, skips, run, transaction)
         _write_embedder(store, run, transaction)
-        if transaction.wrote:
+        if transaction.wrote or run.batches:  # the run before may have been killed when all but this was written
             transaction.begin()
             _finish(store, run)
         tally.wrote = transaction.wrote

@@ -1,4 +1,8 @@
-"""An index run killed at random moments: what was committed stays, what is there is whole, and the next run ends the work."""
+"""An index run killed at random moments: what was committed stays, what is there is whole, and the next run ends the work.
+
+The moments are drawn over a whole run with its end (optimize, VACUUM, verify, swap), which is drawn more often than its
+length would have it. A killed run's file is opened first as a reader would, then by the next run.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -16,107 +23,175 @@ from codelens.config import Settings
 from codelens.errors import IndexCorrupt
 from codelens.index import Index
 from codelens.indexing.build import BUILDING
+from codelens.model import Progress
+from codelens.store.connection import put_to_rest
 from codelens.store.store import Store
-from tests.dump import dump
+from tests.dump import dump, orphans
 
 KILLS = 30
 """In each of the two tests."""
 SEED = 4
-RUN = (
-    "import sys; from pathlib import Path; from codelens.config import Settings; from codelens.index import Index\n"
-    "if __name__ == '__main__':\n"
-    "    Index.build(Path(sys.argv[1]), [Path(sys.argv[2])], Settings(jobs=1, commit_bytes=20_000))\n"
-)
-
+LATE = 0.4
+"""Of the kills fall after the last document, where a build is finished and swapped in and an update committed."""
+FILES = 40
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills a whole process group")
 
 
-def write_tree(root: Path, version: int, files: int = 120) -> None:
-    for number in range(files):
+def write_tree(root: Path, version: int) -> None:
+    for number in range(FILES):
         folder = root / f"part{number % 7}"
         folder.mkdir(parents=True, exist_ok=True)
         body = "\n".join(
-            f'def task_{number}_{i}(items, limit={version}):\n    """Do task {i} of part {number}."""\n    return run(items, {i * version})\n'
-            for i in range(12)
+            f'def task_{number}_{i}(items, limit={version}):\n    """Do task {i} of part {number}."""\n    return run(items, {i})\n'
+            for i in range(6)
         )
         (folder / f"module{number}.py").write_text(body)
 
 
-def run_and_kill(index: Path, root: Path, after: float | None) -> bool:
-    """Start an index run and kill it after some seconds; whether it had ended before."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUN, str(index), str(root)],
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+@dataclass
+class Running:
+    """An index run in a process group of its own, and the lines that it says: begun, index, last, verify, done."""
+
+    pid: int
+    lines: IO[str]
+
+
+def start(index: Path, root: Path) -> Running:
+    """Forked, since importing everything anew would be half of such a short run."""
+    reading, writing = os.pipe()
+    if pid := os.fork():
+        os.close(writing)
+        return Running(pid, os.fdopen(reading))
     try:
-        process.wait(after)
-        return process.returncode == 0
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return False
+        os.setsid()
+        os.close(reading)
+
+        def say(what: str) -> None:
+            os.write(writing, f"{what}\n".encode())
+
+        def progress(step: Progress) -> None:
+            say("last" if step.total and step.done == step.total else step.phase)
+
+        say("begun")
+        Index.build(index, [root], Settings(jobs=1, commit_bytes=4_000), progress=progress)
+        say("done")
+    finally:
+        os._exit(0)
 
 
-def committed(building: Path) -> int:
+class Chance:
+    """Draws the moment of a kill: a number of progress lines to wait for, and a while after the last of them."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(SEED)
+        self.ends: dict[str, int] = {}
+        """The last line that was heard before a kill → how often."""
+
+    def run_and_kill(self, index: Path, root: Path) -> bool:
+        """Start an index run and kill it with its workers; whether it had ended before."""
+        run = start(index, root)
+        late = self._random.random() < LATE
+        lines, heard = self._random.randrange(FILES + 2), ""
+        while line := run.lines.readline():
+            heard = line.strip()
+            lines -= 1
+            if heard == "last" if late else lines < 0:
+                break
+        time.sleep(self._random.random() * (0.06 if late else 0.02))
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(run.pid, signal.SIGKILL)
+        rest = run.lines.read().split()
+        run.lines.close()
+        os.waitpid(run.pid, 0)
+        ended = [heard, *rest][-1]
+        self.ends[ended] = self.ends.get(ended, 0) + 1
+        return ended == "done"
+
+
+def finish(index: Path, root: Path) -> None:
+    run = start(index, root)
+    assert run.lines.read().split()[-1] == "done"
+    run.lines.close()
+    os.waitpid(run.pid, 0)
+
+
+def committed(building: Path) -> set[str]:
     """Documents that an unfinished build has; reading it rolls a half-written batch back, as the next run would."""
     if not building.exists():
-        return 0
+        return set()
     with Store.write(building) as store:
         store.verify()
-        return len(store.documents.rows())
+        return {row.path for row in store.documents.rows()}
 
 
-def seconds_of_a_run(index: Path, root: Path) -> float:
-    started = time.perf_counter()
-    assert run_and_kill(index, root, None)
-    return time.perf_counter() - started
+def beside(index: Path) -> list[str]:
+    return sorted(file.name for file in index.parent.glob(f"{index.name}*"))
 
 
 def test_a_killed_build_goes_on_where_it_was(tmp_path: Path) -> None:
-    root, index = tmp_path / "tree", tmp_path / "index.db"
+    root, index, fresh = tmp_path / "tree", tmp_path / "index.db", tmp_path / "fresh.db"
     write_tree(root, 1)
-    whole = seconds_of_a_run(tmp_path / "fresh.db", root)
-    chance, done = random.Random(SEED), 0
+    finish(fresh, root)
+    expected = dump(fresh)
+    chance, done, resumed = Chance(), set[str](), 0
     for _ in range(KILLS):
-        if run_and_kill(index, root, chance.uniform(0.05, 0.9) * whole):
-            assert dump(index) == dump(tmp_path / "fresh.db")
+        chance.run_and_kill(index, root)
+        if index.exists():  # swapped in: whole, though the run may not have come to say so
+            with Store.read(index) as store:
+                store.load_vectors()
+                store.verify()
+            assert dump(index) == expected
             index.unlink()
-            done = 0
+            done = set()
         else:
             now = committed(index.with_name(index.name + BUILDING))
-            assert now >= done or index.exists()
+            assert now >= done
+            resumed += bool(done) and now > done
             done = now
-    assert run_and_kill(index, root, None)
-    assert dump(index) == dump(tmp_path / "fresh.db")
-    assert sorted(os.listdir(tmp_path)) == ["fresh.db", "index.db", "tree"]
+    finish(index, root)
+    assert dump(index) == expected
+    assert beside(index) == ["index.db"]
+    assert resumed >= 3, "builds did go on"
+    assert len(chance.ends) >= 3, chance.ends
 
 
 def test_a_killed_update_leaves_the_old_state_or_the_new(tmp_path: Path) -> None:
     root, index = tmp_path / "tree", tmp_path / "index.db"
     write_tree(root, 1)
-    assert run_and_kill(index, root, None)
-    chance = random.Random(SEED)
-    old = Store.read(index).meta("snapshot")
-    whole = 0.0
-    for number in range(2, KILLS + 2):
-        write_tree(root, number)
-        if not whole:
-            whole = seconds_of_a_run(tmp_path / "fresh.db", root)
-            (tmp_path / "fresh.db").unlink()
-        run_and_kill(index, root, chance.uniform(0.3, 1.1) * whole)
-        with Store.read(index) as store:  # a reader, first: as anybody would after a crash
-            store.verify()
-            found = store.meta("snapshot")
-            assert found == store.documents.content_id()
-        if found != old:
-            (reports) = Index.build(index, [root], Settings(jobs=1))
-            assert not reports[0].wrote
-        old = found
-    Index.build(index, [root], Settings(jobs=1))
-    Index.build(tmp_path / "fresh.db", [root], Settings(jobs=1))
+    finish(index, root)
+    chance, kept, changed = Chance(), 0, 0
+    for version in range(2, KILLS + 2):
+        write_tree(root, version)
+        before = snapshot(index)
+        ended = chance.run_and_kill(index, root)
+        after = snapshot(index)
+        assert after != before if ended else True
+        kept, changed = kept + (after == before), changed + (after != before)
+    assert kept >= 5 and changed >= 5, (kept, changed, chance.ends)
+    finish(index, root)
+    assert beside(index) == ["index.db"]
+    finish(tmp_path / "fresh.db", root)
     assert dump(index) == dump(tmp_path / "fresh.db")
+    assert orphans(index) == []
+
+
+def snapshot(index: Path) -> str:
+    """As a reader sees it right after the kill: whole, and wholly of one state."""
+    with Store.read(index) as store:
+        store.load_vectors()
+        store.verify()
+        found = store.meta("snapshot")
+        assert found == store.documents.content_id()
+        assert len(store.documents.rows()) == FILES
+    return found
+
+
+def test_a_log_beside_a_damaged_index_is_not_read_as_the_new_ones(tmp_path: Path) -> None:
+    index = tmp_path / "index.db"
+    for name in ("index.db", "index.db-wal", "index.db-shm"):
+        (tmp_path / name).write_bytes(b"rubbish" * 1000)
+    assert put_to_rest(index)
+    assert beside(index) == ["index.db"]
 
 
 def test_an_index_that_is_not_finished_is_not_searched(tmp_path: Path) -> None:
@@ -124,3 +199,36 @@ def test_an_index_that_is_not_finished_is_not_searched(tmp_path: Path) -> None:
         store.begin_build()
     with pytest.raises(IndexCorrupt):
         Index.open(tmp_path / "index.db")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ps --ppid")
+@pytest.mark.parametrize("update", [False, True])
+def test_an_interrupt_ends_a_run_at_once(tmp_path: Path, update: bool) -> None:
+    root, index = tmp_path / "tree", tmp_path / "index.db"
+    write_tree(root, 1)
+    if update:
+        finish(index, root)
+        before = dump(index)
+        write_tree(root, 2)
+    command = [sys.executable, "-m", "codelens", "index", str(root), "--db", str(index), "--progress", "json", "-q"]
+    process = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr
+    while '"done": ' not in process.stderr.readline():
+        pass
+    workers = [int(pid) for pid in subprocess.check_output(["pgrep", "-P", str(process.pid)], text=True).split()]
+    assert workers
+    sent = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    said = [line for line in process.stderr.read().splitlines() if not line.startswith("{")]
+    assert process.wait() == 130
+    assert time.monotonic() - sent < 3
+    assert said == ["codelens: interrupted"]
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    if update:
+        assert beside(index) == ["index.db"]
+        assert dump(index) == before
+    Index.build(index, [root], Settings(jobs=1))
+    assert beside(index) == ["index.db"]
+    assert orphans(index) == []
