@@ -449,7 +449,8 @@ class Loss:
     """Why a unit is not among the hits: the first stage that lost it."""
 
     stage: str
-    """not on disk, ignored, skipped, parse failed, not a symbol, no channel, cut, filtered, below minimum, beaten, offset."""
+    """not on disk, ignored, hidden, skipped, not indexed, parse failed, not a symbol, filtered, below minimum, cut,
+    no channel, beaten, offset."""
     text: str
     remedy: str
     """The smallest change of the query, the options or the tree that brings it in; empty if none was found."""

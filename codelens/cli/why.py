@@ -11,6 +11,8 @@ from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.streams import colored, say, write
 from codelens.cli.workplace import Workplace, reading_place, scope_of
+from codelens.errors import TargetError
+from codelens.index import Index
 from codelens.model import Candidate, WhyResult
 from codelens.render.paths import PathStyle
 
@@ -37,7 +39,7 @@ def why(flags: WhyFlags) -> int:
     with place.open() as index:
         scope = scope_of(index.info().repositories, place.cwd, (), flags.root_scope)
         options = search_options(flags, place.settings, scope, literal=literal, regex=regex)
-        result = index.why(query, [_target(t, place, index.info().repositories) for t in flags.targets or ()], options)
+        result = index.why(query, [_target(t, place, index) for t in flags.targets or ()], options)
     exit_code = _exit_code(result)
     if flags.check:
         return _check(result, exit_code, flags)
@@ -48,19 +50,31 @@ def why(flags: WhyFlags) -> int:
     return exit_code
 
 
-def _target(text: str, place: Workplace, repositories: object) -> str:
-    """A path is meant relative to the working directory where it exists there; the index knows it by its root."""
+def _target(text: str, place: Workplace, index: Index) -> str:
+    """A path is meant from the working directory where the disk or the index has it there; else as the index names it."""
     path, colon, line = text.rpartition(":")
     if not (colon and line.isdigit()):
         path, colon, line = text, "", ""
-    if not os.path.lexists(place.cwd / path):
+    repositories = index.info().repositories
+    absolute = os.path.normpath(place.cwd / path)
+    if not os.path.lexists(absolute) and not any(_holds(index, r.root, absolute) for r in repositories):
         return text
-    real = os.path.realpath(place.cwd / path)
-    for repository in repositories:  # type: ignore[attr-defined]
+    real = os.path.realpath(absolute)
+    for repository in sorted(repositories, key=lambda r: -len(r.root)):
         root = os.path.realpath(repository.root) + os.sep
         if real.startswith(root):
-            return real.removeprefix(root).replace(os.sep, "/") + colon + line
+            below = real.removeprefix(root).replace(os.sep, "/")
+            return (real if len(repositories) > 1 else below) + colon + line
     return text
+
+
+def _holds(index: Index, root: str, path: str) -> bool:
+    """Whether the index has a file that the disk has no more."""
+    below = path.removeprefix(root.rstrip(os.sep) + os.sep)
+    try:
+        return below != path and bool(index.symbols(below.replace(os.sep, "/")))
+    except TargetError:
+        return False
 
 
 def _exit_code(result: WhyResult) -> int:

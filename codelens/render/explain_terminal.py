@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.style import Style
 from rich.text import Text
 
-from codelens.model import Candidate, Explanation, Trace, WhyResult
+from codelens.model import Candidate, Explanation, SearchOptions, SearchResult, WhyResult
 from codelens.render.explain_text import (
     Difference,
     Show,
@@ -33,13 +33,13 @@ def render_picture(why: WhyResult, place: Show, color: bool, side_by_side: bool 
     yield styled(console, [Text(for_terminal(line.rstrip("\n")), DIM) for line in head_lines(why.search.trace)])
     pair = two_candidates(why) if side_by_side else None
     if pair:
-        yield styled(console, [Text(""), *_compared(*pair, place)])
+        yield styled(console, [Text(""), *_compared(*pair, why.search.options, place)])
         return
     scale = max(
         (abs(c.amount) for e in why.explanations if e.candidate for c in e.candidate.contributions), default=0.0
     )
     for explanation in why.explanations:
-        yield styled(console, [Text(""), *_explained(explanation, why.search.trace, place, scale)])
+        yield styled(console, [Text(""), *_explained(explanation, why.search, place, scale)])
 
 
 def bar(amount: float, scale: float, cells: int = BAR) -> str:
@@ -49,16 +49,16 @@ def bar(amount: float, scale: float, cells: int = BAR) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def _explained(explanation: Explanation, trace: Trace, place: Show, scale: float) -> Iterator[Text]:
+def _explained(explanation: Explanation, search: SearchResult, place: Show, scale: float) -> Iterator[Text]:
     candidate = explanation.candidate
     if candidate is None:
         yield Text(for_terminal(f"{explanation.target}: not among the results"), _BOLD)
     else:
         yield Text(for_terminal(title(candidate, explanation.rank, place)), _BOLD)
         yield from _contributions(candidate, scale)
-        for line in (*raw_scores(candidate, trace), *neighbour_lines(explanation)):
+        for line in (*raw_scores(candidate, search.trace), *neighbour_lines(explanation)):
             yield Text(f"  {for_terminal(line)}", DIM)
-    for line in loss_lines(explanation):
+    for line in loss_lines(explanation, search.options):
         yield Text(f"  {for_terminal(line)}", Style(color="yellow"))
 
 
@@ -75,7 +75,7 @@ def _bar_style(amount: float) -> Style:
     return Style(color="red" if amount < 0 else "green")
 
 
-def _compared(first: Explanation, second: Explanation, place: Show) -> Iterator[Text]:
+def _compared(first: Explanation, second: Explanation, options: SearchOptions, place: Show) -> Iterator[Text]:
     """Bars of both beside each other, to one scale, and which of them is ahead."""
     assert first.candidate is not None
     assert second.candidate is not None
@@ -91,7 +91,7 @@ def _compared(first: Explanation, second: Explanation, place: Show) -> Iterator[
         f"  {'score':>{width}}  {total.first:9.6f} {'':{cells}}  {total.second:9.6f} {'':{cells}}  {total.gap:+.6f}",
         _BOLD,
     )
-    yield from _losses(first, second)
+    yield from _losses(options, first, second)
 
 
 def _compared_row(row: Difference, width: int, scale: float) -> Text:
@@ -102,8 +102,8 @@ def _compared_row(row: Difference, width: int, scale: float) -> Text:
     return line.append(f"  {row.gap:+.6f}", DIM)
 
 
-def _losses(*explanations: Explanation) -> Iterator[Text]:
+def _losses(options: SearchOptions, *explanations: Explanation) -> Iterator[Text]:
     lines: Sequence[tuple[str, str]] = [
-        (label, line) for label, e in zip("AB", explanations, strict=True) for line in loss_lines(e)
+        (label, line) for label, e in zip("AB", explanations, strict=True) for line in loss_lines(e, options)
     ]
     yield from (Text(f"  {label} {for_terminal(line)}", Style(color="yellow")) for label, line in lines)

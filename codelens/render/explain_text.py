@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from codelens.model import Candidate, Explanation, Trace, WhyResult
+from codelens.model import Candidate, Explanation, SearchOptions, SearchResult, Trace, WhyResult
 from codelens.render.visible import for_line
 
 Show = Callable[[Candidate], str]
@@ -30,11 +30,11 @@ def render_explanation(why: WhyResult, place: Show, side_by_side: bool = False) 
     yield from head_lines(why.search.trace)
     pair = two_candidates(why) if side_by_side else None
     if pair:
-        yield from ("\n", *_compared(*pair, place))
+        yield from ("\n", *_compared(*pair, why.search.options, place))
         return
     for explanation in why.explanations:
         yield "\n"
-        yield from _explained(explanation, why.search.trace, place)
+        yield from _explained(explanation, why.search, place)
 
 
 def two_candidates(why: WhyResult) -> tuple[Explanation, Explanation] | None:
@@ -66,16 +66,16 @@ def title(candidate: Candidate, rank: int | None, place: Show) -> str:
     return for_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {place(candidate)}")
 
 
-def _explained(explanation: Explanation, trace: Trace, place: Show) -> Iterator[str]:
+def _explained(explanation: Explanation, search: SearchResult, place: Show) -> Iterator[str]:
     candidate = explanation.candidate
     if candidate is None:
         yield for_line(f"{explanation.target}: not among the results") + "\n"
     else:
         yield f"{title(candidate, explanation.rank, place)}\n"
         yield from _contributions(candidate)
-        yield from (f"  {line}\n" for line in raw_scores(candidate, trace))
+        yield from (f"  {line}\n" for line in raw_scores(candidate, search.trace))
         yield from (f"  {line}\n" for line in neighbour_lines(explanation))
-    yield from (f"  {line}\n" for line in loss_lines(explanation))
+    yield from (f"  {line}\n" for line in loss_lines(explanation, search.options))
 
 
 def _contributions(candidate: Candidate) -> Iterator[str]:
@@ -109,14 +109,41 @@ def neighbour_lines(explanation: Explanation) -> Iterator[str]:
             yield for_line(f"{gap:.6f} {word} {other.unit.qualified_name}: {because or 'a tie, by path and place'}")
 
 
-def loss_lines(explanation: Explanation) -> Iterator[str]:
+def loss_lines(explanation: Explanation, options: SearchOptions) -> Iterator[str]:
     loss = explanation.loss
     if loss is not None:
         yield for_line(f"lost at: {loss.stage}: {loss.text}")
         if loss.remedy:
             yield for_line(f"remedy: {loss.remedy}")
         if loss.remedy_query:
-            yield for_line(f"try: codelens search -- {shell_quoted(loss.remedy_query)}")
+            command = " ".join(["codelens search", *option_flags(options), "--", shell_quoted(loss.remedy_query)])
+            yield for_line(f"try: {command}")
+
+
+def option_flags(options: SearchOptions) -> Iterator[str]:
+    """The flags that ask for a search again, but for those that say where it looks or how it is shown."""
+    plain = SearchOptions()
+    for flag, given in (("-F", options.literal), ("--regex", options.regex), ("-w", options.word)):
+        if given:
+            yield flag
+    for flag, value, usual in (
+        ("--case", options.case, plain.case),
+        ("--mode", options.mode, plain.mode),
+        ("--profile", options.profile, plain.profile),
+        ("--weights", ",".join(f"{c}={w!r}" for c, w in options.weights.items()), ""),
+        ("--rrf-k", options.rrf_k, plain.rrf_k),
+        ("--min-score", options.min_score, plain.min_score),
+        ("-m", options.limit, plain.limit),
+        ("--offset", options.offset, plain.offset),
+        ("--sort", options.sort, plain.sort),
+    ):
+        if value != usual:
+            yield f"{flag} {value}"
+    if options.reverse:
+        yield "--reverse"
+    yield from (f"-t {shell_quoted(name)}" for name in options.languages)
+    yield from (f"-T {shell_quoted(name)}" for name in options.languages_not)
+    yield from (f"-g {shell_quoted(glob)}" for glob in options.globs)
 
 
 def shell_quoted(text: str) -> str:
@@ -132,7 +159,7 @@ def differences(first: Candidate, second: Candidate) -> list[Difference]:
     return [Difference(source, a, b) for source, (a, b) in amounts.items()]
 
 
-def _compared(first: Explanation, second: Explanation, place: Show) -> Iterator[str]:
+def _compared(first: Explanation, second: Explanation, options: SearchOptions, place: Show) -> Iterator[str]:
     assert first.candidate is not None
     assert second.candidate is not None
     yield f"A {title(first.candidate, first.rank, place)}\n"
@@ -144,4 +171,4 @@ def _compared(first: Explanation, second: Explanation, place: Show) -> Iterator[
     for row in rows:
         yield f"  {row.source:{width}}  {row.first:+9.6f}  {row.second:+9.6f}  {row.gap:+9.6f}\n"
     for label, explanation in (("A", first), ("B", second)):
-        yield from (f"  {label} {line}\n" for line in loss_lines(explanation))
+        yield from (f"  {label} {line}\n" for line in loss_lines(explanation, options))

@@ -6,6 +6,7 @@ shown never depends on how much is shown.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -254,12 +255,14 @@ def _minimum(candidates: list[Candidate], options: SearchOptions, trace: Trace) 
     if options.min_score is None or not candidates:
         return candidates
     best = max(c.score for c in candidates)
-    kept = [c for c in candidates if best > 0 and c.score / best >= options.min_score]
+    kept = []
     for candidate in candidates:
-        if best <= 0 or candidate.score / best < options.min_score:
-            trace.events.append(
-                Event("below minimum", candidate.unit.id, f"{candidate.score / best if best else 0:.3f}")
-            )
+        share = candidate.score / best if best > 0 else 0.0
+        if share >= options.min_score:
+            kept.append(candidate)
+        else:
+            rounded = math.floor(share * 1000) / 1000  # down, so that it is a minimum that lets it pass
+            trace.events.append(Event("below minimum", candidate.unit.id, f"{rounded:.3f}"))
     return kept
 
 

@@ -36,12 +36,12 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The condition that keeps a unit out."""
+    """The conditions that keep a unit out."""
 
     condition: str
     text: str
     without: Sequence[str]
-    """Queries that ask the same without it; empty where an option, not the query, demands it."""
+    """Queries that ask the same without them; empty where an option demands them, or nothing would be left."""
 
 
 @dataclass(slots=True)
@@ -58,6 +58,8 @@ class Scope:
     documents: dict[int, DocumentRow] = field(default_factory=dict)
     reach: dict[UnitId, Span] = field(default_factory=dict)
     """Of units that take part for what stands beside them: a comment above, a bracket that no unit holds."""
+    left_out: dict[UnitId, int] = field(default_factory=dict)
+    """Unit → its place, of those that `literal_matches` had no room for."""
 
     @property
     def demands_text(self) -> bool:
@@ -75,9 +77,13 @@ class Scope:
         verdict = evaluate(self.query.node, facts, self.matching)
         if verdict.value is not False or verdict.blame is None:
             return None
-        rest = without(self.query.node, verdict.blame)
         text = f"{unit.kind} {unit.qualified_name} in {unit.path} ({document.language})"
-        return Blame(describe(verdict.blame), text, [describe(rest)] if rest is not None else [])
+        blamed, rest = [verdict.blame], without(self.query.node, verdict.blame)
+        while rest is not None and (more := evaluate(rest, facts, self.matching)).blame is not None:
+            blamed.append(more.blame)
+            rest = without(rest, more.blame)
+        case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
+        return Blame(", ".join(map(describe, blamed)), text, [describe(rest) + case] if rest is not None else [])
 
     def _document(self, unit: UnitRow) -> DocumentRow:
         if unit.document not in self.documents:
@@ -118,6 +124,8 @@ class Scope:
             room = limit - len(firsts)
             chosen = set(firsts.values())
             chosen.update([row.id for row in ordered if row.id not in chosen][: max(room, 0)])
+            places = enumerate(ordered, start=len(known) + 1)
+            self.left_out = {row.id: place for place, row in places if row.id not in chosen}
             ordered = [row for row in ordered if row.id in chosen]
         return [Match(row.id, 1.0, "satisfies every condition") for row in ordered], len(rows)
 

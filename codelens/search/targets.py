@@ -1,8 +1,14 @@
-"""What `why` was asked about: PATH:LINE or a symbol's name → the unit meant."""
+"""What `why` was asked about: PATH:LINE or a symbol's name → the unit meant.
+
+A path is relative to a repository's root, with the repository's name before it where several have the path, or absolute.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from codelens.errors import TargetError
 from codelens.model import CHUNK_KINDS, UnitRow
@@ -11,6 +17,7 @@ from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 
 MOST_CANDIDATES = 20
+MOST_ALIKE = 5
 SAME_NAME = 500
 
 
@@ -24,34 +31,62 @@ class Target:
     path: str
     """As asked, where it was a path."""
     line: int | None
+    repository: str = ""
+    """Where a path says it; empty means any."""
 
 
 def resolve_target(text: str, store: Store) -> Target:
     """Raises TargetError where a name fits nothing, or several things."""
     head, colon, tail = text.rpartition(":")
-    if colon and tail.isdigit() and head:
-        return _at_line(text, head, int(tail), store)
-    if documents := store.documents.by_path(text):
-        return _one_document(text, documents, store)
-    if "/" in text or "\\" in text:
-        return Target(text, None, None, text, None)
-    return Target(text, _by_name(text, store), None, "", None)
-
-
-def _at_line(text: str, path: str, line: int, store: Store) -> Target:
-    documents = store.documents.by_path(path)
-    if not documents:
-        return Target(text, None, None, path, line)
+    line = int(tail) if colon and head and tail.isascii() and tail.isdigit() else None
+    path, repository = _below_root(head if line is not None else text, store)
+    documents = _documents(path, repository, store)
     if len(documents) > 1:
-        raise TargetError(f"several repositories have {path}", hint="ask inside one of them")
-    around = [u for u in store.units.of_document(documents[0].id) if u.start_line <= line <= u.end_line]
-    innermost = max(around, key=lambda u: (u.start_line, -u.end_line), default=None)
-    return Target(text, innermost, documents[0], path, line)
+        names = {row.id: row.name for row in store.documents.repositories()}
+        places = tuple(sorted(f"{names[d.repository]}/{path}" for d in documents))
+        raise TargetError(f"several repositories have {path}", places, "put the repository's name before the path")
+    if documents:
+        return _in_document(text, documents[0], line, store)
+    if line is not None or "/" in path or "\\" in path:
+        return Target(text, None, None, path, line, repository)
+    try:
+        return Target(text, _by_name(text, store), None, "", None)
+    except TargetError:
+        if any(os.path.lexists(row.root / path) for row in store.documents.repositories() if path):
+            return Target(text, None, None, path, None, repository)
+        raise
 
 
-def _one_document(text: str, documents: list[DocumentRow], store: Store) -> Target:
-    units = store.units.of_document(documents[0].id)
-    return Target(text, units[0] if units else None, documents[0], text, None)
+def _below_root(path: str, store: Store) -> tuple[str, str]:
+    """(path relative to a root, that repository's name) for an absolute path; others stay as they are."""
+    if not Path(path).is_absolute():
+        return path, ""
+    for row in sorted(store.documents.repositories(), key=lambda r: -len(str(r.root))):
+        for root in (str(row.root), os.path.realpath(row.root)):
+            if path.startswith(root + os.sep):
+                return path.removeprefix(root + os.sep).replace(os.sep, "/"), row.name
+    return path, ""
+
+
+def _documents(path: str, repository: str, store: Store) -> list[DocumentRow]:
+    """The documents of this path; where there is none, its first part may be a repository's name."""
+    ids = {row.name: row.id for row in store.documents.repositories()}
+    found = [d for d in store.documents.by_path(path) if not repository or d.repository == ids[repository]]
+    name, slash, rest = path.partition("/")
+    if found or repository or not slash or name not in ids:
+        return found
+    return [d for d in store.documents.by_path(rest) if d.repository == ids[name]]
+
+
+def _in_document(text: str, document: DocumentRow, line: int | None, store: Store) -> Target:
+    """The innermost unit at a line; without a line, the first unit."""
+    units = store.units.of_document(document.id)
+    if line is not None:
+        around = [u for u in units if u.start_line <= line <= u.end_line]
+        unit = max(around, key=lambda u: (u.start_line, -u.end_line), default=None)
+    else:
+        unit = units[0] if units else None
+    return Target(text, unit, document, document.path, line)
 
 
 def _by_name(text: str, store: Store) -> UnitRow:
@@ -65,10 +100,30 @@ def _by_name(text: str, store: Store) -> UnitRow:
         named if "." not in wanted else []
     )
     if not fitting:
-        raise TargetError(f"nothing is named {text}", hint="name it as PATH:LINE, or search for it first")
+        raise TargetError(
+            f"nothing is named {text}", _alike(last, store), "name it as PATH:LINE, or search for it first"
+        )
     whole = [u for u in fitting if u.qualified_name == wanted]
     fitting = whole if len(whole) == 1 else fitting
     if len(fitting) > 1:
-        places = sorted(f"{u.path}:{u.name_line}  {u.kind} {u.qualified_name}" for u in fitting)
-        raise TargetError(f"{len(fitting)} things are named {text}", tuple(places[:MOST_CANDIDATES]))
+        raise TargetError(f"{len(fitting)} things are named {text}", _listed(fitting, store))
     return fitting[0]
+
+
+def _alike(name: str, store: Store) -> tuple[str, ...]:
+    """Places of names that resemble one that there is not."""
+    if not store.features().fuzzy:
+        return ()
+    near = store.postings.names_resembling(fold_identifier(name), False, MOST_ALIKE)
+    return _listed(
+        [u for u in store.units.rows([unit for unit, _ in near]).values() if u.kind not in CHUNK_KINDS], store
+    )
+
+
+def _listed(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:
+    several = len(store.documents.repositories()) > 1
+    places = [
+        f"{u.repository + '/' if several else ''}{u.path}:{u.name_line or u.start_line}  {u.kind} {u.qualified_name}"
+        for u in sorted(units, key=UnitRow.content_order)
+    ]
+    return tuple(places[:MOST_CANDIDATES])

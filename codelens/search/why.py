@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,16 +12,18 @@ from codelens.errors import CodelensError
 from codelens.model import (
     CHUNK_KINDS,
     Candidate,
+    DocumentId,
     Explanation,
     IndexInfo,
     Loss,
     SearchOptions,
-    SearchResult,
     Skip,
+    SkipReason,
     UnitRow,
     WhyResult,
 )
-from codelens.search.pipeline import Ranking, make_channels, rank, rank_of, search
+from codelens.search.pipeline import Ranking, answer, make_channels, rank, rank_of
+from codelens.search.scope import Blame
 from codelens.search.targets import Target, resolve_target
 from codelens.store.store import Store
 from codelens.text.identifiers import split_identifier
@@ -28,6 +31,8 @@ from codelens.worktree.walk import explain_path
 
 DEEP = 100_000
 """How far down a channel is looked at for a match that its cut lost."""
+VECTOR_DEEP = 1_300
+"""The same for `vector`: sqlite-vec gives 4096 neighbours at most, of which the channel wants three a match."""
 
 
 def explain(
@@ -35,14 +40,14 @@ def explain(
 ) -> WhyResult:
     """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names that fit nothing."""
     resolved = [resolve_target(t, store) for t in targets]
-    result = search(text, store, info, options, settings)
-    ranking = rank(text, store, options, settings) if targets else None
-    if ranking is None:
-        order = result.trace.candidates
-        shown = range(options.offset, min(len(order), options.offset + options.limit))
-        return WhyResult(result, tuple(_ranked(order[i].unit.qualified_name, order, i) for i in shown))
-    asker = _Asker(text, store, options, settings, ranking, result)
-    return WhyResult(result, tuple(asker.explain(t) for t in resolved))
+    ranking = rank(text, store, options, settings)
+    result = answer(ranking, store, info, options)
+    if targets:
+        asker = _Asker(store, options, settings, ranking)
+        return WhyResult(result, tuple(asker.explain(t) for t in resolved))
+    order = ranking.candidates
+    shown = range(options.offset, min(len(order), options.offset + options.limit))
+    return WhyResult(result, tuple(_ranked(order[i].unit.qualified_name, order, i) for i in shown))
 
 
 def _ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
@@ -54,24 +59,16 @@ def _ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
 class _Asker:
     """The questions about one ranking, in the order of the pipeline's stages."""
 
-    def __init__(
-        self,
-        text: str,
-        store: Store,
-        options: SearchOptions,
-        settings: Settings,
-        ranking: Ranking,
-        result: SearchResult,
-    ) -> None:
-        self._text, self._store, self._options, self._settings = text, store, options, settings
-        self._ranking, self._result = ranking, result
+    def __init__(self, store: Store, options: SearchOptions, settings: Settings, ranking: Ranking) -> None:
+        self._store, self._options, self._settings, self._ranking = store, options, settings, ranking
 
     def explain(self, target: Target) -> Explanation:
         if target.unit is None:
             return Explanation(target.text, None, None, None, None, self._not_in_index(target))
         place = rank_of(self._ranking, target.unit.id)
         if place is None:
-            return Explanation(target.text, None, None, None, None, self._not_candidate(target.unit))
+            loss = self._not_parsed(target) or self._not_candidate(target.unit)
+            return Explanation(target.text, None, None, None, None, loss)
         explained = _ranked(target.text, self._ranking.candidates, place - 1)
         first, last = self._options.offset + 1, self._options.offset + self._options.limit
         if first <= place <= last:
@@ -83,13 +80,25 @@ class _Asker:
     def _not_in_index(self, target: Target) -> Loss:
         if target.document is not None:
             if target.document.fault:
-                remedy = "mend the file, or report the grammar; its text is searched all the same"
-                return Loss("parse failed", f"{target.path}: {target.document.fault}", remedy)
-            return Loss("not a symbol", f"no unit covers line {target.line} of {target.path}", "name a line with text")
+                return Loss("parse failed", f"{target.path}: {target.document.fault}", MEND)
+            line = "it is empty" if target.line is None else f"no unit covers its line {target.line}"
+            nearest = self._nearest(target.document.id, target.line or 1)
+            return Loss("not a symbol", f"{target.path}: {line}", nearest or "name a line with text")
         for repository in self._store.documents.repositories():
-            if verdict := self._seen(repository.root, target.path):
-                return verdict
+            if target.repository in ("", repository.name) and (loss := self._seen(repository.root, target.path)):
+                return loss
         return Loss("not on disk", f"there is no file {target.path}", "check the path: it is relative to the root")
+
+    def _nearest(self, document: DocumentId, line: int) -> str:
+        units = self._store.units.of_document(document)
+        nearest = min(
+            units, key=lambda u: (min(abs(u.start_line - line), abs(u.end_line - line)), u.start_line), default=None
+        )
+        return (
+            f"the nearest is {nearest.qualified_name}, line {nearest.name_line or nearest.start_line}"
+            if nearest
+            else ""
+        )
 
     def _seen(self, root: Path, path: str) -> Loss | None:
         try:
@@ -97,87 +106,125 @@ class _Asker:
         except CodelensError:
             return None
         if found is None:
-            return None
+            return Loss("not a symbol", f"{path} is a folder", "name a file, as PATH or PATH:LINE")
         if not isinstance(found, Skip):
             known = {s.path: s for r in self._store.documents.repositories() for s in self._store.documents.skips(r.id)}
             if (skip := known.get(found.path)) is not None:
                 return Loss("skipped", f"{path}: {skip.reason.value} ({skip.detail})", _unskip(skip))
             return Loss("not indexed", f"{path} is on disk and not in the index", "run `codelens index`")
-        if found.reason.value in ("ignored", "hidden"):
-            return Loss("ignored", f"{path}: {found.reason.value} by {found.detail}", _unskip(found))
+        if found.reason in (SkipReason.IGNORED, SkipReason.HIDDEN):
+            return Loss(found.reason.value, f"{path}: {found.detail}", _unskip(found))
         return Loss("skipped", f"{path}: {found.reason.value} ({found.detail})", _unskip(found))
 
     # Between the index and the candidates
 
+    def _not_parsed(self, target: Target) -> Loss | None:
+        """A piece of text is found like any text; but where the grammar failed, a symbol might have been found instead."""
+        if target.unit is None or target.document is None or not target.document.fault:
+            return None
+        if target.unit.kind not in CHUNK_KINDS:
+            return None
+        later = self._not_candidate(target.unit)
+        text = f"{target.path}: {target.document.fault}; as mere text it is lost at {later.stage}: {later.text}"
+        return Loss("parse failed", text, MEND, later.remedy_query)
+
     def _not_candidate(self, unit: UnitRow) -> Loss:
         if blame := self._ranking.scope.blame(unit):
-            changed = self._first_that_works(unit, blame.without)
+            query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
+            return Loss("filtered", f"{blame.condition} does not hold: {blame.text}", _leave_out(blame, query), query)
+        event = next((e for e in self._ranking.trace.events if e.unit == unit.id), None)
+        if event is not None:
             return Loss(
-                "filtered", f"{blame.condition} does not hold: {blame.text}", f"leave {blame.condition} out", changed
+                event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"
             )
-        if event := next((e for e in self._ranking.trace.events if e.unit == unit.id), None):
-            remedy = f"--min-score {event.text} or less"
-            return Loss(event.stage, f"its share of the best score is {event.text}", remedy)
+        query = self._first_that_works(unit, self._additions(unit, [self._ranking.query.text]))
         if cut := self._cut(unit):
             channel, place, most = cut
-            query = self._first_that_works(unit, self._additions(unit))
             return Loss("cut", f"{channel} ranks it {place}, and gives {most} matches", _say(query), query)
         said = ", ".join(t for _, t, _ in self._ranking.trace.terms) or "nothing"
         own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
-        query = self._first_that_works(unit, self._additions(unit))
         text = f"no channel matched: the query says {said}; its name says {own}"
         return Loss("no channel", text, _say(query), query)
 
     def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
         """(channel, rank, cut) of the channel that would give it first, were its list longer."""
         best: tuple[str, int, int] | None = None
-        channels = make_channels(self._ranking.profile)
-        for name in self._ranking.trace.cuts:
-            if name == "vector":
+        channels, cuts = make_channels(self._ranking.profile), self._ranking.trace.cuts
+        if self._ranking.scope.units is not None:  # a remedy that was tried has set another
+            self._store.units.set_scope(self._ranking.scope.units)
+        for name in cuts:
+            if name == "vector" and len(cuts) > 1:
                 continue  # every unit is somewhere in its list; that says nothing
-            matches = channels[name].retrieve(self._ranking.expanded, self._store, DEEP)
+            depth = VECTOR_DEEP if name == "vector" else DEEP
+            matches = channels[name].retrieve(self._ranking.expanded, self._store, depth)
             place = next((i for i, m in enumerate(matches, start=1) if m.unit == unit.id), None)
-            if place and (best is None or place - self._ranking.trace.cuts[name] < best[1] - best[2]):
-                best = (name, place, self._ranking.trace.cuts[name])
+            if place and place > cuts[name] and (best is None or place - cuts[name] < best[1] - best[2]):
+                best = (name, place, cuts[name])
+        if best is None and (place := self._ranking.scope.left_out.get(unit.id)):
+            return "fuzzy", place, cuts["fuzzy"]
         return best
 
     # Between the candidates and the page
 
     def _not_shown(self, explained: Explanation, place: int) -> Loss:
-        if place <= self._options.offset:
-            return Loss("offset", f"rank {place} lies before --offset {self._options.offset}", "--offset 0")
-        last = self._ranking.candidates[self._options.offset + self._options.limit - 1]
         assert explained.candidate is not None
-        gap = last.score - explained.candidate.score
-        differs = _difference(last, explained.candidate)
-        text = f"rank {place} of {len(self._ranking.candidates)}: {gap:.6f} behind the last one shown, {differs}"
-        query = self._first_that_works(explained.candidate.unit, self._additions(explained.candidate.unit))
-        remedy = f"-m {place - self._options.offset}" + (f", or ask: {query}" if query else "")
+        options, order = self._options, self._ranking.candidates
+        if place <= options.offset:
+            return Loss(
+                "offset", f"rank {place} lies before --offset {options.offset}", f"--offset {place - 1} or less"
+            )
+        text = f"rank {place} of {len(order)}"
+        if options.sort == "score":
+            last = order[options.offset + options.limit - 1]
+            gap = abs(last.score - explained.candidate.score)
+            way = "ahead of" if options.reverse else "behind"
+            text += f": {gap:.6f} {way} the last one shown, {_difference(last, explained.candidate)}"
+        else:
+            text += f" by --sort {options.sort}{' --reverse' * options.reverse}"
+        unit = explained.candidate.unit
+        query = self._first_that_works(unit, self._additions(unit, [self._ranking.query.text]))
+        remedy = f"-m {place - options.offset}" + (f", or ask: {query}" if query else "")
         return Loss("beaten", text, remedy, query)
 
     # Remedies
 
-    def _additions(self, unit: UnitRow) -> list[str]:
-        """The query with a little more, least first: a word of its name, its name, its name in back-ticks."""
+    def _additions(self, unit: UnitRow, queries: Sequence[str]) -> list[str]:
+        """The queries with a little more, least first: a word of its name, its name, its name in back-ticks."""
+        if self._options.literal or self._options.regex:
+            return [re.escape(unit.name) if self._options.regex else unit.name]
         said = {t for _, t, _ in self._ranking.trace.terms}
         words = [w for w in split_identifier(unit.name) if w not in said and len(w) > 1]
         name = unit.name.replace("`", "")
         exact = f"`{name}`" if unit.kind not in CHUNK_KINDS else f'"{name}"'
-        ways = [*words, " ".join(words), name, exact, f"{exact} path:{unit.path}"]
-        return [f"{self._text} {way}" for way in dict.fromkeys(ways) if way] + [exact]
+        ways = [*words, " ".join(words), name, exact, f"{exact} path:{_quoted(unit.path)}"]
+        return [f"{query} {way}" for query in queries for way in dict.fromkeys(ways) if way] + [exact]
 
     def _first_that_works(self, unit: UnitRow, queries: Sequence[str]) -> str:
-        """The first of these queries that shows the unit within the limit; empty if none does."""
-        options = replace(self._options, min_score=None, offset=0)
+        """The first of these queries that shows the unit under the same options; empty if none does."""
+        first, last = self._options.offset + 1, self._options.offset + self._options.limit
         for query in queries:
-            place = rank_of(rank(query, self._store, options, self._settings), unit.id)
-            if place is not None and place <= options.limit:
+            try:
+                place = rank_of(rank(query, self._store, self._options, self._settings), unit.id)
+            except CodelensError:  # RegexTimeout, or --strict-query: then it is no remedy
+                continue
+            if place is not None and first <= place <= last:
                 return query
         return ""
 
 
+MEND = "mend the file, or report the grammar; its text is searched all the same"
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if any(c in path for c in ' ",()') else path
+
+
 def _say(query: str) -> str:
     return f"ask: {query}" if query else ""
+
+
+def _leave_out(blame: Blame, query: str) -> str:
+    return f"leave {blame.condition} out" + (f": {query}" if query else "")
 
 
 def _unskip(skip: Skip) -> str:

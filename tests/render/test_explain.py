@@ -30,7 +30,7 @@ def test_text_names_each_part_and_the_neighbours() -> None:
     assert "coverage  +0.010000  holds 2 of 2 words" in text
     assert "ahead of parse" in text
     assert "lost at: beaten: rank 3 of 3" in text
-    assert "try: codelens search -- 'parse config `test_parse`'" in text
+    assert "try: codelens search -m 2 -- 'parse config `test_parse`'" in text
 
 
 def test_two_targets_side_by_side() -> None:
