@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := $(VENV)/demo.db
+ASK = $(abspath $(BIN))/codelens search --jsonl --no-config -m {k} --db $(abspath $(INDEXES))
 
 .PHONY: demo test check format lint types contracts golden wheel bench eval clean
 
@@ -42,7 +43,19 @@ wheel: $(VENV)/ready  ## build it, install it into an empty environment, index a
 	PYTHON=$(PYTHON) sh tests/wheel.sh $(BIN)/python
 
 bench: $(VENV)/ready  ## speed beside public tools: make bench TREE=path/to/a/tree
-	$(BIN)/python -m codelens.evaluation.bench $(TREE)
+	@test -n "$(TREE)" || { echo "usage: make bench TREE=path/to/a/tree"; exit 2; }
+	$(BIN)/python -m codelens.evaluation.bench "$(TREE)"
+
+# EVAL holds score.py, tasks.jsonl and commits/*.jsonl; a task's tree is TREES/REPO, of a commit TREES/REPO-commits.
+eval: $(VENV)/ready  ## quality on development tasks: make eval TREES=folder INDEXES=folder EVAL=folder
+	@test -n "$(TREES)" -a -n "$(INDEXES)" -a -n "$(EVAL)" || { echo "usage: make eval TREES=folder INDEXES=folder EVAL=folder"; exit 2; }
+	mkdir -p "$(INDEXES)"
+	set -e; for tree in "$(TREES)"/*/; do tree=$${tree%/}; \
+	    $(BIN)/codelens index --no-config --db "$(INDEXES)/$${tree##*/}.db" "$$tree"; done
+	$(BIN)/python "$(EVAL)/score.py" --tasks "$(EVAL)/tasks.jsonl" --trees "$(abspath $(TREES))" --warmup \
+	    --out "$(INDEXES)/tasks.json" --cmd '$(ASK)/{repo}.db -- {query}'
+	$(BIN)/python "$(EVAL)/score.py" --tasks "$(EVAL)"/commits/*.jsonl --suffix=-commits --same-file --trees "$(abspath $(TREES))" \
+	    --out "$(INDEXES)/commits.json" --cmd '$(ASK)/{repo}-commits.db -- {query}'
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
