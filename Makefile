@@ -1,5 +1,7 @@
 # Needs git, make and Python 3.11 or newer; everything else is installed into .venv.
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+# The first that runs, since a launcher of that name may lie on the path without a Python behind it.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+    $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := $(VENV)/demo.db
@@ -8,6 +10,7 @@ ASK = $(abspath $(BIN))/codelens search --jsonl --no-config -m {k} --db $(abspat
 .PHONY: demo test check format lint types contracts golden wheel bench eval clean
 
 $(VENV)/ready: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "codelens needs Python 3.11 or newer: make PYTHON=path/to/python3.12"; exit 2; }
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "codelens needs Python 3.11 or newer: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
