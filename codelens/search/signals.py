@@ -153,13 +153,6 @@ def _exact_name(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain | None
     return None
 
 
-def _pair_name(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain | None:
-    name = fold_identifier(unit.name)
-    return next(
-        ((1.0, f"is named {t.origin}, joined") for t in query.names if t.tier == "pair" and t.text == name), None
-    )
-
-
 def _coverage(unit: UnitRow, query: ExpandedQuery, evidence: Evidence) -> Gain | None:
     total = math.fsum(evidence.rarity.values())
     held = [t for t, units in evidence.found.items() if unit.id in units]
@@ -198,7 +191,6 @@ def _nearness(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | Non
 
 BONUSES: Mapping[str, Callable[[UnitRow, ExpandedQuery, Evidence], Gain | None]] = {
     "exact_name": _exact_name,
-    "pair_name": _pair_name,
     "coverage": _coverage,
     "name_precision": _name_precision,
     "container_named": _container_named,
