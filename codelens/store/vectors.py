@@ -14,6 +14,8 @@ DEAD_SHARE = 3
 PIECES = 64
 """A unit has at most this many vectors: rowid = unit * PIECES + piece."""
 
+_INSERT = "INSERT INTO vectors (rowid, repository_id, embedding) VALUES (?, ?, vec_int8(?))"
+
 
 class Vectors:
     def __init__(self, connection: apsw.Connection) -> None:
@@ -21,7 +23,7 @@ class Vectors:
 
     def add(self, repository: RepositoryId, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
         self._connection.executemany(
-            "INSERT INTO vectors (rowid, repository_id, embedding) VALUES (?, ?, vec_int8(?))",
+            _INSERT,
             [
                 (unit * PIECES + piece, repository, vector)
                 for unit, pieces in zip(units, vectors, strict=True)
@@ -47,15 +49,14 @@ class Vectors:
         if dead * DEAD_SHARE <= slots:
             return
         (made,) = self._connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'vectors'").fetchall()
-        for statement in (
-            "CREATE TEMP TABLE kept AS SELECT rowid AS id, repository_id, embedding FROM vectors",
-            "DROP TABLE vectors",
-            str(made[0]),
-            "INSERT INTO vectors (rowid, repository_id, embedding) "
-            "SELECT id, repository_id, vec_int8(embedding) FROM temp.kept ORDER BY id",
-            "DROP TABLE temp.kept",
-        ):
-            self._connection.execute(statement).fetchall()
+        self._connection.execute(
+            "CREATE TEMP TABLE kept AS SELECT rowid, repository_id, embedding FROM vectors; DROP TABLE vectors"
+        ).fetchall()
+        self._connection.execute(str(made[0])).fetchall()
+        # Row by row from here: within INSERT … SELECT a value may lose the subtype that makes it an int8 vector.
+        kept = self._connection.execute("SELECT rowid, repository_id, embedding FROM temp.kept")
+        self._connection.executemany(_INSERT, kept).fetchall()
+        self._connection.execute("DROP TABLE temp.kept").fetchall()
 
     def _numbers(self, sql: str) -> tuple[int, ...]:
         row = self._connection.execute(sql).fetchone()

@@ -27,12 +27,11 @@ def index(tmp_path: Path) -> Path:
 
 
 def test_at_rest_an_index_is_one_file(index: Path) -> None:
-    assert os.listdir(index.parent) == ["index.db"]
+    assert [f.name for f in index.parent.iterdir()] == ["index.db"]
     with Store.read(index) as store:
         assert store.journal_mode() == "delete"
-        assert os.listdir(index.parent) == ["index.db"]
-    assert os.listdir(index.parent) == ["index.db"]
-
+        assert [f.name for f in index.parent.iterdir()] == ["index.db"]
+    assert [f.name for f in index.parent.iterdir()] == ["index.db"]
 
 
 def test_a_reader_keeps_its_state_during_an_update(index: Path) -> None:
@@ -44,7 +43,7 @@ def test_a_reader_keeps_its_state_during_an_update(index: Path) -> None:
         assert reader.meta("snapshot") == ""
     assert writer.end_work()
     writer.close()
-    assert os.listdir(index.parent) == ["index.db"]
+    assert [f.name for f in index.parent.iterdir()] == ["index.db"]
     with Store.read(index) as reader:
         assert reader.meta("snapshot") == "new"
 
@@ -61,7 +60,7 @@ def test_a_reader_that_stays_only_delays_the_return_to_one_file(index: Path) -> 
     writer = Store.write(index)
     assert writer.end_work()
     writer.close()
-    assert os.listdir(index.parent) == ["index.db"]
+    assert [f.name for f in index.parent.iterdir()] == ["index.db"]
 
 
 def test_an_index_in_a_folder_that_cannot_be_written_is_read(index: Path) -> None:
@@ -81,17 +80,19 @@ def test_two_writers_are_one_too_many(index: Path) -> None:
             "try:\n with writer_lock(Path(sys.argv[1])): pass\n"
             "except Exception as fault: print(type(fault).__name__, fault)"
         )
-        said = subprocess.run([sys.executable, "-c", code, str(index)], capture_output=True, text=True, check=True).stdout
+        said = subprocess.run(
+            [sys.executable, "-c", code, str(index)], capture_output=True, text=True, check=True
+        ).stdout
         assert said.startswith("IndexBusy") and f"pid {os.getpid()}" in said
         with pytest.raises(IndexBusy), writer_lock(index):
             pass
-    assert os.listdir(index.parent) == ["index.db"]
+    assert [f.name for f in index.parent.iterdir()] == ["index.db"]
 
 
 def test_a_missing_file_is_no_index(tmp_path: Path) -> None:
     with pytest.raises(NoIndex):
         Store.read(tmp_path / "none.db")
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\0" + b"\xff" * 200])
