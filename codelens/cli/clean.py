@@ -8,6 +8,7 @@ from typing import Annotated
 from codelens.cli.declare import declare, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import say
+from codelens.cli.workplace import named_index, working_folder
 from codelens.errors import IndexCorrupt, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
 from codelens.worktree.place import INDEX_FOLDER, find_index
@@ -22,9 +23,10 @@ class CleanFlags(CommonFlags):
 
 def clean(flags: CleanFlags) -> int:
     """Remove the index. The files that it was made of stay as they are."""
-    index = flags.db.absolute() if flags.db else find_index(Path.cwd())
+    cwd = working_folder()
+    index = named_index(flags) or find_index(cwd)
     if index is None or not index.is_file():
-        raise NoIndex(f"no index at {index}" if index else f"no index in {Path.cwd()} or above it")
+        raise NoIndex(f"no index at {index}" if index else f"no index in {cwd} or above it")
     _refuse_what_is_none(index)
     if not flags.yes and not _agreed(index):
         say("kept")

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 from codelens.cli.declare import declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import write
-from codelens.cli.workplace import settings_at
+from codelens.cli.workplace import named_index, settings_at, working_folder
 from codelens.config import LoadedSettings
 from codelens.worktree.place import find_index
 
@@ -24,8 +23,8 @@ def config(flags: ConfigFlags) -> int:
 
     A flag wins over a CODELENS_* variable, that over .codelens.toml, that over the user's file, that over the default.
     """
-    cwd = Path.cwd()
-    index = flags.db.absolute() if flags.db else find_index(cwd)
+    cwd = working_folder()
+    index = named_index(flags) or find_index(cwd)
     loaded = settings_at(cwd, index, flags)
     write(_json(loaded) if flags.json else _lines(loaded, flags.show_origin))
     return 0

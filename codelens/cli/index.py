@@ -9,7 +9,7 @@ from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write
-from codelens.cli.workplace import Workplace, settings_at
+from codelens.cli.workplace import Workplace, named_index, settings_at, working_folder
 from codelens.errors import CodelensError, FilesFailed, NoIndex, UsageError
 from codelens.index import Index
 from codelens.model import IndexReport, SeenFile, Skip, SkipReason
@@ -77,12 +77,12 @@ def index(flags: IndexFlags) -> int:
 
 
 def _place(flags: IndexFlags) -> tuple[Workplace, list[Path]]:
-    cwd = Path.cwd()
+    cwd = working_folder()
     named = [cwd / root for root in flags.roots or ()]
     for root in named:
         if not root.is_dir():
             raise UsageError(f"not a folder: {root}")
-    index = flags.db.absolute() if flags.db else new_index_place(named[0] if len(named) == 1 else cwd)
+    index = named_index(flags) or new_index_place(named[0] if len(named) == 1 else cwd)
     overrides = {
         "hidden": flags.hidden or None,
         "no_ignore": flags.no_ignore or None,

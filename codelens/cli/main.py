@@ -60,7 +60,16 @@ def _root(
 
 def run() -> NoReturn:
     """What the `codelens` script calls."""
+    _open_closed_streams()
     sys.exit(main(sys.argv[1:]))
+
+
+def _open_closed_streams() -> None:
+    """Whoever closed a stream wants nothing of it; left closed, the next file opened would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
+            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -102,10 +111,15 @@ def _unexpected(fault: Exception, arguments: Sequence[str]) -> int:
         say(f"error: {fault.format_message().rstrip('.')}")
         say_plain([f"hint: `{path} --help` lists what it takes; after `--` everything is an argument\n"])
         return int(getattr(fault, "exit_code", 2))
-    kind = f"{type(fault).__name__}: " if not isinstance(fault, OSError) else ""
-    say(f"error: {kind}{fault}")
+    say(f"error: {_told(fault)}")
     say_plain(["hint: use --debug to see where it happened\n"])
     return 2
+
+
+def _told(fault: Exception) -> str:
+    if isinstance(fault, OSError) and fault.strerror:
+        return f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
+    return f"{type(fault).__name__}: {fault}"
 
 
 def _trace_if_asked(arguments: Sequence[str]) -> None:

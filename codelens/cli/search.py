@@ -48,6 +48,8 @@ def search(flags: SearchFlags) -> int:
         result = index.search(query, options)
         files = index.files(options) if chosen == "files_without" else []
         hits = _shown(flags, chosen, place, result, files, started)
+    if not query.strip() and not flags.quiet:
+        say("note: the query is empty")
     _say_about(result, flags)
     return 0 if hits else 1
 

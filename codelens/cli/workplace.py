@@ -32,10 +32,27 @@ class Workplace(NamedTuple):
         return Index.open(self.index_path, self.settings)
 
 
+def working_folder() -> Path:
+    """Raises UsageError where somebody removed it under our feet."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory is gone", "change to a folder that is there") from None
+
+
+def named_index(flags: CommonFlags) -> Path | None:
+    """--db, absolute. Raises UsageError for a folder."""
+    if flags.db is None:
+        return None
+    if flags.db.is_dir():
+        raise UsageError(f"--db {flags.db} is a folder", f"name a file, as --db {flags.db / 'index.db'}")
+    return working_folder() / flags.db
+
+
 def reading_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:
     """For a command that reads: --db, or the nearest index upwards. Raises NoIndex."""
-    cwd = Path.cwd()
-    index = flags.db.absolute() if flags.db else find_index(cwd)
+    cwd = working_folder()
+    index = named_index(flags) or find_index(cwd)
     if index is None:
         raise NoIndex(f"no index in {cwd} or above it")
     return Workplace(cwd, index, settings_at(cwd, index, flags, overrides))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +106,40 @@ def test_stdin_that_is_a_terminal_is_not_waited_for(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("sys.stdin", Terminal())
     assert main(["search", "-"]) == 2
     assert main(["search", "-f", "-"]) == 2
+
+
+@pytest.mark.parametrize("command", ["index", "search x", "config", "clean", "status"])
+def test_a_folder_is_no_index_file(command: str, own: Path, run: Run) -> None:
+    ran = run(*command.split(), "--db", "notes", cwd=own)
+    assert (ran.code, ran.out) == (2, "")
+    assert "codelens: error: --db notes is a folder" in ran.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a working directory cannot be removed there")
+def test_the_working_directory_is_gone(tmp_path: Path, run: Run) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    script = (
+        "import os, sys; os.rmdir(os.getcwd()); from codelens.cli.main import main; sys.exit(main(['search', 'x']))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], cwd=gone, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("codelens: error: the working directory is gone\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="shells there close no streams")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed: str, own: Path) -> None:
+    def shell(line: str) -> subprocess.CompletedProcess[str]:
+        command = f"{shlex.quote(sys.executable)} -m codelens {line} --db i.db {closed}"
+        return subprocess.run(["sh", "-c", command], cwd=own, capture_output=True, text=True, input="note")
+
+    for line in ("index . --force", "search note", "status", "--help"):
+        ran = shell(line) if line != "--help" else shell("search --help")
+        assert ran.returncode == 0, ran.stderr
+        assert "Error" not in ran.stderr
+    assert shell("search -").returncode == (1 if "<" in closed else 0)
+
+
+def test_an_empty_query_is_said(indexed: Path, run: Run) -> None:
+    ran = run("search", " ", cwd=indexed)
+    assert (ran.code, ran.out, ran.err) == (1, "", "codelens: note: the query is empty\n")
