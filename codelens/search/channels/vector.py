@@ -24,7 +24,7 @@ class VectorChannel:
         self._embedder = embedder
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
-        if "vector" not in query.features:
+        if "vector" not in query.features or not _says_something(query, store):
             return []
         vector = self._embedder.embed_query(query.text)
         if not vector:
@@ -35,6 +35,11 @@ class VectorChannel:
                 best.setdefault(unit, distance)
         ranked = _ordered(best, store)[:limit]
         return [Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked]
+
+
+def _says_something(query: ExpandedQuery, store: Store) -> bool:
+    """Whether the index knows any word of the query. Every vector has a nearest one, also that of a word nobody wrote."""
+    return any(store.postings.document_frequency(t.text) for t in query.words)
 
 
 def _ordered(best: Mapping[UnitId, float], store: Store) -> list[UnitId]:
