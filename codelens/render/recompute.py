@@ -22,21 +22,25 @@ RULES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
 
 def recompute(why: Record) -> tuple[int, list[str]]:
     """(scores recomputed, differences found) of the object that `why --json` prints."""
-    shown = _candidates(why)
-    differences = [line for candidate in shown for line in _differences(candidate)]
+    shown, differences = _candidates(why)
+    differences += [line for candidate in shown for line in _differences(candidate)]
     if why["options"]["sort"] == "score" and not why["options"]["reverse"]:
         differences += _order_differences(shown)
     return len(shown), differences
 
 
-def _candidates(why: Record) -> list[Record]:
-    """Each candidate once, by rank: targets and their neighbours."""
+def _candidates(why: Record) -> tuple[list[Record], list[str]]:
+    """Each candidate once, by rank: targets and their neighbours; and a line for each that is told in two ways."""
     found: dict[int, Record] = {}
+    differences: list[str] = []
     for explanation in why["explanations"]:
         for key in ("candidate", "above", "below"):
-            if (candidate := explanation[key]) is not None and candidate["rank"] is not None:
-                found[candidate["rank"]] = candidate
-    return [found[rank] for rank in sorted(found)]
+            candidate = explanation[key]
+            if candidate is None or candidate["rank"] is None:
+                continue
+            if found.setdefault(candidate["rank"], candidate) != candidate:
+                differences.append(f"#{candidate['rank']} {candidate['qualified_name']} is told in two ways")
+    return [found[rank] for rank in sorted(found)], differences
 
 
 def _differences(candidate: Record) -> Iterator[str]:

@@ -24,7 +24,19 @@ from codelens.search.conditions import (
 from codelens.search.facts import occurrences
 from codelens.search.fields import path_glob
 from codelens.search.literals import AllOf, AnyOf, Plan, Substring
-from codelens.search.nodes import Filter, Node, Pattern, Phrase, Query, describe, positive_leaves, without
+from codelens.search.nodes import (
+    And,
+    Filter,
+    Identifier,
+    Node,
+    Pattern,
+    Phrase,
+    Query,
+    Word,
+    describe,
+    positive_leaves,
+    without,
+)
 from codelens.search.patterns import TimeBudget, compile_pattern, find_all, has_upper
 from codelens.search.texts import DocumentText, Texts, line_at, line_starts
 from codelens.store.documents import DocumentRow
@@ -63,8 +75,11 @@ class Scope:
 
     @property
     def demands_text(self) -> bool:
-        """Whether the query names a text that must be there: a phrase, a pattern, `content:`."""
-        return any(_is_textual(leaf) for leaf in positive_leaves(self.query.node))
+        """Whether the query demands a text: a phrase, a pattern, `content:`, or a word that is not only there to rank."""
+        node = self.query.node
+        parts = node.parts if isinstance(node, And) else (node,)
+        leaves = (leaf for part in parts if not isinstance(part, Word | Identifier) for leaf in positive_leaves(part))
+        return any(_is_textual(leaf) or isinstance(leaf, Word | Identifier) for leaf in leaves)
 
     def blame(self, unit: UnitRow) -> Blame | None:
         """What keeps this unit out; None if it takes part."""
