@@ -40,6 +40,7 @@ from codelens.search.present import present
 from codelens.search.query import Query, parse_query
 from codelens.search.scope import Scope, build_scope
 from codelens.search.signals import apply_signals, gather_evidence, spread_files
+from codelens.search.spelling import with_corrections
 from codelens.search.texts import Texts
 from codelens.store.store import OutOfTime, Store
 
@@ -112,6 +113,8 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     expanded = replace(
         expand(_plain_texts(query), query.identifiers, text), scoped=scope.units is not None, features=features
     )
+    if "fuzzy" in features:
+        expanded = with_corrections(expanded, store)
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
     rankings = _retrieve(expanded, store, profile, options, settings, trace, notices)
     _add_literal(rankings, expanded, scope, options, trace, notices)

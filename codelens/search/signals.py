@@ -52,6 +52,8 @@ class Evidence:
     """Term → the candidates that hold it in any field."""
     strength: Mapping[str, Mapping[UnitId, float]]
     """Channel → its raw scores, divided by the best of them: what a rank alone does not say."""
+    resemblance: Mapping[UnitId, float]
+    """Units whose name holds a name of the query (1), or is one but for slips (1/2, 1/3, …)."""
 
 
 def gather_evidence(
@@ -66,7 +68,9 @@ def gather_evidence(
         frequency = store.postings.document_frequency(term)
         rarity[term] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
         found[term] = frozenset(store.postings.pool_with_term(term))
-    return Evidence(rarity, found, {channel: _strength(matches) for channel, matches in rankings.items()})
+    strength = {channel: _strength(matches) for channel, matches in rankings.items()}
+    resemblance = {m.unit: m.raw_score for m in rankings.get("fuzzy", ())}
+    return Evidence(rarity, found, strength, resemblance)
 
 
 def _strength(matches: Sequence[Match]) -> dict[UnitId, float]:
@@ -184,6 +188,11 @@ def _words(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
     return (share, f"{share:.0%} of the best BM25") if share else None
 
 
+def _resemblance(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
+    raw = evidence.resemblance.get(unit.id)
+    return (raw, "its name holds or resembles a name in the query") if raw else None
+
+
 def _nearness(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
     share = evidence.strength.get("vector", {}).get(unit.id)
     return (share * share, f"{share:.0%} of the best cosine, squared") if share else None
@@ -196,6 +205,7 @@ BONUSES: Mapping[str, Callable[[UnitRow, ExpandedQuery, Evidence], Gain | None]]
     "container_named": _container_named,
     "words": _words,
     "nearness": _nearness,
+    "resemblance": _resemblance,
 }
 
 

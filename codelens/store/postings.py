@@ -6,6 +6,7 @@ What users typed reaches FTS5 only inside double quotes, with double quotes doub
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import apsw
 
@@ -80,6 +81,15 @@ class Postings:
         match = f"{{{' '.join(columns)}}} : {quoted(term)}" if columns else quoted(term)
         row = self._connection.execute(sql, (match,)).fetchone()
         return int(row[0]) if row else 0
+
+    def vocabulary(self, prefix: str) -> list[tuple[str, int]]:
+        """(term, number of units) of all terms that begin with a prefix, stemmed as the index holds them."""
+        self._connection.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')"
+        ).fetchall()
+        sql = "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?1 || char(0x10ffff)"
+        rows: list[Any] = self._connection.execute(sql, (prefix,)).fetchall()
+        return rows
 
     def bm25(
         self, terms: Sequence[str], weights: Mapping[str, float], scoped: bool, limit: int, columns: Sequence[str] = ()

@@ -39,7 +39,9 @@ def test_the_order_of_the_channels_changes_nothing(rankings: dict[str, list[Matc
     weights = {"exact": 0.4, "fuzzy": 0.3, "vector": 0.1, "symbol": 0.1, "path": 0.1}
     shuffled = {name: rankings[name] for name in order if name in rankings}
     one, other = (sorted(fuse(r, weights, 60, UNITS), key=Candidate.order) for r in (rankings, shuffled))
-    assert [(c.unit.id, c.score, c.contributions) for c in one] == [(c.unit.id, c.score, c.contributions) for c in other]
+    assert [(c.unit.id, c.score, c.contributions) for c in one] == [
+        (c.unit.id, c.score, c.contributions) for c in other
+    ]
 
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(0.001, 1000), min_size=1))
@@ -52,7 +54,8 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
     scores: list[tuple[str, float]], further: float
 ) -> None:
     candidates = [
-        Candidate(unit(n, path), contributions=[Contribution("exact", score, "")]) for n, (path, score) in enumerate(scores)
+        Candidate(unit(n, path), contributions=[Contribution("exact", score, "")])
+        for n, (path, score) in enumerate(scores)
     ]
     before = {c.unit.id: c.score for c in candidates}
     ordered = spread_files(candidates, further)
@@ -68,4 +71,4 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
 def test_every_weight_of_a_profile_is_used(profile: str) -> None:
     row = load_weights()[profile]
     assert set(row["channels"]) == set(row["cuts"]) == {"exact", "fuzzy", "vector", "symbol", "path"}
-    assert set(row["bonuses"]) <= set(BONUSES)
+    assert set(row["bonuses"]) <= {*BONUSES, "file_coverage"}

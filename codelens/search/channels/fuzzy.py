@@ -13,6 +13,8 @@ MIN_LETTERS = 4
 """Shorter words resemble too much."""
 RESEMBLING = 400
 """Names that trigram overlap proposes to the edit distance."""
+OF_A_WORD = 0.1
+"""A word of prose that no name bears is seldom a mistyped name; one that is written like code, or stands alone, is."""
 LETTERS_PER_SLIP = 4
 """One slip is forgiven for each four letters, three at most."""
 
@@ -28,22 +30,23 @@ class FuzzyChannel:
             if term.tier != "pair" and len(term.text) >= MIN_LETTERS:
                 for unit in store.postings.names_containing(term.text, query.scoped, limit):
                     found.setdefault(unit, Match(unit, 1.0, f"name holds {term.origin}"))
-        for word in self._unknown(query, store):
+        for word, certainty in self._unknown(query, store).items():
             for unit, name, slips in _resembling(word, query, store):
                 mistakes = f"{slips} typing mistake{'s' * (slips > 1)}"
-                found.setdefault(unit, Match(unit, 1.0 / (1 + slips), f"{word} ~ {name}, {mistakes}"))
+                found.setdefault(unit, Match(unit, certainty / (1 + slips), f"{word} ~ {name}, {mistakes}"))
         ranked = sorted(found.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
         return ranked[:limit]
 
-    def _unknown(self, query: ExpandedQuery, store: Store) -> list[str]:
-        """Folded words and names of the query that nothing in the index bears: mistyped, perhaps."""
-        words = [t.text for t in query.names if t.tier != "pair" and not store.units.named(t.text, False, 1)]
-        words += [
-            fold_identifier(t.text)
-            for t in query.words
-            if t.tier == "component" and not store.postings.document_frequency(t.text)
-        ]
-        return [w for w in dict.fromkeys(words) if len(w) >= MIN_LETTERS]
+    def _unknown(self, query: ExpandedQuery, store: Store) -> dict[str, float]:
+        """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
+        names = [t.text for t in query.names if t.tier != "pair"]
+        words = [t.text for t in query.words if t.tier == "component"]
+        alone = not names and len(words) == 1
+        unknown = {
+            fold_identifier(w): 1.0 if alone else OF_A_WORD for w in words if not store.postings.document_frequency(w)
+        }
+        unknown |= {name: 1.0 for name in names if not store.units.named(name, False, 1)}
+        return {w: certainty for w, certainty in unknown.items() if len(w) >= MIN_LETTERS}
 
 
 def _resembling(word: str, query: ExpandedQuery, store: Store) -> list[tuple[UnitId, str, int]]:

@@ -39,7 +39,7 @@ class VectorChannel:
 
 def _says_something(query: ExpandedQuery, store: Store) -> bool:
     """Whether the index knows any word of the query. Every vector has a nearest one, also that of a word nobody wrote."""
-    return any(store.postings.document_frequency(t.text) for t in query.words)
+    return any(store.postings.document_frequency(t.text) for t in (*query.words, *query.extra))
 
 
 def _ordered(best: Mapping[UnitId, float], store: Store) -> list[UnitId]:

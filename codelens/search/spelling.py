@@ -1,0 +1,36 @@
+"""Words of the query that the index does not know → the words of the index that they may be slips of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from codelens.search.expand import ExpandedQuery, Term
+from codelens.store.store import Store
+
+MIN_LETTERS = 5
+LETTERS_PER_SLIP = 4
+"""One slip is forgiven for each four letters, two at most; the first letter is taken to be right."""
+MOST_CORRECTIONS = 3
+
+
+def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
+    """The query with likely words beside each unknown one; they help to find, and do not count as coverage."""
+    unknown = [t.text for t in query.words if len(t.text) >= MIN_LETTERS and t.text.isalpha()]
+    unknown = [word for word in unknown if not store.postings.document_frequency(word)]
+    corrections = [term for word in unknown for term in _corrections(word, store)]
+    return replace(query, extra=(*query.extra, *corrections)) if corrections else query
+
+
+def _corrections(word: str, store: Store) -> Iterable[Term]:
+    """Commonest first among those with the fewest slips. The index's words are stems, so a missing ending is no slip."""
+    from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
+
+    most = min(2, len(word) // LETTERS_PER_SLIP)
+    near = []
+    for term, units in store.postings.vocabulary(word[0]):
+        if len(term) >= MIN_LETTERS - 1 and abs(len(term) - len(word)) <= most + 3:
+            slips = OSA.distance(word[: max(len(term), len(word) - 3)], term, score_cutoff=most)
+            if slips <= most:
+                near.append((slips, -units, term))
+    return [Term(term, "spelling", f"{word} ~ {term}") for _, _, term in sorted(near)[:MOST_CORRECTIONS]]
