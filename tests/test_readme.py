@@ -1,0 +1,206 @@
+"""The manual is true: its commands run and print what it shows, and its tables name what the code has.
+
+Blocks marked ```console are run in order, in a copy of sample_repos; lines after a command are its output, in which `…`
+stands for anything, alone on a line for any lines. `# exit 1` behind a command is its exit code. A block after a comment
+`<!-- not run: REASON -->` is not run. `pytest --golden tests/test_readme.py` writes the outputs anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pytest
+
+import codelens.search.query
+from codelens.cli.help import EXIT_CODES
+from codelens.config import Settings
+from codelens.model import CHUNK_KINDS, SYMBOL_KINDS
+from codelens.search.nodes import FIELDS
+from codelens.store.migrate import newest_version
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<exempt>[^>\n]+) -->\n)?```console\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+ANYTHING = "…"
+LONGEST = 380
+"""Lines: what is longer is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One command of the manual with the output below it."""
+
+    command: str
+    exit_code: int
+    output: str
+
+
+def read_block(body: str) -> list[Shown]:
+    shown = []
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        line, _, output = part.partition("\n")
+        command, _, code = line.partition("  # exit ")
+        shown.append(Shown(command, int(code or 0), output))
+    return shown
+
+
+def fits(expected: str, actual: str) -> bool:
+    """Whether an output is what the manual shows of it."""
+    lines = [
+        r"(?:.*\n)*" if line.strip() == ANYTHING else ".*".join(map(re.escape, line.split(ANYTHING))) + r"\n"
+        for line in expected.splitlines()
+    ]
+    return re.fullmatch("".join(lines), actual) is not None
+
+
+def rewritten(expected: str, actual: str) -> str:
+    """The output as it is, cut where the manual cut it, with the lines that still fit as they were."""
+    old = expected.splitlines()
+    new = [next((o for o in old if ANYTHING in o.strip(" ") and o.strip() != ANYTHING and fits(o, f"{line}\n")), line)
+           for line in actual.splitlines()]  # fmt: skip
+    if old and old[-1].strip() == ANYTHING:
+        new = [*new[: len(old) - 1], ANYTHING]
+    return "".join(f"{line}\n" for line in new)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A folder with sample_repos in it, and variables under which nothing of this machine's user counts."""
+    folder, home = tmp_path_factory.mktemp("manual"), tmp_path_factory.mktemp("home")
+    shutil.copytree(ROOT / "sample_repos", folder / "sample_repos")
+    programs = home / "bin"
+    programs.mkdir()
+    for name, command in (("python", ""), ("codelens", " -m codelens")):
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{command} "$@"\n')
+        (programs / name).chmod(0o755)
+    yield (
+        folder,
+        {
+            "PATH": f"{programs}:/usr/bin:/bin",
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home),
+            "GIT_CEILING_DIRECTORIES": str(folder.parent),
+            "LC_ALL": "C.UTF-8",
+            "TERM": "dumb",
+            "COLUMNS": "100",
+        },
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the manual speaks to a POSIX shell")
+def test_commands(environment: tuple[Path, dict[str, str]], request: pytest.FixtureRequest) -> None:
+    folder, variables = environment
+    golden = request.config.getoption("--golden")
+    wrong: list[str] = []
+
+    def run(block: re.Match[str]) -> str:
+        if block["exempt"]:
+            return block[0]
+        parts = []
+        for shown in read_block(block["body"]):
+            ran = subprocess.run(
+                ["sh", "-c", f"{shown.command} 2>&1"], cwd=folder, env=variables, capture_output=True, text=True
+            )
+            assert ran.returncode == shown.exit_code, f"{shown.command}\n{ran.stdout}"
+            output = shown.output
+            if not fits(output, ran.stdout):
+                wrong.append(f"$ {shown.command}\n{ran.stdout}")
+                output = rewritten(output, ran.stdout)
+            code = f"  # exit {shown.exit_code}" if shown.exit_code else ""
+            parts.append(f"$ {shown.command}{code}\n{output}")
+        return f"```console\n{''.join(parts)}```"
+
+    text = BLOCK.sub(run, TEXT)
+    if golden:
+        README.write_text(text, encoding="utf-8", newline="\n")
+    else:
+        assert not wrong, "the manual shows something else than\n" + "\n".join(wrong)
+
+
+def test_only_what_installs_is_exempt() -> None:
+    blocks = list(BLOCK.finditer(TEXT))
+    assert len(blocks) >= 4
+    assert TEXT.count("```console") == len(blocks)
+    exempt = [block for block in blocks if block["exempt"]]
+    assert all("install" in b["exempt"] and ("pip install" in b["body"] or "make" in b["body"]) for b in exempt)
+
+
+def test_make_targets() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in set(re.findall(r"\bmake ([a-z]+)\b(?= |`|$)", TEXT)) & {"demo", "test", "check", "bench", "eval"}:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert recipe
+    assert [command for command in ("index", "search", "why") if f"codelens {command} " in recipe[1]] == [
+        "index",
+        "search",
+        "why",
+    ]
+
+
+def test_it_is_short() -> None:
+    assert TEXT.count("\n") <= LONGEST
+
+
+def test_grammar_is_the_parsers() -> None:
+    doc = codelens.search.query.__doc__ or ""
+    rules = "".join(line.removeprefix("    ") for line in doc.splitlines(keepends=True) if line.startswith("    "))
+    shown = re.search(r"```ebnf\n(.*?)```", TEXT, re.DOTALL)
+    assert shown
+    assert shown[1] == rules
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading or text."""
+    table = re.search(r"^\|.*\n\|[-:| ]+\|\n((?:\|.*\n)+)", TEXT[TEXT.index(heading) :], re.MULTILINE)
+    assert table, heading
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table[1].splitlines()]
+
+
+def test_settings() -> None:
+    shown = {name.strip("`"): default.strip("`") for name, default, _ in rows("## Configuration")}
+    assert shown == {
+        f.name: json.dumps(f.default) if not isinstance(f.default, float) else str(f.default) for f in fields(Settings)
+    }
+
+
+def test_exit_codes() -> None:
+    assert [code for code, _ in rows("| exit code |")] == re.findall(r"^ *(\d+)", EXIT_CODES, re.MULTILINE)
+
+
+def test_filters() -> None:
+    shown = {name for row in rows("| filter |") for name in re.findall(r"`(\w+):", row[0])}
+    assert shown == set(FIELDS)
+    kinds = next(row[1] for row in rows("| filter |") if row[0].startswith("`kind:"))
+    assert set(re.findall(r"\w+", kinds)) == {*SYMBOL_KINDS, *CHUNK_KINDS}
+
+
+def test_dependencies() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = {re.split(r"[<>=; ]", entry)[0] for entry in project["dependencies"]}
+    shown: set[str] = set()
+    for cell, why in rows("## Why each dependency is there"):
+        names = re.findall(r"`([\w-]+)`", cell)
+        shown |= {f"tree-sitter{name}" if name.startswith("-") else name for name in names}
+        assert why
+    assert shown == wanted
+
+
+def test_tables_of_the_index() -> None:
+    assert newest_version() >= 1
+    sql = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "migrations").glob("*.sql")))
+    made = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", sql))
+    assert {name for cell, _ in rows("| table | holds |") for name in re.findall(r"`(\w+)`", cell)} == made
