@@ -53,7 +53,7 @@ class Evidence:
     strength: Mapping[str, Mapping[UnitId, float]]
     """Channel → its raw scores, divided by the best of them: what a rank alone does not say."""
     resemblance: Mapping[UnitId, float]
-    """Units whose name holds a name of the query (1), or is one but for slips (1/2, 1/3, …)."""
+    """Units whose name holds a name of the query (1), or is one but for slips (less, the more slips)."""
 
 
 def gather_evidence(
@@ -190,7 +190,7 @@ def _words(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
 
 def _resemblance(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
     raw = evidence.resemblance.get(unit.id)
-    return (raw, "its name holds or resembles a name in the query") if raw else None
+    return (raw, "its name is one of the query's but for slips") if raw and raw < 1.0 else None
 
 
 def _nearness(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
