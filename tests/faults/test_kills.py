@@ -73,7 +73,7 @@ def start(index: Path, root: Path) -> Running:
             say("last" if step.total and step.done == step.total else step.phase)
 
         say("begun")
-        Index.build(index, [root], Settings(jobs=1, commit_bytes=4_000), progress=progress)
+        Index.build(index, [root], Settings(jobs=1, commit_bytes=2_000), progress=progress)
         say("done")
     finally:
         os._exit(0)
@@ -82,8 +82,10 @@ def start(index: Path, root: Path) -> Running:
 class Chance:
     """Draws the moment of a kill: a number of progress lines to wait for, and a while after the last of them."""
 
-    def __init__(self) -> None:
-        self._random = random.Random(SEED)
+    def __init__(self, tail: float) -> None:
+        self._random, self._tail = random.Random(SEED), tail
+        self.kills = 0
+        """Of runs that had not ended."""
         self.ends: dict[str, int] = {}
         """The last line that was heard before a kill → how often."""
 
@@ -91,13 +93,13 @@ class Chance:
         """Start an index run and kill it with its workers; whether it had ended before."""
         run = start(index, root)
         late = self._random.random() < LATE
-        lines, heard = self._random.randrange(FILES + 2), ""
+        lines, heard = self._random.randrange(FILES // 2), ""
         while line := run.lines.readline():
             heard = line.strip()
             lines -= 1
             if heard == "last" if late else lines < 0:
                 break
-        time.sleep(self._random.random() * (0.06 if late else 0.02))
+        time.sleep(self._random.random() * (self._tail if late else 0.02))
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(run.pid, signal.SIGKILL)
         rest = run.lines.read().split()
@@ -105,14 +107,21 @@ class Chance:
         os.waitpid(run.pid, 0)
         ended = [heard, *rest][-1]
         self.ends[ended] = self.ends.get(ended, 0) + 1
+        self.kills += ended != "done"
         return ended == "done"
 
 
-def finish(index: Path, root: Path) -> None:
-    run = start(index, root)
-    assert run.lines.read().split()[-1] == "done"
+def finish(index: Path, root: Path) -> float:
+    """A whole run; the seconds from its last document to its end."""
+    run, last, heard = start(index, root), 0.0, ""
+    while line := run.lines.readline():
+        heard = line.strip()
+        last = time.perf_counter() if heard == "last" else last
+    ended = time.perf_counter()
+    assert heard == "done"
     run.lines.close()
     os.waitpid(run.pid, 0)
+    return ended - last
 
 
 def committed(building: Path) -> set[str]:
@@ -131,10 +140,10 @@ def beside(index: Path) -> list[str]:
 def test_a_killed_build_goes_on_where_it_was(tmp_path: Path) -> None:
     root, index, fresh = tmp_path / "tree", tmp_path / "index.db", tmp_path / "fresh.db"
     write_tree(root, 1)
-    finish(fresh, root)
+    chance = Chance(finish(fresh, root))
     expected = dump(fresh)
-    chance, done, resumed = Chance(), set[str](), 0
-    for _ in range(KILLS):
+    done, resumed = set[str](), 0
+    while chance.kills < KILLS:
         chance.run_and_kill(index, root)
         if index.exists():  # swapped in: whole, though the run may not have come to say so
             with Store.read(index) as store:
@@ -159,8 +168,10 @@ def test_a_killed_update_leaves_the_old_state_or_the_new(tmp_path: Path) -> None
     root, index = tmp_path / "tree", tmp_path / "index.db"
     write_tree(root, 1)
     finish(index, root)
-    chance, kept, changed = Chance(), 0, 0
-    for version in range(2, KILLS + 2):
+    write_tree(root, 2)
+    chance, kept, changed, version = Chance(finish(index, root)), 0, 0, 2
+    while chance.kills < KILLS:
+        version += 1
         write_tree(root, version)
         before = snapshot(index)
         ended = chance.run_and_kill(index, root)
