@@ -1,4 +1,4 @@
-"""Signed feature hashing of identifiers, their words and stems: an embedder without training or model.
+"""Signed feature hashing of the words of identifiers and their stems: an embedder without training or model.
 
 A text is the sum of its tokens' features, each times the root of how often the text has it; a piece of code is four
 such fields, each normalised and times its factor. Queries are embedded in plain Python: importing numpy costs 100 ms.
@@ -16,9 +16,12 @@ import xxhash
 from codelens.embed.features import (
     DIMENSIONS,
     FIELD_FACTORS,
+    FILLER_IN_CODE,
     FIXED_POINT,
     ROOTS,
+    STEMS,
     VERSION,
+    WORD,
     FeatureCache,
     common_words,
 )
@@ -36,12 +39,12 @@ class HashingEmbedder:
     dimensions = DIMENSIONS
 
     def fingerprint(self) -> str:
-        """16 hex digits over the rules' version, the word lists and the factors."""
+        """16 hex digits over the rules' version, the word list, the weights and the factors."""
         return self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
-        rules = (VERSION, sorted(common_words().items()), sorted(FIELD_FACTORS.items()))
+        rules = (VERSION, STEMS, WORD, FILLER_IN_CODE, sorted(common_words()), sorted(FIELD_FACTORS.items()))
         return xxhash.xxh3_64_hexdigest(repr(rules).encode())
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:

@@ -85,8 +85,16 @@ def test_shared_words_and_stems_are_near() -> None:
     assert nearness(query, wanted) > 0.3 > nearness(query, other) + 0.15
 
 
-def test_a_list_has_each_word_once() -> None:
-    assert common_words()["the"] == "filler" and common_words()["return"] == "keywords"
+def test_words_that_say_little_weigh_nothing_in_queries() -> None:
+    assert {"the", "how"} <= common_words() and "config" not in common_words()
+    assert EMBEDDER.embed_query("how is the config parsed") == EMBEDDER.embed_query("config parsed")
+
+
+@pytest.mark.parametrize("rule", ["STEMS", "WORD", "FILLER_IN_CODE", "VERSION", "FIELD_FACTORS"])
+def test_the_fingerprint_follows_every_rule(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = HashingEmbedder().fingerprint()
+    monkeypatch.setattr(f"codelens.embed.hashing.{rule}", {"changed": 1.0})
+    assert HashingEmbedder().fingerprint() != before
 
 
 def test_the_same_bytes_whatever_the_hash_seed() -> None:
