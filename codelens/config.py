@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from codelens.errors import SettingsError
+from codelens.nouns import dataclass
 
 
 @dataclass(frozen=True, slots=True)

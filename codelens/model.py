@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple, NewType, Protocol
+
+from codelens.nouns import dataclass
 
 DocumentId = NewType("DocumentId", int)
 RepositoryId = NewType("RepositoryId", int)
@@ -146,7 +148,10 @@ CHUNK_KINDS = ("toplevel", "section", "text")
 
 
 class Reference(NamedTuple):
-    """A use of a name (a tuple: there are hundreds of thousands). `unit` is the position of the enclosing unit in the document's list, None at module level."""
+    """A use of a name (a tuple: there are hundreds of thousands).
+
+    `unit` is the position of the enclosing unit in the document's list, None at module level.
+    """
 
     kind: str
     """call, construct, type, extends, implements, decorate, throw, field, use."""

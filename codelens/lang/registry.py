@@ -7,11 +7,11 @@ import re
 import tomllib
 from codecs import BOM_UTF8
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from codelens.errors import UsageError
+from codelens.nouns import dataclass
 
 PLAIN_TEXT = "text"
 """The language of files that no row claims."""

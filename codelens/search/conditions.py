@@ -6,8 +6,7 @@ known is None (Kleene's "unknown"); And and Or make of that what they can. False
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from codelens.nouns import dataclass
 from codelens.search.facts import DocumentFacts, Matching, TextFacts, UnitFacts, contains, occurs
 from codelens.search.fields import FIELD_TESTS
 from codelens.search.literals import ANY, Plan, all_of, any_of, required_literals, required_text

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from codelens.nouns import dataclass
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.terms import token_terms, tokens
 

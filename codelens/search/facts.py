@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from codelens.config import Settings
+from codelens.nouns import dataclass
 from codelens.search.literals import fold
 from codelens.search.patterns import TimeBudget
 from codelens.text.identifiers import is_cjk

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from functools import lru_cache
 
 from codelens.errors import QueryError
 from codelens.model import Notice
+from codelens.nouns import dataclass
 from codelens.search.nodes import FIELDS
 
 MOST = 8

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from codelens.errors import QueryError
+from codelens.nouns import dataclass
 from codelens.search.faults import Faults, excerpt, suggest_field
 from codelens.search.filters import BadValueError, make_filter
 from codelens.search.nodes import FIELDS, Filter, Identifier, Leaf, Pattern, Phrase, Word

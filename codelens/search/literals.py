@@ -7,11 +7,11 @@ so a literal keeps only characters for which every case variant that an engine m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 from unicodedata import category
 
 from codelens.errors import QueryError
+from codelens.nouns import dataclass
 from codelens.search.syntax import items_of, parse_tree, repeat_of
 
 SHORTEST = 3

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Notice
+from codelens.nouns import dataclass
 
 FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is")
 ROLES = ("test",)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from codelens.errors import QueryError, RegexTimeout
+from codelens.nouns import dataclass
 from codelens.search.ambiguity import find_danger
 from codelens.search.syntax import parse_tree
 

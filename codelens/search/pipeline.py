@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from codelens.config import Settings, load_weights
@@ -28,6 +28,7 @@ from codelens.model import (
     Trace,
     UnitId,
 )
+from codelens.nouns import dataclass
 from codelens.search.channels import Channel
 from codelens.search.channels.exact import ExactChannel
 from codelens.search.channels.fuzzy import FuzzyChannel

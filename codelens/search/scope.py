@@ -7,11 +7,12 @@ first: path and language of a document, then trigrams, then what is known of a u
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
 from codelens.model import Match, SearchOptions, Span, UnitId, UnitRow
+from codelens.nouns import dataclass
 from codelens.search.conditions import (
     DocumentFacts,
     Matching,

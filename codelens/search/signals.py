@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from codelens.model import CHUNK_KINDS, Candidate, Contribution, DocumentId, Match, UnitId, UnitRow
+from codelens.nouns import dataclass
 from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier, split_identifier

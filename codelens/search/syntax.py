@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from codelens.errors import QueryError
+from codelens.nouns import dataclass
 
 MAX_SOURCE = 10_000
 """Characters of one regular expression; generated alternations of some hundred names stay below."""

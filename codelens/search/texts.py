@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codelens.model import DocumentId, Span
+from codelens.nouns import dataclass
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from codelens.model import (
     Skip,
     SkipReason,
 )
+from codelens.nouns import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import apsw
 
 from codelens.errors import IndexCorrupt
 from codelens.model import DerivedDocument, DocumentId, Extraction, RepositoryId
+from codelens.nouns import dataclass
 from codelens.store.connection import load_vector_extension, open_reader, open_writer, to_rest, to_wal
 from codelens.store.documents import Documents
 from codelens.store.migrate import check_version, migrate, schema_version

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import string
-from dataclasses import dataclass
+
+from codelens.nouns import dataclass
 
 _PLAIN = re.compile(rb"[^*?\[\\]*")
 _WILD = re.compile(rb"[*?\[\\]")

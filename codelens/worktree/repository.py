@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from codelens.nouns import dataclass
 from codelens.worktree.patterns import path_regex
 
 LONGEST_RULES = 4_000_000

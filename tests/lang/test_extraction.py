@@ -14,7 +14,10 @@ from codelens.lang.registry import languages
 from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Extraction
 from tests.conftest import TESTS, case_files
 
-FULL = ("python javascript typescript tsx go rust java c cpp csharp ruby php kotlin swift scala lua bash").split()
+FULL = (
+    *("python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "csharp"),
+    *("ruby", "php", "kotlin", "swift", "scala", "lua", "bash"),
+)
 
 
 def describe(found: Extraction) -> str:
