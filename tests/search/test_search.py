@@ -341,7 +341,7 @@ def test_ties_come_in_the_order_of_paths(index: Index) -> None:
     first, second = (h for h in every(index, "same", mode="keyword") if h.unit.name == "same")
     assert [h.unit.path for h in (first, second)] == ["a/same.py", "b/same.py"]
     assert first.score >= second.score
-    assert [h.unit.path for h in every(index, "return 0", literal=True)][:2] == ["a/same.py", "b/same.py"]
+    assert [h.unit.path for h in every(index, "return 0", literal=True, mode="keyword")][:2] == ["a/same.py", "b/same.py"]
 
 
 # Mistakes and parts
