@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -157,4 +156,4 @@ def _project_file(start: Path, stop: Path | None) -> Path | None:
 @cache
 def load_weights() -> Mapping[str, Any]:
     """weights.toml as shipped: profile → section → number."""
-    return tomllib.loads((files("codelens") / "weights.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name("weights.toml").read_text(encoding="utf-8"))

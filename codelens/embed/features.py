@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from importlib.resources import files
 from itertools import chain
+from pathlib import Path
 
 import xxhash
 
@@ -46,7 +46,7 @@ ROOTS = tuple(round(64 * math.sqrt(count)) for count in range(4096))
 @cache
 def common_words() -> frozenset[str]:
     """Words that say little, as common_words.txt lists them."""
-    lines = (files("codelens.embed") / "common_words.txt").read_text(encoding="utf-8").splitlines()
+    lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 

@@ -10,7 +10,6 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -70,7 +69,7 @@ def _shared_library() -> ctypes.CDLL:
 
 def query_source(row: Language) -> str:
     """The text of a language's query files, joined."""
-    folder = files("codelens.lang") / "queries"
+    folder = Path(__file__).with_name("queries")
     return "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in row.queries)
 
 

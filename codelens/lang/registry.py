@@ -8,7 +8,7 @@ import tomllib
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from codelens.errors import UsageError
 from codelens.nouns import dataclass
@@ -42,7 +42,7 @@ class Language:
 
 @cache
 def languages() -> Mapping[str, Language]:
-    table = tomllib.loads((files("codelens.lang") / "languages.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
     return {name: _language(name, row) for name, row in table.items()}
 
 

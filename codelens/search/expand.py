@@ -12,7 +12,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from codelens.nouns import dataclass
 from codelens.text.identifiers import fold_identifier, split_identifier
@@ -36,7 +36,7 @@ class Words:
 
 @cache
 def load_words() -> Words:
-    table = tomllib.loads((files("codelens.search") / "words.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
     both: dict[str, list[str]] = {}
     for short, long in table["abbreviations"].items():
         both.setdefault(short, []).append(long)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
-from difflib import get_close_matches
 from functools import lru_cache
 
 from codelens.errors import QueryError
@@ -69,9 +68,15 @@ def suggest_field(name: str) -> str:
     lowered = name.lower()
     if len(name) > _LONGEST:
         return ""
-    return MISTAKEN.get(lowered) or next(iter(get_close_matches(lowered, FIELDS, 1)), "")
+    return MISTAKEN.get(lowered) or _nearest(lowered, FIELDS)
 
 
 def suggest_value(value: str, known: tuple[str, ...]) -> str:
     """The known value nearest to one that is not known, or nothing."""
-    return next(iter(get_close_matches(value.lower(), known, 1)), "") if len(value) <= _LONGEST else ""
+    return _nearest(value.lower(), known) if len(value) <= _LONGEST else ""
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # only mistakes need it
+
+    return next(iter(get_close_matches(word, list(known), 1)), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from codelens.model import Candidate, Freshness, Hit, SearchOptions, SnippetLine, UnitRow
@@ -64,7 +65,7 @@ def _marks(
     found: dict[int, Ranges] = dict(places)
     if literal:
         return found
-    said = {t.text for t in query.words}
+    said = frozenset(t.text for t in query.words)
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
         ranges = tuple(m.span() for m in _TOKEN.finditer(lines[number - 1][:MAX_LINE]) if _says(m[0], said))
         if ranges:
@@ -72,9 +73,10 @@ def _marks(
     return found
 
 
-def _says(token: str, said: set[str]) -> bool:
+@lru_cache(maxsize=1 << 14)
+def _says(token: str, said: frozenset[str]) -> bool:
     folded = token.casefold().strip("_")
-    return folded in said or any(word in said for word in split_identifier(token))
+    return folded in said or not said.isdisjoint(split_identifier(token))
 
 
 def _place(

@@ -155,10 +155,13 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     scope = Scope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):
         return scope
-    documents = documents_in_scope(store, options)
-    documents = [d for d in documents if _of_document(query, d, scope).value is not False]
-    documents = _with_trigrams(documents, literal_requirements(query.node), store)
-    scope.units = [unit for document in documents for unit in _units_within(document, store, scope)]
+    verdicts = [(d, _of_document(query, d, scope).value) for d in documents_in_scope(store, options)]
+    undecided = [d for d, value in verdicts if value is None]
+    undecided = _with_trigrams(undecided, literal_requirements(query.node), store)
+    scope.units = [
+        *store.units.of_documents([d.id for d, value in verdicts if value]),
+        *(unit for document in undecided for unit in _units_within(document, store, scope)),
+    ]
     store.units.set_scope(scope.units)
     return scope
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import apsw
@@ -13,20 +11,16 @@ import apsw
 from codelens.errors import IndexCorrupt, SchemaTooNew
 
 
-def migrations_folder() -> Traversable:
+def migrations_folder() -> Path:
     """In an installed package migrations lie inside it, in a checkout beside it."""
-    shipped = files("codelens") / "migrations"
+    shipped = Path(__file__).parents[1] / "migrations"
     return shipped if shipped.is_dir() else Path(__file__).parents[2] / "migrations"
 
 
 @cache
-def migrations() -> tuple[tuple[int, str], ...]:
-    """(number, SQL) in order, without gap or repeat."""
-    found = sorted(
-        (int(f.name[:4]), f.read_text(encoding="utf-8"))
-        for f in migrations_folder().iterdir()
-        if f.name.endswith(".sql")
-    )
+def migrations() -> tuple[tuple[int, Path], ...]:
+    """(number, SQL file) in order, without gap or repeat."""
+    found = sorted((int(f.name[:4]), f) for f in migrations_folder().iterdir() if f.name.endswith(".sql"))
     assert [n for n, _ in found] == list(range(1, len(found) + 1)), (
         "migrations are numbered from 1 without gap or repeat"
     )
@@ -59,13 +53,13 @@ def migrate(connection: apsw.Connection) -> None:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     if ("documents" in tables) != (schema_version(connection) > 0) or (tables and "documents" not in tables):
         raise IndexCorrupt("the file is a database, but no codelens index", "name another file with --db")
-    for number, sql in migrations():
+    for number, file in migrations():
         if schema_version(connection) >= number:
             continue
         connection.execute("BEGIN IMMEDIATE").fetchall()
         try:
             if schema_version(connection) < number:
-                for statement in _statements(sql):
+                for statement in _statements(file.read_text(encoding="utf-8")):
                     connection.execute(statement).fetchall()  # drained: apsw runs a statement only as its rows are read
                 connection.pragma("user_version", number)
             connection.execute("COMMIT").fetchall()

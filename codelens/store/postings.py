@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 from codelens.model import DerivedDocument, DocumentId, UnitId
-from codelens.store.units import CONTENT_ORDER
+from codelens.store.units import CONTENT_ORDER, within
 from codelens.text.identifiers import fold_identifier
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
@@ -102,7 +102,7 @@ class Postings:
         # The limit is applied to scores alone first; whatever ties with the last one is kept and cut by content.
         sql = (
             f"WITH found AS MATERIALIZED (SELECT rowid AS id, -bm25(unit_terms, {numbers}) AS score FROM unit_terms "
-            f"WHERE unit_terms MATCH ?1 {'AND rowid IN (SELECT id FROM temp.scope)' if scoped else ''}), "
+            f"WHERE unit_terms MATCH ?1 {within('rowid', scoped)}), "
             f"edge AS (SELECT score FROM found ORDER BY score DESC LIMIT 1 OFFSET {int(limit) - 1}) "
             f"SELECT found.id, found.score FROM found JOIN units u ON u.id = found.id "
             f"JOIN documents d ON d.id = u.document_id "
@@ -114,7 +114,7 @@ class Postings:
     def pool_with_term(self, term: str, columns: Sequence[str] = ()) -> set[UnitId]:
         """Which units of the pool hold the term, in any of the columns."""
         match = f"{{{' '.join(columns)}}} : {quoted(term)}" if columns else quoted(term)
-        sql = "SELECT p.id FROM temp.pool p CROSS JOIN unit_terms t ON t.rowid = p.id WHERE t.unit_terms MATCH ?"
+        sql = "SELECT rowid FROM unit_terms WHERE unit_terms MATCH ? AND +rowid IN (SELECT id FROM temp.pool)"
         return {UnitId(row[0]) for row in self._connection.execute(sql, (match,))}
 
     # Trigrams
@@ -131,7 +131,7 @@ class Postings:
         """Units whose folded name holds this (three characters at least), shortest names first."""
         sql = (
             f"SELECT u.id FROM name_trigrams t JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id "
-            f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {'AND u.id IN (SELECT id FROM temp.scope)' if scoped else ''} "
+            f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {within('u.id', scoped)} "
             f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         return [UnitId(row[0]) for row in self._connection.execute(sql, (all_trigrams(folded), folded))]
@@ -144,7 +144,7 @@ class Postings:
         parts = " UNION ALL ".join("SELECT rowid AS id FROM name_trigrams WHERE name_trigrams MATCH ?" for _ in grams)
         sql = (
             f"SELECT u.id, u.folded, count(*) AS shared FROM ({parts}) g JOIN units u ON u.id = g.id "
-            f"JOIN documents d ON d.id = u.document_id {'WHERE u.id IN (SELECT id FROM temp.scope)' if scoped else ''} "
+            f"JOIN documents d ON d.id = u.document_id WHERE true {within('u.id', scoped)} "
             f"GROUP BY u.id HAVING shared * 3 >= {len(grams)} "
             f"ORDER BY shared DESC, abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER} LIMIT {int(limit)}"
         )

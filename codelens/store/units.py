@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -118,12 +119,10 @@ class Units:
         ]
         return tuple(units)
 
-    def all_brief(self) -> list[tuple[UnitId, DocumentId, str, str, str]]:
-        """(id, document, kind, name, container) of every unit, for filters that no index serves."""
-        rows: list[Any] = self._connection.execute(
-            "SELECT id, document_id, kind, name, container FROM units"
-        ).fetchall()
-        return rows
+    def of_documents(self, documents: Sequence[DocumentId]) -> list[UnitId]:
+        """All units of these documents."""
+        sql = "SELECT u.id FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value"
+        return [UnitId(row[0]) for row in self._connection.execute(sql, (json.dumps(documents),))]
 
     def brief_of(self, document: DocumentId) -> list[tuple[UnitId, str, str, str, int, int]]:
         """(id, kind, name, container, start, end) of a document's units."""
@@ -141,7 +140,7 @@ class Units:
 
     def _by_folded(self, where: str, values: tuple[str, ...], scoped: bool, limit: int) -> list[UnitId]:
         sql = (
-            f"SELECT u.id FROM units u JOIN documents d ON d.id = u.document_id WHERE {where} {_SCOPED if scoped else ''} "
+            f"SELECT u.id FROM units u JOIN documents d ON d.id = u.document_id WHERE {where} {within('u.id', scoped)} "
             f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
@@ -175,13 +174,12 @@ class Units:
         ).fetchall()
         self._connection.executemany(f"INSERT OR IGNORE INTO temp.{table} VALUES (?)", ((u,) for u in units)).fetchall()
 
-    def scope_documents(self, documents: Sequence[DocumentId]) -> list[UnitId]:
-        """All units of these documents."""
-        cursor = self._connection.cursor()
-        return [u for d in documents for (u,) in cursor.execute("SELECT id FROM units WHERE document_id = ?", (d,))]
 
+def within(column: str, scoped: bool) -> str:
+    """The condition that a column of unit ids be in scope. The plus keeps SQLite from asking a full-text index once for
 
-_SCOPED = "AND u.id IN (SELECT id FROM temp.scope)"
+    each unit in scope instead of once (18 s, not 0.1 s, for three words and 30,000 units)."""
+    return f"AND +{column} IN (SELECT id FROM temp.scope)" if scoped else ""
 
 
 def _unit_row(row: Any) -> UnitRow:

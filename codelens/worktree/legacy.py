@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 _WINDOW = re.compile(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")
@@ -140,7 +140,7 @@ def _letter_score(text: str, place: int, script: _Script) -> float:
 
 @cache
 def _scripts() -> tuple[_Script, ...]:
-    table = tomllib.loads((files("codelens.worktree") / "encodings.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(Path(__file__).with_name("encodings.toml").read_text(encoding="utf-8"))
     return tuple(
         _Script(
             codecs=tuple(row["codecs"]),
