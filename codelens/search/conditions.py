@@ -46,6 +46,21 @@ def evaluate(node: Node | None, facts: DocumentFacts, matching: Matching) -> Ver
     return _decide(node, facts, matching)
 
 
+def demanded_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | None]:
+    """(kinds that every match has, what else the query says); None where any kind may match."""
+    parts = node.parts if isinstance(node, And) else (node,) if node else ()
+    kinds = [frozenset(part.values) for part in parts if isinstance(part, Filter) and part.field == "kind"]
+    rest = tuple(part for part in parts if not (isinstance(part, Filter) and part.field == "kind"))
+    return (frozenset.intersection(*kinds) if kinds else None), And(rest)
+
+
+def left_open(node: Node | None, facts: DocumentFacts, matching: Matching) -> Node | None:
+    """What is known leaves this much of a query to be decided; a part that it satisfies need not be asked again."""
+    parts = node.parts if isinstance(node, And) else (node,) if node else ()
+    parts = tuple(part for part in parts if not evaluate(part, facts, matching).value)
+    return And(parts) if len(parts) > 1 else parts[0] if parts else None
+
+
 def _decide(node: Node, facts: DocumentFacts, matching: Matching) -> Verdict:
     """The same where everything is a condition, words too."""
     match node:

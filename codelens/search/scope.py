@@ -6,7 +6,7 @@ first: path and language of a document, then trigrams, then what is known of a u
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from codelens.config import Settings
@@ -17,7 +17,6 @@ from codelens.search.conditions import (
     DocumentFacts,
     Matching,
     TextFacts,
-    UnitFacts,
     Verdict,
     evaluate,
     literal_requirements,
@@ -39,7 +38,8 @@ from codelens.search.nodes import (
     without,
 )
 from codelens.search.patterns import TimeBudget, compile_pattern, find_all, has_upper
-from codelens.search.texts import DocumentText, Texts, line_at, line_starts
+from codelens.search.satisfying import units_satisfying
+from codelens.search.texts import Texts, line_at, line_starts
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
@@ -160,7 +160,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     undecided = _with_trigrams(undecided, literal_requirements(query.node), store)
     scope.units = [
         *store.units.of_documents([d.id for d, value in verdicts if value]),
-        *(unit for document in undecided for unit in _units_within(document, store, scope)),
+        *(unit for found in units_satisfying(undecided, scope) for unit in found),
     ]
     store.units.set_scope(scope.units)
     return scope
@@ -224,67 +224,6 @@ def _expression(plan: Plan) -> str:
         parts = [f"({part})" for part in map(_expression, plan.parts)]
         return (" AND " if isinstance(plan, AllOf) else " OR ").join(parts)
     return ""
-
-
-def _units_within(document: DocumentRow, store: Store, scope: Scope) -> Iterable[UnitId]:
-    """The units of a document that satisfy the query; its text is read only if something depends on it."""
-    known = (document.path, scope.repositories[document.repository], document.language, document.roles)
-    briefs = store.units.brief_of(document.id)
-    undecided: list[tuple[UnitId, UnitFacts, Span]] = []
-    found: list[UnitId] = []
-    for unit, kind, name, container, start, end in briefs:
-        facts = UnitFacts(*known, kind, name, f"{container}.{name}" if container else name)
-        verdict = evaluate(scope.query.node, facts, scope.matching)
-        if verdict.value is None:
-            undecided.append((unit, facts, Span(start, end)))
-        elif verdict.value:
-            found.append(unit)
-    found += _decided(undecided, document, scope)
-    if undecided and not found and scope.demands_text:
-        around = _reaches([span for _, _, span in undecided], scope.texts.of(document))
-        beside = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
-        found += _decided(beside, document, scope)
-        scope.reach.update({unit: span for unit, _, span in beside if unit in found})
-    scope.texts.forget(document)
-    return found
-
-
-def _decided(
-    undecided: Sequence[tuple[UnitId, UnitFacts, Span]], document: DocumentRow, scope: Scope
-) -> Iterator[UnitId]:
-    """The units whose text satisfies what is left of the query."""
-    for unit, facts, span in undecided:
-        known = (
-            facts.path,
-            facts.repository,
-            facts.language,
-            facts.roles,
-            facts.kind,
-            facts.name,
-            facts.qualified_name,
-        )
-        text = scope.texts.of(document).slice(span)
-        if evaluate(scope.query.node, TextFacts(*known, text), scope.matching).value:
-            yield unit
-
-
-def _reaches(spans: Sequence[Span], whole: DocumentText) -> dict[Span, Span]:
-    """Outermost span → itself with all that is between it and the one before, in whole lines.
-
-    Units leave out comments above a definition, words like `export` and lines of brackets; a text there is found with
-    the unit below it.
-    """
-    reached: dict[Span, Span] = {}
-    start = end = 0
-    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
-        if span.start >= end:
-            end = span.end
-            reached[span] = Span(whole.line_start(start), whole.line_end(end))
-            start = end
-    if reached:
-        last = next(reversed(reached))
-        reached[last] = Span(reached[last].start, len(whole.raw))
-    return reached
 
 
 def _is_textual(leaf: Node) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -124,11 +124,18 @@ class Units:
         sql = "SELECT u.id FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value"
         return [UnitId(row[0]) for row in self._connection.execute(sql, (json.dumps(documents),))]
 
-    def brief_of(self, document: DocumentId) -> list[tuple[UnitId, str, str, str, int, int]]:
-        """(id, kind, name, container, start, end) of a document's units."""
-        sql = "SELECT id, kind, name, container, start_byte, end_byte FROM units WHERE document_id = ?"
-        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
-        return rows
+    def briefs(
+        self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None
+    ) -> Iterator[tuple[UnitId, DocumentId, str, str, str, int, int]]:
+        """(id, document, kind, name, container, start, end) of units, of these kinds only, in the order of the documents."""
+        wanted = "" if kinds is None else "WHERE u.kind IN (SELECT value FROM json_each(?2))"
+        sql = (
+            "SELECT u.id, u.document_id, u.kind, u.name, u.container, u.start_byte, u.end_byte "
+            f"FROM json_each(?1) d CROSS JOIN units u ON u.document_id = d.value {wanted}"
+        )
+        values = (json.dumps(documents),) if kinds is None else (json.dumps(documents), json.dumps(sorted(kinds)))
+        rows: Any = self._connection.execute(sql, values)
+        return iter(rows)
 
     def named(self, folded: str, scoped: bool, limit: int) -> list[UnitId]:
         """Units whose folded name is exactly this."""
@@ -172,7 +179,8 @@ class Units:
         self._connection.execute(
             f"CREATE TEMP TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY); DELETE FROM temp.{table}"
         ).fetchall()
-        self._connection.executemany(f"INSERT OR IGNORE INTO temp.{table} VALUES (?)", ((u,) for u in units)).fetchall()
+        sql = f"INSERT OR IGNORE INTO temp.{table} SELECT value FROM json_each(?)"
+        self._connection.execute(sql, (json.dumps(list(units)),)).fetchall()
 
 
 def within(column: str, scoped: bool) -> str:

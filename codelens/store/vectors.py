@@ -66,8 +66,7 @@ class Vectors:
     def nearest(self, query: bytes, scoped: bool, limit: int) -> list[tuple[UnitId, float]]:
         """(unit, L2 distance) of the nearest pieces, nearest first; a unit may come several times."""
         within = (
-            f"AND rowid IN (SELECT s.id * {PIECES} + n.value FROM temp.scope s JOIN units u ON u.id = s.id "
-            f"JOIN json_each('[{','.join(map(str, range(PIECES)))}]') n ON n.value < u.pieces)"
+            f"AND rowid IN (SELECT rowid FROM vectors_rowids WHERE rowid / {PIECES} IN (SELECT id FROM temp.scope))"
             if scoped
             else ""
         )
