@@ -21,7 +21,7 @@ else:
         def define(cls: type) -> type:
             cls.__doc__ = cls.__doc__ or cls.__name__  # or the standard one computes a signature
             made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
-            shared = {"__init__": _init(made, frozen), "__eq__": _eq, "__hash__": _hash if frozen else None}
+            shared = {"__init__": _init_when_needed(made, frozen), "__eq__": _eq, "__hash__": _hash if frozen else None}
             if frozen:
                 shared |= {"__setattr__": _refuse, "__delattr__": _refuse, "__setstate__": _set_state}
             names = [field.name for field in dataclasses.fields(made)]
@@ -32,6 +32,16 @@ else:
             return made
 
         return define
+
+
+def _init_when_needed(cls: type, frozen: bool) -> Any:
+    """Compiles `__init__` at the first call: most searches make nouns of a third of the classes they import."""
+
+    def compile_first(self: Any, *values: Any, **named: Any) -> None:
+        cls.__init__ = made = _init(cls, frozen)  # type: ignore[misc]
+        made(self, *values, **named)
+
+    return compile_first
 
 
 def _init(cls: type, frozen: bool) -> Any:
