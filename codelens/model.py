@@ -228,6 +228,7 @@ class DerivedDocument:
     vectors: tuple[tuple[bytes, ...], ...]
     """For each unit the int8 vectors of its pieces."""
     trigram_text: str
+    """What the trigram index reads: see `distinct_lines`."""
     snapshot: bytes
     """The file's own bytes, compressed."""
     roles: frozenset[str] = frozenset()

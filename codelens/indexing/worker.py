@@ -7,6 +7,7 @@ for modules in the current folder, which is somebody's repository.
 from __future__ import annotations
 
 import contextlib
+import gc
 import marshal
 import os
 import signal
@@ -35,6 +36,7 @@ def main() -> None:
     """Serve jobs from standard input until it ends, which it also does when the parent dies."""
     inbox, outbox = sys.stdin.buffer, _private_output()
     _no_core_dump()
+    _collect_seldom()
     settings = Settings(*marshal.loads(read_frame(inbox) or b""))
     write_frame(outbox, "ready")
     while (frame := read_frame(inbox)) is not None:
@@ -58,6 +60,12 @@ def _no_core_dump() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _collect_seldom() -> None:
+    """A file's results are freed by their counts; looking for cycles among them took an eighth of a worker's time."""
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 100)
 
 
 @contextmanager

@@ -81,14 +81,14 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
     """Everything the query of `language` finds. Raises GrammarMissing; hangs and aborts are the caller's to survive."""
     grammar = load_grammar(language)
     tree = grammar.parser.parse(utf8)
-    gathered = _Gathered(languages()[language], grammar.query)
+    gathered = _Gathered(languages()[language], grammar.query, utf8)
     for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, _predicate):
         gathered.take(pattern, captures)
-    units, starts = _nest(gathered)
+    units, spans = _nest(gathered)
     return Extraction(
         namespace=gathered.namespace,
         units=tuple(units),
-        references=tuple(_references(gathered, utf8, units, starts)),
+        references=tuple(_references(gathered, spans)),
         imports=gathered.placed_imports(),
         fault="syntax errors" if tree.root_node.has_error else "",
     )
@@ -108,7 +108,8 @@ def _predicate(
 class _Gathered:
     """Sorts matches by what they capture."""
 
-    def __init__(self, language: Language, query: tree_sitter.Query) -> None:
+    def __init__(self, language: Language, query: tree_sitter.Query, utf8: bytes) -> None:
+        self.utf8 = utf8
         self.language = language
         self.query = query
         self.namespace = ""
@@ -305,8 +306,8 @@ def _unit(
         doc = without_tags(doc)
     decorators = [_first_line(_text(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)]
     place = draft.name or draft.outer
-    start, row, _ = _first_word(draft.outer)
-    name_start, name_row, name_column = _first_word(place)
+    start, row, _ = _first_word(draft.outer, gathered.utf8)
+    name_start, name_row, name_column = _first_word(place, gathered.utf8)
     end = draft.outer.end_byte
     return Unit(
         kind=kind,
@@ -320,18 +321,20 @@ def _unit(
         end_line=_last_line(draft.outer),
         name_line=name_row + 1,
         name_column=name_column + 1,
-        signature=_signature(draft, body, language),
+        signature=_signature(draft, body, language, gathered.utf8),
         doc=doc[:MAX_DOC],
         decorators=tuple(attributes + list(dict.fromkeys(decorators))),
         local=local,
     )
 
 
-def _first_word(node: tree_sitter.Node) -> tuple[int, int, int]:
+def _first_word(node: tree_sitter.Node, utf8: bytes) -> tuple[int, int, int]:
     """(byte, row, column) where a node's text begins: some grammars count the blanks before a name in."""
-    text = node.text or b""
-    blanks = len(text) - len(text.lstrip())
     row, column = node.start_point
+    if not utf8[node.start_byte : node.start_byte + 1].isspace():
+        return node.start_byte, row, column
+    text = utf8[node.start_byte : node.end_byte]
+    blanks = len(text) - len(text.lstrip())
     if lines := text.count(b"\n", 0, blanks):
         return node.start_byte + blanks, row + lines, blanks - 1 - text.rfind(b"\n", 0, blanks)
     return node.start_byte + blanks, row, column + blanks
@@ -342,7 +345,7 @@ def _last_line(node: tree_sitter.Node) -> int:
     return row + 1 if column or row == node.start_point[0] else row
 
 
-def _signature(draft: _Draft, body: tree_sitter.Node | None, language: Language) -> str:
+def _signature(draft: _Draft, body: tree_sitter.Node | None, language: Language, utf8: bytes) -> str:
     """The definition's head on one line, without comments and annotations: all before its body, or its first line."""
     node = draft.inner
     end = body.start_byte if body and body.start_byte > node.start_byte else node.end_byte
@@ -350,9 +353,9 @@ def _signature(draft: _Draft, body: tree_sitter.Node | None, language: Language)
     head, at = b"", node.start_byte
     for part in sorted(aside + draft.decorators, key=lambda part: part.start_byte):
         if at <= part.start_byte and part.end_byte <= end:
-            head += _slice(node, at, part.start_byte)
+            head += utf8[at : part.start_byte]
             at = part.end_byte
-    head += _slice(node, at, end)
+    head += utf8[at:end]
     text = head.decode("utf-8", "replace")
     text = text.rstrip().rstrip(";") if end < node.end_byte else _first_line(text)
     if draft.name and end <= draft.name.start_byte:
@@ -360,13 +363,9 @@ def _signature(draft: _Draft, body: tree_sitter.Node | None, language: Language)
     return " ".join(text.split())[:MAX_SIGNATURE].rstrip("{=;\\ ")
 
 
-def _slice(node: tree_sitter.Node, start: int, end: int) -> bytes:
-    return (node.text or b"")[start - node.start_byte : end - node.start_byte]
-
-
-def _references(gathered: _Gathered, utf8: bytes, units: list[Unit], spans: list[Key]) -> Iterable[Reference]:
+def _references(gathered: _Gathered, spans: list[Key]) -> Iterable[Reference]:
     """References in order of their place, each with the innermost unit around it."""
-    found, language = gathered.references, gathered.language
+    found, language, utf8 = gathered.references, gathered.language, gathered.utf8
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
     for start, kind in found:
         strongest[start] = max(strongest.get(start, 0), _STRENGTH.get(kind, 2))

@@ -220,10 +220,12 @@ def _with_trigrams(documents: list[DocumentRow], plan: Plan, store: Store) -> li
 def _expression(plan: Plan) -> str:
     if isinstance(plan, Substring):
         return all_trigrams(plan.text)
-    if isinstance(plan, AllOf | AnyOf):
-        parts = [f"({part})" for part in map(_expression, plan.parts)]
-        return (" AND " if isinstance(plan, AllOf) else " OR ").join(parts)
-    return ""
+    if not isinstance(plan, AllOf | AnyOf):
+        return ""
+    parts = [f"({part})" if part else "" for part in map(_expression, plan.parts)]
+    if isinstance(plan, AllOf):
+        return " AND ".join(filter(None, parts))
+    return " OR ".join(parts) if all(parts) else ""  # one alternative that demands nothing lets everything through
 
 
 def _is_textual(leaf: Node) -> bool:

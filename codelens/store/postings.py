@@ -13,6 +13,7 @@ import apsw
 from codelens.model import DerivedDocument, DocumentId, UnitId
 from codelens.store.units import CONTENT_ORDER, within
 from codelens.text.identifiers import fold_identifier
+from codelens.text.trigrams import trigrams
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names")
@@ -25,12 +26,6 @@ def quoted(term: str) -> str:
 
 def any_of(terms: Iterable[str]) -> str:
     return " OR ".join(map(quoted, terms))
-
-
-def trigrams(text: str) -> list[str]:
-    """The distinct trigrams of a text, folded as the index folds them, in order of their first place."""
-    folded = text.lower()
-    return list(dict.fromkeys(folded[i : i + 3] for i in range(len(folded) - 2)))
 
 
 class Postings:
@@ -152,5 +147,5 @@ class Postings:
 
 
 def all_trigrams(text: str) -> str:
-    """The FTS5 expression that every text with this substring satisfies; the text has three characters at least."""
+    """The FTS5 expression that every text with this substring satisfies; empty if it has no three characters on a line."""
     return " AND ".join(map(quoted, trigrams(text)))
