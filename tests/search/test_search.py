@@ -161,7 +161,8 @@ def test_prose_never_fails(index: Index) -> None:
 
 PHRASES = ["grand total", "grand  total", "dd_it", "->b", "});", "};;", "a", "::", "连接", "连", "😀", "naïve", "ﬁn", "the basket",
            "Keeps things", "export default", "return", "er's", "\t", " ", "def ", ")", "AddItem", "additem", "ITEM", "STRASSE",
-           "straße", "不在", "no such text", "int f(void) {", '"""', "连接池():"]  # fmt: skip
+           "straße", "不在", "no such text", "int f(void) {", '"""', "连接池():", "(self, item):\n        total", "e.\n\n## T", "\n\n\n",
+           "0\n"]  # fmt: skip
 
 
 def scan(tree: Tree, phrase: str, ignore: bool, word: bool = False) -> set[str]:
@@ -197,7 +198,7 @@ def test_quotes_find_every_unit_with_the_text(tree: Tree, index: Index, phrase: 
     }
     assert held <= {h.unit.id for h in hits}
     for hit in hits:
-        line = (tree.root / hit.unit.path).read_text(encoding="utf-8").split("\n")[hit.line - 1]
+        line = "\n".join((tree.root / hit.unit.path).read_text(encoding="utf-8").split("\n")[hit.line - 1 :])
         assert line.encode()[hit.column - 1 :].decode().startswith(phrase)
         assert line.encode("utf-16-le")[2 * (hit.column_utf16 - 1) :].decode("utf-16-le").startswith(phrase)
 
@@ -341,7 +342,10 @@ def test_ties_come_in_the_order_of_paths(index: Index) -> None:
     first, second = (h for h in every(index, "same", mode="keyword") if h.unit.name == "same")
     assert [h.unit.path for h in (first, second)] == ["a/same.py", "b/same.py"]
     assert first.score >= second.score
-    assert [h.unit.path for h in every(index, "return 0", literal=True, mode="keyword")][:2] == ["a/same.py", "b/same.py"]
+    assert [h.unit.path for h in every(index, "return 0", literal=True, mode="keyword")][:2] == [
+        "a/same.py",
+        "b/same.py",
+    ]
 
 
 # Mistakes and parts
