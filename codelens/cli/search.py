@@ -110,7 +110,7 @@ def _shown(
     shown = Shown(
         format=chosen,
         template=flags.format or "",
-        paths=PathStyle(place.settings.path_style, str(place.cwd)),
+        paths=PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories),
         null=flags.null,
         line_numbers=flags.line_number,
         only_matching=flags.only_matching,

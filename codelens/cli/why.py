@@ -96,7 +96,7 @@ def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags) 
 
 
 def _texts(result: WhyResult, place: Workplace, flags: WhyFlags) -> Iterator[str]:
-    paths = PathStyle(place.settings.path_style, str(place.cwd))
+    paths = PathStyle(place.settings.path_style, str(place.cwd), result.search.index.repositories)
     roots = {r.name: r.root for r in result.search.index.repositories}
 
     def where(candidate: Candidate) -> str:

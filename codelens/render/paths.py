@@ -6,24 +6,27 @@ Text that goes into a pipe carries the path's own bytes (surrogates of os.fsdeco
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from codelens.model import Hit
+from codelens.model import Hit, RepositoryInfo
 
 
 class PathStyle(NamedTuple):
-    """`style` is cwd, root or absolute; `cwd` an absolute path."""
+    """`style` is cwd, root or absolute; `cwd` an absolute path; `repositories` are those of the index."""
 
     style: str
     cwd: str
+    repositories: Sequence[RepositoryInfo] = ()
 
     def of_hit(self, hit: Hit) -> str:
         return self.of(hit.root, real_path(hit))
 
     def of(self, root: str, path: str) -> str:
-        """`path` is relative to `root`; a folder's trailing slash stays."""
+        """`path` is relative to `root`; a folder's trailing slash stays. Where roots are left out, names tell them apart."""
         if self.style == "root":
-            return path
+            name = next((r.name for r in self.repositories if r.root == root), "") if len(self.repositories) > 1 else ""
+            return f"{name}/{path}" if name else path
         whole = os.path.join(root, path)  # noqa: PTH118 - a Path would lose the trailing slash
         if self.style == "absolute":
             return whole

@@ -93,6 +93,18 @@ def test_path_arguments(indexed: Path, run: Run) -> None:
     assert "lies outside" in run("search", "password", "/etc", cwd=indexed).err
 
 
+def test_paths_from_the_root_say_which_root(indexed: Path, run: Run) -> None:
+    """Two repositories may both have a README.md; where there is only one, its name says nothing."""
+    ran = run("search", "-F", "hash_password", "-l", "--path-style", "root", cwd=indexed)
+    assert "notes/notes/auth.py" in ran.out.splitlines()
+    place = run("why", "-F", "hash_password", "hash_password", "--path-style", "root", cwd=indexed).out
+    assert "notes/notes/auth.py:21" in place
+    db = indexed.parent / "one.db"
+    assert run("index", "-q", "--db", str(db), str(indexed / "notes"), cwd=indexed).code == 0
+    ran = run("search", "-F", "hash_password", "-l", "--path-style", "root", "--db", str(db), cwd=indexed)
+    assert "notes/auth.py" in ran.out.splitlines()
+
+
 def test_filters(indexed: Path, run: Run) -> None:
     def found(*arguments: str) -> set[str]:
         return {p.rpartition(".")[2] for p in paths_of(run("search", "-m", "50", "cart", *arguments, cwd=indexed).out)}
