@@ -387,6 +387,8 @@ class SearchOptions:
     weights: Mapping[str, float] = field(default_factory=dict)
     """Channel → weight, over the profile's own."""
     rrf_k: int | None = None
+    fusion: str = "rrf"
+    """rrf, weighted, minmax: how the channels are joined."""
     profile: str = "codelens"
     min_score: float | None = None
     case: str = "auto"

@@ -74,6 +74,7 @@ def search_options(
         mode=flags.mode or settings.mode,
         weights=parse_weights(flags.weights or ""),
         rrf_k=flags.rrf_k,
+        fusion=flags.fusion,
         profile=flags.profile or settings.profile,
         min_score=flags.min_score,
         case="no" if flags.ignore_case else flags.case or "auto",

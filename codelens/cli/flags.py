@@ -104,6 +104,15 @@ class RankingFlags:
         int | None,
         option("--rrf-k", section=RANKING, metavar="K", help="The constant of reciprocal rank fusion [default: 60]"),
     ] = None
+    fusion: Annotated[
+        str,
+        option(
+            "--fusion",
+            section=RANKING,
+            metavar="HOW",
+            help="How channels are joined: rrf (by ranks), weighted or minmax (by scores)",
+        ),
+    ] = "rrf"
     profile: Annotated[
         str | None,
         option(

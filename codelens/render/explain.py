@@ -73,6 +73,7 @@ def _options(options: SearchOptions) -> Record:
         "profile": options.profile,
         "weights": dict(sorted(options.weights.items())),
         "rrf_k": options.rrf_k,
+        "fusion": options.fusion,
         "limit": options.limit,
         "offset": options.offset,
         "min_score": options.min_score,

@@ -132,6 +132,7 @@ def option_flags(options: SearchOptions) -> Iterator[str]:
         ("--profile", options.profile, plain.profile),
         ("--weights", ",".join(f"{c}={w!r}" for c, w in options.weights.items()), ""),
         ("--rrf-k", options.rrf_k, plain.rrf_k),
+        ("--fusion", options.fusion, plain.fusion),
         ("--min-score", options.min_score, plain.min_score),
         ("-m", options.limit, plain.limit),
         ("--offset", options.offset, plain.offset),

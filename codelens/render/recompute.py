@@ -1,6 +1,6 @@
 """`why --check`: every score of an explanation computed again from its JSON alone.
 
-It shares no code with the ranking, on purpose: it knows three rules, exact summation and the order of the hits.
+It shares no code with the ranking, on purpose: it knows four rules, exact summation and the order of the hits.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ Record = Mapping[str, Any]
 
 RULES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
     "rrf": lambda o: o["weight"] / (o["k"] + o["rank"]),
+    "share": lambda o: o["weight"] * o["share"] / (o["k"] + 1),
     "factor": lambda o: (o["factor"] - 1.0) * o["of"],
     "bonus": lambda o: o["weight"] * o["value"],
 }

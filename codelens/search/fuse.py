@@ -1,4 +1,8 @@
-"""Joining the channels: reciprocal rank fusion, Σ weight / (k + rank), ranks from 1."""
+"""Joining the channels: reciprocal rank fusion, Σ weight / (k + rank), ranks from 1; or by raw scores.
+
+Raw scores of different channels are of different kinds, so each is first made a share: of the channel's best (`weighted`),
+or of the way from its worst to its best (`minmax`). A share counts as much as a first rank does, so that bonuses weigh the same.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from codelens.model import Candidate, Contribution, Match, UnitId, UnitRow
+
+FUSIONS = ("rrf", "weighted", "minmax")
 
 
 def normalised(weights: Mapping[str, float], channels: Sequence[str]) -> dict[str, float]:
@@ -15,26 +21,47 @@ def normalised(weights: Mapping[str, float], channels: Sequence[str]) -> dict[st
 
 
 def fuse(
-    rankings: Mapping[str, Sequence[Match]], weights: Mapping[str, float], k: int, units: Mapping[UnitId, UnitRow]
+    rankings: Mapping[str, Sequence[Match]],
+    weights: Mapping[str, float],
+    k: int,
+    units: Mapping[UnitId, UnitRow],
+    fusion: str = "rrf",
 ) -> list[Candidate]:
     """One candidate for each unit that any channel found, with a contribution for each channel that did.
+
+    `fusion` is one of FUSIONS.
 
     The order of the channels changes nothing: sums are exact (fsum), and contributions are kept in order of name.
     """
     candidates: dict[UnitId, Candidate] = {}
     for channel in sorted(rankings):
-        for rank, match in enumerate(rankings[channel], start=1):
+        weight, matches = weights.get(channel, 0.0), rankings[channel]
+        shares = _shares([match.raw_score for match in matches], fusion)
+        for rank, (match, share) in enumerate(zip(matches, shares, strict=True), start=1):
             candidate = candidates.setdefault(match.unit, Candidate(units[match.unit]))
             candidate.channels[channel] = rank
-            candidate.contributions.append(_contribution(channel, rank, match, weights.get(channel, 0.0), k))
+            reason = f"rank {rank}: {match.reason}"
+            candidate.contributions.append(
+                _by_rank(channel, weight, k, rank, reason)
+                if share is None
+                else _by_share(channel, weight, k, share, reason)
+            )
     return list(candidates.values())
 
 
-def _contribution(channel: str, rank: int, match: Match, weight: float, k: int) -> Contribution:
-    return Contribution(
-        source=channel,
-        amount=weight / (k + rank),
-        reason=f"rank {rank}: {match.reason}",
-        rule="rrf",
-        operands={"weight": weight, "k": k, "rank": rank},
-    )
+def _shares(scores: Sequence[float], fusion: str) -> Sequence[float | None]:
+    """What each raw score counts, from 0 to 1; None where only ranks count. All equal scores are all the best."""
+    if fusion == "rrf" or not scores:
+        return [None] * len(scores)
+    best, worst = max(scores), min(scores) if fusion == "minmax" else 0.0
+    reach = best - worst
+    return [max(0.0, (score - worst) / reach) if reach > 0 else 1.0 for score in scores]
+
+
+def _by_rank(channel: str, weight: float, k: int, rank: int, reason: str) -> Contribution:
+    return Contribution(channel, weight / (k + rank), reason, "rrf", {"weight": weight, "k": k, "rank": rank})
+
+
+def _by_share(channel: str, weight: float, k: int, share: float, reason: str) -> Contribution:
+    operands = {"weight": weight, "share": share, "k": k}
+    return Contribution(channel, weight * share / (k + 1), reason, "share", operands)

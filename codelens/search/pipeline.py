@@ -36,7 +36,7 @@ from codelens.search.channels.path import PathChannel
 from codelens.search.channels.symbol import SymbolChannel
 from codelens.search.channels.vector import VectorChannel
 from codelens.search.expand import ExpandedQuery, expand
-from codelens.search.fuse import fuse, normalised
+from codelens.search.fuse import FUSIONS, fuse, normalised
 from codelens.search.present import present
 from codelens.search.query import Query, parse_query
 from codelens.search.scope import Scope, build_scope
@@ -121,7 +121,7 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     _add_literal(rankings, expanded, scope, options, trace, notices)
     weights = normalised({**profile.channels, **options.weights}, sorted(rankings))
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
-    candidates = fuse(rankings, weights, profile.rrf_k, units)
+    candidates = fuse(rankings, weights, profile.rrf_k, units, options.fusion)
     evidence = gather_evidence(expanded, rankings, sorted(units), store)
     apply_signals(candidates, expanded, evidence, profile.bonuses, profile.factors, profile.rrf_k)
     candidates = spread_files(candidates, profile.factors.get("further", 1.0))
@@ -138,6 +138,8 @@ def load_profile(options: SearchOptions) -> Profile:
     row: Mapping[str, Any] = profiles[options.profile]
     if unknown := sorted(set(options.weights) - set(row["channels"])):
         raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
+    if options.fusion not in FUSIONS:
+        raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
     sections = {name: row[name] for name in ("channels", "cuts", "fields", "factors", "bonuses")}
     return Profile(rrf_k=options.rrf_k or row["rrf_k"], **sections)
 

@@ -226,3 +226,18 @@ def test_why_of_what_is_not_there(indexed: Path, run: Run) -> None:
 def test_a_target_is_meant_from_the_working_directory(indexed: Path, run: Run) -> None:
     ran = run("why", "verify_password", "auth.py:27", cwd=indexed / "notes/notes")
     assert "verify_password  function  auth.py:27" in ran.out
+
+
+@pytest.mark.parametrize("fusion", ["rrf", "weighted", "minmax"])
+def test_each_fusion_accounts_for_its_scores(fusion: str, indexed: Path, run: Run) -> None:
+    asked = ("lock an account after wrong passwords", "--fusion", fusion)
+    assert run("why", *asked, "--check", cwd=indexed).code == 0
+    found = json.loads(run("search", *asked, "--json", cwd=indexed).out)["results"]
+    rules = {part["rule"] for hit in found for part in hit["contributions"] if part["source"] in hit["channels"]}
+    assert rules == ({"rrf"} if fusion == "rrf" else {"share"})
+
+
+def test_an_unknown_fusion_is_named(indexed: Path, run: Run) -> None:
+    ran = run("search", "cart", "--fusion", "best", cwd=indexed)
+    assert ran.code == 2
+    assert "fusions: rrf, weighted, minmax" in ran.err

@@ -16,7 +16,7 @@ from codelens.index import Index
 from codelens.model import CHUNK_KINDS, Candidate, DocumentId, Match, SearchOptions, Span, Trace, UnitId, UnitRow
 from codelens.render.recompute import RULES
 from codelens.search.expand import expand
-from codelens.search.fuse import fuse, normalised
+from codelens.search.fuse import FUSIONS, fuse, normalised
 from codelens.search.signals import Evidence, apply_signals, spread_files
 from tests.cli.conftest import SAMPLES
 from tests.search.trees import QUICK
@@ -35,7 +35,7 @@ def check(candidates: list[Candidate]) -> None:
         amounts = [part.amount for part in candidate.contributions]
         assert candidate.score == math.fsum(amounts) == math.fsum(reversed(amounts))
         assert math.isfinite(candidate.score)
-        assert {part.source for part in candidate.contributions if part.rule == "rrf"} == set(candidate.channels)
+        assert {part.source for part in candidate.contributions if part.rule in ("rrf", "share")} == set(candidate.channels)
         for place, part in enumerate(candidate.contributions):
             assert part.reason
             assert RULES[part.rule](part.operands) == part.amount
@@ -98,7 +98,7 @@ def test_whatever_the_weights_a_score_is_the_sum_of_its_reasons(
 ) -> None:
     ranked = data.draw(rankings(sorted(rows)))
     query = expand([" ".join(words)], words[:1], " ".join(words))
-    candidates = fuse(ranked, normalised(weights, sorted(ranked)), k, rows)
+    candidates = fuse(ranked, normalised(weights, sorted(ranked)), k, rows, data.draw(st.sampled_from(FUSIONS)))
     assert {c.unit.id for c in candidates} == {m.unit for matches in ranked.values() for m in matches}
     held = st.frozensets(st.sampled_from(sorted(rows)))
     known: dict[str, dict[str, object]] = {

@@ -161,7 +161,8 @@ def test_prose_never_fails(index: Index) -> None:
 
 PHRASES = ["grand total", "grand  total", "dd_it", "->b", "});", "};;", "a", "::", "连接", "连", "😀", "naïve", "ﬁn", "the basket",
            "Keeps things", "export default", "return", "er's", "\t", " ", "def ", ")", "AddItem", "additem", "ITEM", "STRASSE",
-           "straße", "不在", "no such text", "int f(void) {", '"""', "连接池():", "(self, item):\n        total", "e.\n\n## T", "\n\n\n",
+           "straße", "不在", "no such text", "int f(void) {", '"""', "连接池():",
+           "(self, item):\n        total", "e.\n\n## T", "\n\n\n",
            "0\n"]  # fmt: skip
 
 
