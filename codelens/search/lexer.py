@@ -14,7 +14,7 @@ from codelens.errors import QueryError
 from codelens.nouns import dataclass
 from codelens.search.faults import Faults, excerpt, suggest_field
 from codelens.search.filters import BadValueError, make_filter
-from codelens.search.nodes import FIELDS, Filter, Identifier, Leaf, Pattern, Phrase, Word
+from codelens.search.nodes import FIELDS, NEGATED_WORD, Filter, Identifier, Leaf, Pattern, Phrase, Word
 from codelens.search.patterns import check_pattern
 
 MAX_DEPTH = 50
@@ -23,7 +23,7 @@ MAX_DEPTH = 50
 _SPACE = re.compile(r"\s*")
 _RUN = re.compile(r"[^\s()]*")
 _VALUE = re.compile(r"[^\s(),]*")
-_NEGATION = re.compile(r'-(?=[^\W\d]|[_"`/(])')
+_NEGATION = re.compile(rf'-(?={NEGATED_WORD}|["`/(])')
 _QUOTED = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
 _TICKED = re.compile(r"`(?=[^\s`])([^`\n]+)`")
 _SLASHED = re.compile(r"/(?![\s/])((?:\\.|\[\^?+\]?+(?:\\.|[^\]\\\n]){0,200}+\]|[^/\\\n])++)(?<!\s)/")

@@ -175,6 +175,10 @@ def without(node: Node | None, left_out: Node) -> Node | None:
     return node
 
 
+NEGATED_WORD = r"[^\W\d]\w|[^\W\d\x00-\x7f]|_"
+"""How a word begins that a dash negates. One ASCII letter is a command's flag: nobody means to exclude it, prose names it."""
+
+
 def describe(node: Node) -> str:
     """One line for people, in the language of queries itself: 'lang:go', '-is:test', '(a OR "b c") kind:class'."""
     match node:
@@ -189,7 +193,7 @@ def describe(node: Node) -> str:
         case Filter(field, values):
             said = f"{field}:{','.join(map(_value, values))}"
         case Not(part):
-            dash = not isinstance(part, Not) and (not isinstance(part, Word) or re.match(r"[^\W\d]", part.text))
+            dash = not isinstance(part, Not) and (not isinstance(part, Word) or re.match(NEGATED_WORD, part.text))
             said = ("-" if dash else "NOT ") + _grouped(part)
         case And(parts):
             said = " ".join(describe(p) if not isinstance(p, Or) else _grouped(p) for p in parts)

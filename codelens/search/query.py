@@ -17,8 +17,8 @@ r"""The query language: a text → a tree of conditions and words that rank. Pro
 Words and identifiers at the top only rank; in an OR or under a negation they must occur, as whole words, in the text,
 name or path. OR, AND and NOT are operators in capitals only. Text, with a notice, are: an operator without operand, a
 quote or parenthesis without its partner, `word:` that is no filter, a filter with an unknown value, a pattern that does
-not compile, and groups over 50 deep. A "-" negates where it begins a word before a letter, "_", a quotation, a pattern
-or a group: -1, --flag, -> and a-b are words. /…/ is a pattern if it begins a word and its next slash ends that word:
+not compile, and groups over 50 deep. A "-" negates where it begins a word before two letters, "_", a quotation, a
+pattern or a group: -1, -x, --flag, -> and a-b are words. /…/ is a pattern if it begins a word and its next slash ends that word:
 /usr/local/bin is a word. `case:yes`, `case:no` and `case:auto` hold for the whole query.
 """
 

@@ -35,7 +35,9 @@ def check(candidates: list[Candidate]) -> None:
         amounts = [part.amount for part in candidate.contributions]
         assert candidate.score == math.fsum(amounts) == math.fsum(reversed(amounts))
         assert math.isfinite(candidate.score)
-        assert {part.source for part in candidate.contributions if part.rule in ("rrf", "share")} == set(candidate.channels)
+        assert {part.source for part in candidate.contributions if part.rule in ("rrf", "share")} == set(
+            candidate.channels
+        )
         for place, part in enumerate(candidate.contributions):
             assert part.reason
             assert RULES[part.rule](part.operands) == part.amount

@@ -112,7 +112,10 @@ def test_what_ranks() -> None:
         ("a b `c`", True),
         ("(a b)", True),
         ("note: a (", True),
-        ("-a", False),
+        ("-ab", False),
+        ("-连", False),
+        ("-a", True),
+        ("tar -x -f", True),
         ("a OR b", False),
         ('"a"', False),
         ("lang:x", False),
@@ -145,6 +148,8 @@ def test_languages_that_are_not_known_are_taken_as_they_are_if_none_is_given() -
         '"p \\" \\\\" -`x`',
         "(a OR b) -(c d)",
         "NOT -x",
+        "NOT x",
+        "-xy -连",
         "-/a.b/ lang:python,go",
         'path:"a b"',
         "NOT --x",
@@ -158,7 +163,7 @@ def test_a_description_reads_back(text: str) -> None:
 
 def test_a_description_is_one_line() -> None:
     assert describe(Phrase("a\nb\x00\ud800")) == '"a\\nb\\x00\\ud800"'
-    assert describe(And((Identifier("x"), Or((Word("a"), Not(Word("b"))))))) == "`x` (a OR -b)"
+    assert describe(And((Identifier("x"), Or((Word("a"), Not(Word("bc"))))))) == "`x` (a OR -bc)"
 
 
 HUGE = [
