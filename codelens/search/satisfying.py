@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from codelens.model import Span, UnitId
+from codelens.nouns import dataclass
 from codelens.search.conditions import (
     DocumentFacts,
     Matching,
@@ -17,52 +18,70 @@ from codelens.search.conditions import (
     left_open,
 )
 from codelens.search.nodes import Node
-from codelens.search.texts import DocumentText
+from codelens.search.texts import DocumentText, Texts
 from codelens.store.documents import DocumentRow
-
-if TYPE_CHECKING:
-    from codelens.search.scope import Scope
 
 Undecided = tuple[UnitId, UnitFacts, Span]
 
 
-def units_satisfying(documents: Sequence[DocumentRow], scope: Scope) -> Iterator[list[UnitId]]:
-    """For each document that has any: its units that satisfy the query, those decided without a text first."""
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The conditions of one query."""
+
+    node: Node | None
+    matching: Matching
+    demands_text: bool
+    """Whether some phrase or pattern must hold: it may stand beside the units, where no unit holds it."""
+    repositories: Mapping[int, str]
+
+
+@dataclass(slots=True)
+class Satisfying:
+    """Units that satisfy a query."""
+
+    units: list[UnitId] = field(default_factory=list)
+    reach: dict[UnitId, Span] = field(default_factory=dict)
+    """Of those that satisfy it by what stands beside them: a comment above, a bracket that no unit holds."""
+
+
+def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Texts) -> Satisfying:
+    """The units of these documents that satisfy the query, document by document."""
+    satisfying = Satisfying()
     rows = {d.id: d for d in documents}
-    kinds, rest = demanded_kinds(scope.query.node)
-    briefs = scope.texts.store.units.briefs(list(rows), kinds)
+    kinds, rest = demanded_kinds(demand.node)
+    briefs = texts.store.units.briefs(list(rows), kinds)
     for document, units in groupby(briefs, key=lambda brief: brief[1]):
         row = rows[document]
-        known = (row.path, scope.repositories[row.repository], row.language, row.roles)
-        node = left_open(rest, DocumentFacts(*known), scope.matching)
+        known = (row.path, demand.repositories[row.repository], row.language, row.roles)
+        node = left_open(rest, DocumentFacts(*known), demand.matching)
         if node is None:
-            yield [unit for unit, *_ in units]
+            satisfying.units += [unit for unit, *_ in units]
             continue
-        found: list[UnitId] = []
         undecided: list[Undecided] = []
+        before = len(satisfying.units)
         for unit, _, kind, name, container, start, end in units:
             facts = UnitFacts(*known, kind, name, f"{container}.{name}" if container else name)
-            value = evaluate(node, facts, scope.matching).value
+            value = evaluate(node, facts, demand.matching).value
             if value is None:
                 undecided.append((unit, facts, Span(start, end)))
             elif value:
-                found.append(unit)
-        yield _with_text(node, found, undecided, row, scope) if undecided else found
+                satisfying.units.append(unit)
+        if undecided:
+            whole = texts.of(row)
+            satisfying.units += _decided(node, undecided, whole, demand.matching)
+            if len(satisfying.units) == before and demand.demands_text:
+                satisfying.reach |= _beside(node, undecided, whole, demand.matching)
+            texts.forget(row)
+    satisfying.units += satisfying.reach
+    return satisfying
 
 
-def _with_text(
-    node: Node, found: list[UnitId], undecided: Sequence[Undecided], document: DocumentRow, scope: Scope
-) -> list[UnitId]:
-    """With the units that their text decides; where there are none, those with what the query demands beside them."""
-    whole = scope.texts.of(document)
-    found = [*found, *_decided(node, undecided, whole, scope.matching)]
-    if not found and scope.demands_text:
-        around = _reaches([span for _, _, span in undecided], whole)
-        beside = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
-        found = list(_decided(node, beside, whole, scope.matching))
-        scope.reach.update({unit: span for unit, _, span in beside if unit in found})
-    scope.texts.forget(document)
-    return found
+def _beside(node: Node, undecided: Sequence[Undecided], whole: DocumentText, matching: Matching) -> dict[UnitId, Span]:
+    """The outermost units with what the query demands beside them, each with the place where that is."""
+    around = _reaches([span for _, _, span in undecided], whole)
+    near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
+    held = set(_decided(node, near, whole, matching))
+    return {unit: span for unit, _, span in near if unit in held}
 
 
 def _decided(node: Node, undecided: Sequence[Undecided], whole: DocumentText, matching: Matching) -> Iterator[UnitId]:

@@ -38,7 +38,7 @@ from codelens.search.nodes import (
     without,
 )
 from codelens.search.patterns import TimeBudget, compile_pattern, find_all, has_upper
-from codelens.search.satisfying import units_satisfying
+from codelens.search.satisfying import Demand, units_satisfying
 from codelens.search.texts import Texts, line_at, line_starts
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
@@ -70,7 +70,7 @@ class Scope:
     """None where nothing is demanded: all take part."""
     documents: dict[int, DocumentRow] = field(default_factory=dict)
     reach: dict[UnitId, Span] = field(default_factory=dict)
-    """Of units that take part for what stands beside them: a comment above, a bracket that no unit holds."""
+    """Of units that take part for what stands beside them: see `Satisfying`."""
     left_out: dict[UnitId, int] = field(default_factory=dict)
     """Unit → its place, of those that `literal_matches` had no room for."""
 
@@ -158,10 +158,10 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     verdicts = [(d, _of_document(query, d, scope).value) for d in documents_in_scope(store, options)]
     undecided = [d for d, value in verdicts if value is None]
     undecided = _with_trigrams(undecided, literal_requirements(query.node), store)
-    scope.units = [
-        *store.units.of_documents([d.id for d, value in verdicts if value]),
-        *(unit for found in units_satisfying(undecided, scope) for unit in found),
-    ]
+    demand = Demand(query.node, matching, scope.demands_text, scope.repositories)
+    satisfying = units_satisfying(undecided, demand, texts)
+    scope.units = [*store.units.of_documents([d.id for d, value in verdicts if value]), *satisfying.units]
+    scope.reach = satisfying.reach
     store.units.set_scope(scope.units)
     return scope
 
