@@ -11,19 +11,8 @@ from types import TracebackType
 
 from codelens.config import Settings
 from codelens.errors import TargetError
-from codelens.model import (
-    IndexInfo,
-    IndexReport,
-    Progress,
-    RepositoryInfo,
-    SearchOptions,
-    SearchResult,
-    SeenFile,
-    Skip,
-    Status,
-    UnitRow,
-    WhyResult,
-)
+from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow, WhyResult
+from codelens.runs import IndexReport, Progress, Status
 from codelens.store.store import Store
 
 

@@ -1,4 +1,7 @@
-"""The nouns of codelens: what the two pipelines hand from stage to stage. Nothing here does any work."""
+"""The nouns of codelens: what the pipelines hand from stage to stage. Nothing here does any work.
+
+Those that a search does without are in `derived` and `runs`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import NamedTuple, NewType, Protocol
+from typing import NewType, Protocol
 
 from codelens.nouns import dataclass
 
@@ -73,60 +76,6 @@ class Skip:
     stamp: FileStamp | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
-    """A file that was read again and still holds the content that the index has of it."""
-
-    seen: SeenFile
-    content_hash: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class DecodedText:
-    """A file's text, and how its bytes became it. `text.encode(encoding)` after the BOM gives the bytes back."""
-
-    text: str
-    encoding: str
-    """A name that Python's codecs know, without BOM handling: 'utf-8', 'utf-16-le', 'cp1252'."""
-    confidence: float
-    """1.0 where the bytes prove it (BOM, strict UTF-8), else the detector's own figure."""
-    bom: int
-    """Bytes of byte order mark before the text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """The unit of ranking: a symbol, or a chunk of text that no symbol covers.
-
-    Spans count the file's own bytes. `kind` is one of SYMBOL_KINDS or CHUNK_KINDS.
-    """
-
-    kind: str
-    name: str
-    container: str
-    """Enclosing names joined by dots, empty at the top level: 'Flask' for Flask.run."""
-    parent: int | None
-    """Position of the enclosing unit in the document's list of units, always smaller than its own."""
-    span: Span
-    name_span: Span
-    body_start: int
-    """Where the body begins: span.end if there is none."""
-    start_line: int
-    end_line: int
-    name_line: int
-    name_column: int
-    """Lines and columns from 1; columns in UTF-8 bytes of the decoded line."""
-    signature: str
-    doc: str
-    decorators: tuple[str, ...] = ()
-    local: bool = False
-    """Defined inside a function: it belongs to that function, whose text includes it."""
-
-    @property
-    def qualified_name(self) -> str:
-        return f"{self.container}.{self.name}" if self.container else self.name
-
-
 SYMBOL_KINDS = (
     "function",
     "method",
@@ -145,94 +94,6 @@ SYMBOL_KINDS = (
 TYPE_KINDS = ("class", "struct", "interface", "trait", "enum", "type")
 CHUNK_KINDS = ("toplevel", "section", "text")
 """Code outside any symbol; a part of a document with headings; lines of plain text or configuration."""
-
-
-class Reference(NamedTuple):
-    """A use of a name (a tuple: there are hundreds of thousands).
-
-    `unit` is the position of the enclosing unit in the document's list, None at module level.
-    """
-
-    kind: str
-    """call, construct, type, extends, implements, decorate, throw, field, use."""
-    name: str
-    receiver: str
-    """The expression before the last dot, as written ('self', 'app.config'); empty if there is none or it is long."""
-    unit: int | None
-    start: int
-    line: int
-
-
-class Import(NamedTuple):
-    """One imported name as written. `name` is '*' for all of the module, empty where the module itself is imported."""
-
-    module: str
-    name: str
-    alias: str
-    start: int
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """What a grammar found in one text. `fault` says why the grammar gave nothing or only a part."""
-
-    namespace: str
-    """The package or namespace that the file declares, as written; empty if none."""
-    units: tuple[Unit, ...]
-    references: tuple[Reference, ...]
-    imports: tuple[Import, ...]
-    fault: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Posting:
-    """What one unit gives to the full-text index: prepared terms, separated by spaces, a field each."""
-
-    name: str
-    concepts: str
-    path: str
-    container: str
-    doc: str
-    signature: str
-    body: str
-
-
-@dataclass(frozen=True, slots=True)
-class PackedReferences:
-    """A document's references as they are stored."""
-
-    columns: bytes
-    """Empty where there are none."""
-    names: str
-    """The distinct names, separated by spaces, for the index that finds documents by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class DerivedDocument:
-    """Everything that indexing one file yields: a function of its bytes, its path and the recipe alone."""
-
-    seen: SeenFile
-    content_hash: bytes
-    language: str
-    encoding: str
-    confidence: float
-    bom: int
-    lines: int
-    recipe: str
-    extraction: Extraction
-    """Without its references, which travel and are stored packed."""
-    references: PackedReferences
-    postings: tuple[Posting, ...]
-    """One for each unit, in the same order."""
-    vectors: tuple[tuple[bytes, ...], ...]
-    """For each unit the int8 vectors of its pieces."""
-    trigram_text: str
-    """What the trigram index reads: see `distinct_lines`."""
-    snapshot: bytes
-    """The file's own bytes, compressed."""
-    roles: frozenset[str] = frozenset()
-    """Of its path: test, example, vendored, docs, generated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,98 +345,6 @@ class WhyResult:
     search: SearchResult
     explanations: tuple[Explanation, ...]
     """One for each target; without targets, one for each hit shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexReport:
-    """What an index run did. seen = indexed + skipped, always."""
-
-    index: str
-    root: str
-    seen: int
-    indexed: int
-    """Documents in the index after the run."""
-    added: int
-    changed: int
-    renamed: int
-    removed: int
-    unchanged: int
-    symbols: int
-    chunks: int
-    skipped: Mapping[str, int]
-    """Reason → number."""
-    encodings: Mapping[str, int]
-    languages: Mapping[str, int]
-    faults: Mapping[str, str]
-    """Path → what the grammar could not do; its text is indexed all the same."""
-    source_bytes: int
-    index_bytes: int
-    seconds: float
-    wrote: bool
-    """False where nothing had changed and the file was not touched."""
-    resumed: bool
-    notices: tuple[Notice, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far an index run is. `total` is 0 while it is not known; `path` is the file last finished."""
-
-    phase: str
-    """walk, read, parse, store, link, verify: a word for people."""
-    done: int
-    total: int
-    path: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What the tree says against the index: paths relative to the repository's root, sorted."""
-
-    new: tuple[str, ...]
-    changed: tuple[str, ...]
-    deleted: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.new or self.changed or self.deleted)
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoryStatus:
-    """What the index holds of one repository. Mappings are name → number, largest first."""
-
-    name: str
-    root: str
-    documents: int
-    units: Mapping[str, int]
-    """Kind → number."""
-    languages: Mapping[str, int]
-    encodings: Mapping[str, int]
-    skipped: Mapping[str, int]
-    """Reason → number."""
-    faults: Mapping[str, str]
-    """Path → what its grammar could not do."""
-    source_bytes: int
-    stale: int
-    """Documents that another recipe made: the next index run derives them anew."""
-    changes: Changes | None
-    """None where the tree was not walked, or is not there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The state of an index file."""
-
-    index: IndexInfo
-    repositories: tuple[RepositoryStatus, ...]
-    file_bytes: int
-    tables: Mapping[str, int]
-    """Table → bytes with its indexes, largest first."""
-    journal_mode: str
-    recipe: str
-    unfinished: str
-    """Path of a build that was begun and not finished; empty if there is none."""
-    notices: tuple[Notice, ...] = ()
 
 
 class Embedder(Protocol):

@@ -12,7 +12,8 @@ from codelens.cli.streams import say, say_plain, write
 from codelens.cli.workplace import Workplace, named_index, settings_at, working_folder
 from codelens.errors import CodelensError, FilesFailed, NoIndex, UsageError
 from codelens.index import Index
-from codelens.model import IndexReport, SeenFile, Skip, SkipReason
+from codelens.model import SeenFile, Skip, SkipReason
+from codelens.runs import IndexReport
 from codelens.worktree.place import INDEX_FOLDER, git_top, new_index_place, prepare_index_folder
 
 WALK = "Files"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from codelens.errors import UsageError
-from codelens.model import Progress
+from codelens.runs import Progress
 
 PATIENCE_SECONDS = 0.3
 """Work that ends sooner shows no bar (cli.md)."""

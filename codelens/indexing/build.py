@@ -12,7 +12,8 @@ from codelens.config import Settings
 from codelens.embed import default_embedder
 from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew, UsageError
 from codelens.indexing.pipeline import ProgressSink, Run, Tally, update_repository
-from codelens.model import CHUNK_KINDS, IndexReport, Notice, Progress
+from codelens.model import CHUNK_KINDS, Notice
+from codelens.runs import IndexReport, Progress
 from codelens.store.connection import BESIDE, holds_index, put_to_rest, writer_lock
 from codelens.store.store import Store
 from codelens.worktree.ignore import tracking_fault

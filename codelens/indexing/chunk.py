@@ -11,9 +11,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
+from codelens.derived import Unit
 from codelens.indexing.cutting import CHUNK_SIZE, cut
 from codelens.indexing.headings import Heading, find_headings
-from codelens.model import Span, Unit
+from codelens.model import Span
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
 

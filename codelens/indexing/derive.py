@@ -13,21 +13,13 @@ import xxhash
 import zstandard
 
 from codelens.config import Settings
+from codelens.derived import DecodedText, DerivedDocument, Extraction, Posting, Unit
 from codelens.embed import default_embedder
 from codelens.indexing.cutting import windows
 from codelens.indexing.extract import extract, from_original, in_original, own_texts
 from codelens.lang.parser import grammar_version, query_source
 from codelens.lang.registry import languages
-from codelens.model import (
-    DecodedText,
-    DerivedDocument,
-    EmbeddedFields,
-    Embedder,
-    Extraction,
-    Posting,
-    SeenFile,
-    Unit,
-)
+from codelens.model import EmbeddedFields, Embedder, SeenFile
 from codelens.store.packing import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.terms import body_terms, index_terms

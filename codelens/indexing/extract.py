@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from codelens.derived import DecodedText, Extraction, Reference, Unit
 from codelens.indexing.chunk import chunk_text
 from codelens.lang.captures import extract_captures
 from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import Language, languages
-from codelens.model import CHUNK_KINDS, DecodedText, Extraction, Reference, Span, Unit
+from codelens.model import CHUNK_KINDS, Span
 from codelens.text.lines import TextMap
 
 NOTHING = Extraction("", (), (), ())

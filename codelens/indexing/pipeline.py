@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codelens.config import Settings
+from codelens.derived import Unchanged
 from codelens.embed import default_embedder
 from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import current_recipe
 from codelens.indexing.renames import Moved, find_renames
 from codelens.indexing.transaction import LazyTransaction
 from codelens.indexing.workers import Job, derive_all
-from codelens.model import Progress, Skip, Unchanged
+from codelens.model import Skip
+from codelens.runs import Progress
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.walk import walk

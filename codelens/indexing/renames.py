@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from codelens.derived import Extraction
 from codelens.indexing.changes import UpdatePlan
 from codelens.lang.registry import detect_language
-from codelens.model import Extraction
 from codelens.store.documents import DocumentState
 from codelens.store.store import Store
 from codelens.worktree.freshness import content_hash

@@ -8,7 +8,8 @@ from codelens.config import Settings
 from codelens.indexing.build import BUILDING, with_features
 from codelens.indexing.changes import compare
 from codelens.indexing.derive import current_recipe
-from codelens.model import Changes, IndexInfo, RepositoryStatus, Skip, Status
+from codelens.model import IndexInfo, Skip
+from codelens.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.freshness import content_hash

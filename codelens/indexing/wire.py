@@ -12,20 +12,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, BinaryIO
 
-from codelens.model import (
-    DerivedDocument,
-    Extraction,
-    Import,
-    PackedReferences,
-    Posting,
-    Reference,
-    SeenFile,
-    Skip,
-    SkipReason,
-    Span,
-    Unchanged,
-    Unit,
-)
+from codelens.derived import DerivedDocument, Extraction, Import, PackedReferences, Posting, Reference, Unchanged, Unit
+from codelens.model import SeenFile, Skip, SkipReason, Span
 
 Result = DerivedDocument | Skip | Unchanged
 """What becomes of one file."""

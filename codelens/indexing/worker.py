@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from codelens.config import Settings
+from codelens.derived import Unchanged
 from codelens.indexing.derive import Reuse, derive
 from codelens.indexing.wire import Result, pack, read_frame, unpack_extraction, write_frame
 from codelens.lang.registry import detect_language
-from codelens.model import FileStamp, SeenFile, Skip, SkipReason, Unchanged
+from codelens.model import FileStamp, SeenFile, Skip, SkipReason
 from codelens.worktree.classify import classify_bytes
 from codelens.worktree.decode import decode
 from codelens.worktree.freshness import content_hash

@@ -35,10 +35,11 @@ from typing import Literal
 
 import tree_sitter
 
+from codelens.derived import Extraction, Import, Reference, Unit
 from codelens.lang.comments import clean_comment, doc_before, without_tags
 from codelens.lang.parser import load_grammar
 from codelens.lang.registry import Language, languages
-from codelens.model import TYPE_KINDS, Extraction, Import, Reference, Span, Unit
+from codelens.model import TYPE_KINDS, Span
 
 MAX_SIGNATURE = 300
 MAX_DOC = 4000

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from codelens.model import Changes, IndexReport, RepositoryStatus, SeenFile, Skip, Status
+from codelens.model import SeenFile, Skip
 from codelens.render.records import SCHEMA, Record, index_record, notice_record
 from codelens.render.visible import for_line
+from codelens.runs import Changes, IndexReport, RepositoryStatus, Status
 
 _REPORT_FIELDS = (
     *("root", "seen", "indexed", "added", "changed", "renamed", "removed", "unchanged", "symbols", "chunks"),

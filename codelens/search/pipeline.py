@@ -16,18 +16,7 @@ from codelens.config import Settings, load_weights
 from codelens.embed import default_embedder
 from codelens.errors import UsageError
 from codelens.lang.registry import accepted_names
-from codelens.model import (
-    Candidate,
-    Event,
-    Hit,
-    IndexInfo,
-    Match,
-    Notice,
-    SearchOptions,
-    SearchResult,
-    Trace,
-    UnitId,
-)
+from codelens.model import Candidate, Event, Hit, IndexInfo, Match, Notice, SearchOptions, SearchResult, Trace, UnitId
 from codelens.nouns import dataclass
 from codelens.search.channels import Channel
 from codelens.search.channels.exact import ExactChannel

@@ -10,14 +10,8 @@ from typing import Any
 import apsw
 import xxhash
 
-from codelens.model import (
-    DerivedDocument,
-    DocumentId,
-    FileStamp,
-    RepositoryId,
-    Skip,
-    SkipReason,
-)
+from codelens.derived import DerivedDocument
+from codelens.model import DocumentId, FileStamp, RepositoryId, Skip, SkipReason
 from codelens.nouns import dataclass
 
 

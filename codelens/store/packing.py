@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from codelens.model import PackedReferences, Reference
+from codelens.derived import PackedReferences, Reference
 
 LEVEL = 6
 

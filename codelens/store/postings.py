@@ -10,7 +10,8 @@ from typing import Any
 
 import apsw
 
-from codelens.model import DerivedDocument, DocumentId, UnitId
+from codelens.derived import DerivedDocument
+from codelens.model import DocumentId, UnitId
 from codelens.store.units import CONTENT_ORDER, within
 from codelens.text.identifiers import fold_identifier
 from codelens.text.trigrams import trigrams

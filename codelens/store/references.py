@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import apsw
 
-from codelens.model import DocumentId, Extraction, Import, PackedReferences, Reference
+from codelens.derived import Extraction, Import, PackedReferences, Reference
+from codelens.model import DocumentId
 from codelens.store.packing import unpack_references
 from codelens.store.postings import quoted
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import apsw
 
+from codelens.derived import DerivedDocument, Extraction
 from codelens.errors import IndexCorrupt
-from codelens.model import DerivedDocument, DocumentId, Extraction, RepositoryId
+from codelens.model import DocumentId, RepositoryId
 from codelens.nouns import dataclass
 from codelens.store.connection import load_vector_extension, open_reader, open_writer, to_rest, to_wal
 from codelens.store.documents import Documents

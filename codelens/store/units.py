@@ -8,7 +8,8 @@ from typing import Any
 
 import apsw
 
-from codelens.model import DerivedDocument, DocumentId, RepositoryId, Span, Unit, UnitId, UnitRow
+from codelens.derived import DerivedDocument, Unit
+from codelens.model import DocumentId, RepositoryId, Span, UnitId, UnitRow
 from codelens.text.identifiers import fold_identifier
 
 _INSERT = "INSERT INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"

@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_right
 from functools import cached_property
 
-from codelens.model import DecodedText
+from codelens.derived import DecodedText
 
 _STRIDE = 256
 """Characters between two checkpoints."""

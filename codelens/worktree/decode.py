@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from codelens.model import DecodedText
+from codelens.derived import DecodedText
 from codelens.worktree.legacy import guess_legacy
 
 _MARKS = (

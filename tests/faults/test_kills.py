@@ -23,7 +23,7 @@ from codelens.config import Settings
 from codelens.errors import IndexCorrupt
 from codelens.index import Index
 from codelens.indexing.build import BUILDING
-from codelens.model import Progress
+from codelens.runs import Progress
 from codelens.store.connection import put_to_rest
 from codelens.store.store import Store
 from tests.dump import dump, orphans

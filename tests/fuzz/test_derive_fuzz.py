@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codelens.config import Settings
+from codelens.derived import DerivedDocument
 from codelens.indexing.workers import Job, derive_all
 from codelens.lang.registry import languages
-from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, DerivedDocument, FileStamp, SeenFile, Skip
+from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, FileStamp, SeenFile, Skip
 from tests.conftest import SEPARATOR, case_files
 
 ROUNDS = 5

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from codelens.config import Settings
+from codelens.derived import DerivedDocument
 from codelens.indexing.derive import Reuse, derive
 from codelens.lang.registry import detect_language
-from codelens.model import DerivedDocument, FileStamp, SeenFile
+from codelens.model import FileStamp, SeenFile
 from codelens.worktree.decode import decode
 from codelens.worktree.freshness import content_hash
 

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
+from codelens.derived import DerivedDocument
 from codelens.index import Index
 from codelens.indexing.wire import Result, pack, pack_extraction, unpack
 from codelens.indexing.worker import derive_file
 from codelens.indexing.workers import Job
-from codelens.model import DerivedDocument, IndexReport, Skip, SkipReason
+from codelens.model import Skip, SkipReason
+from codelens.runs import IndexReport
 from tests.dump import dump, orphans
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from codelens.derived import DecodedText
 from codelens.indexing.cutting import CHUNK_SIZE, MAX_WINDOWS, OVERLAP, WINDOW, cut, windows
 from codelens.indexing.extract import extract
 from codelens.lang.registry import languages
-from codelens.model import CHUNK_KINDS, DecodedText
+from codelens.model import CHUNK_KINDS
 from codelens.store.vectors import PIECES
 from codelens.text.lines import TextMap
 from tests.conftest import case_files

@@ -17,13 +17,14 @@ import pytest
 
 from codelens.cli.main import main
 from codelens.config import Settings
+from codelens.derived import DerivedDocument
 from codelens.embed.hashing import HashingEmbedder
 from codelens.errors import IndexCorrupt, SchemaTooNew, UsageError
 from codelens.index import Index
 from codelens.indexing import derive, worker
 from codelens.indexing.build import BUILDING
 from codelens.indexing.workers import Job
-from codelens.model import DerivedDocument, FileStamp, SearchOptions, SeenFile
+from codelens.model import FileStamp, SearchOptions, SeenFile
 from codelens.store.migrate import newest_version
 from codelens.store.store import Store
 from tests.dump import dump, orphans

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
+from codelens.derived import DerivedDocument, Unchanged
 from codelens.errors import CodelensError
 from codelens.indexing.wire import Result
 from codelens.indexing.workers import Job, derive_all
-from codelens.model import DerivedDocument, FileStamp, SeenFile, Skip, SkipReason, Unchanged
+from codelens.model import FileStamp, SeenFile, Skip, SkipReason
 from codelens.worktree.freshness import content_hash
 
 BadGrammar = Callable[[str], None]

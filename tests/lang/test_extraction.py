@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from codelens.derived import Extraction
 from codelens.lang.captures import extract_captures
 from codelens.lang.parser import GrammarMissing, load_grammar
 from codelens.lang.registry import languages
-from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Extraction
+from codelens.model import CHUNK_KINDS, SYMBOL_KINDS
 from tests.conftest import TESTS, case_files
 
 FULL = (

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codelens.derived import DecodedText, Unchanged
 from codelens.indexing.chunk import MOST_BESIDE
 from codelens.indexing.cutting import MAX_WINDOWS, OVERLAP, WINDOW, cut, windows
 from codelens.indexing.extract import extract, own_texts
 from codelens.indexing.headings import find_headings
 from codelens.indexing.wire import pack, unpack
 from codelens.lang.registry import languages
-from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, DecodedText, Skip, SkipReason, Unchanged
+from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Skip, SkipReason
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
 from tests.indexing.documents import derived, seen

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.model import DecodedText
+from codelens.derived import DecodedText
 from codelens.text.lines import TextMap, column_utf16
 
 ALPHABETS = {

@@ -1,0 +1,150 @@
+"""What indexing derives from a file: nouns that only the pipeline of indexing and the store see."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from codelens.model import SeenFile, Span
+from codelens.nouns import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A file that was read again and still holds the content that the index has of it."""
+
+    seen: SeenFile
+    content_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedText:
+    """A file's text, and how its bytes became it. `text.encode(encoding)` after the BOM gives the bytes back."""
+
+    text: str
+    encoding: str
+    """A name that Python's codecs know, without BOM handling: 'utf-8', 'utf-16-le', 'cp1252'."""
+    confidence: float
+    """1.0 where the bytes prove it (BOM, strict UTF-8), else the detector's own figure."""
+    bom: int
+    """Bytes of byte order mark before the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit of ranking: a symbol, or a chunk of text that no symbol covers.
+
+    Spans count the file's own bytes. `kind` is one of SYMBOL_KINDS or CHUNK_KINDS.
+    """
+
+    kind: str
+    name: str
+    container: str
+    """Enclosing names joined by dots, empty at the top level: 'Flask' for Flask.run."""
+    parent: int | None
+    """Position of the enclosing unit in the document's list of units, always smaller than its own."""
+    span: Span
+    name_span: Span
+    body_start: int
+    """Where the body begins: span.end if there is none."""
+    start_line: int
+    end_line: int
+    name_line: int
+    name_column: int
+    """Lines and columns from 1; columns in UTF-8 bytes of the decoded line."""
+    signature: str
+    doc: str
+    decorators: tuple[str, ...] = ()
+    local: bool = False
+    """Defined inside a function: it belongs to that function, whose text includes it."""
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.container}.{self.name}" if self.container else self.name
+
+
+class Reference(NamedTuple):
+    """A use of a name (a tuple: there are hundreds of thousands).
+
+    `unit` is the position of the enclosing unit in the document's list, None at module level.
+    """
+
+    kind: str
+    """call, construct, type, extends, implements, decorate, throw, field, use."""
+    name: str
+    receiver: str
+    """The expression before the last dot, as written ('self', 'app.config'); empty if there is none or it is long."""
+    unit: int | None
+    start: int
+    line: int
+
+
+class Import(NamedTuple):
+    """One imported name as written. `name` is '*' for all of the module, empty where the module itself is imported."""
+
+    module: str
+    name: str
+    alias: str
+    start: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What a grammar found in one text. `fault` says why the grammar gave nothing or only a part."""
+
+    namespace: str
+    """The package or namespace that the file declares, as written; empty if none."""
+    units: tuple[Unit, ...]
+    references: tuple[Reference, ...]
+    imports: tuple[Import, ...]
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """What one unit gives to the full-text index: prepared terms, separated by spaces, a field each."""
+
+    name: str
+    concepts: str
+    path: str
+    container: str
+    doc: str
+    signature: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackedReferences:
+    """A document's references as they are stored."""
+
+    columns: bytes
+    """Empty where there are none."""
+    names: str
+    """The distinct names, separated by spaces, for the index that finds documents by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedDocument:
+    """Everything that indexing one file yields: a function of its bytes, its path and the recipe alone."""
+
+    seen: SeenFile
+    content_hash: bytes
+    language: str
+    encoding: str
+    confidence: float
+    bom: int
+    lines: int
+    recipe: str
+    extraction: Extraction
+    """Without its references, which travel and are stored packed."""
+    references: PackedReferences
+    postings: tuple[Posting, ...]
+    """One for each unit, in the same order."""
+    vectors: tuple[tuple[bytes, ...], ...]
+    """For each unit the int8 vectors of its pieces."""
+    trigram_text: str
+    """What the trigram index reads: see `distinct_lines`."""
+    snapshot: bytes
+    """The file's own bytes, compressed."""
+    roles: frozenset[str] = frozenset()
+    """Of its path: test, example, vendored, docs, generated."""

@@ -1,0 +1,100 @@
+"""What a run of indexing says of itself, and what an index says of the trees it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codelens.model import IndexInfo, Notice
+from codelens.nouns import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What an index run did. seen = indexed + skipped, always."""
+
+    index: str
+    root: str
+    seen: int
+    indexed: int
+    """Documents in the index after the run."""
+    added: int
+    changed: int
+    renamed: int
+    removed: int
+    unchanged: int
+    symbols: int
+    chunks: int
+    skipped: Mapping[str, int]
+    """Reason → number."""
+    encodings: Mapping[str, int]
+    languages: Mapping[str, int]
+    faults: Mapping[str, str]
+    """Path → what the grammar could not do; its text is indexed all the same."""
+    source_bytes: int
+    index_bytes: int
+    seconds: float
+    wrote: bool
+    """False where nothing had changed and the file was not touched."""
+    resumed: bool
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an index run is. `total` is 0 while it is not known; `path` is the file last finished."""
+
+    phase: str
+    """walk, read, parse, store, link, verify: a word for people."""
+    done: int
+    total: int
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the tree says against the index: paths relative to the repository's root, sorted."""
+
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryStatus:
+    """What the index holds of one repository. Mappings are name → number, largest first."""
+
+    name: str
+    root: str
+    documents: int
+    units: Mapping[str, int]
+    """Kind → number."""
+    languages: Mapping[str, int]
+    encodings: Mapping[str, int]
+    skipped: Mapping[str, int]
+    """Reason → number."""
+    faults: Mapping[str, str]
+    """Path → what its grammar could not do."""
+    source_bytes: int
+    stale: int
+    """Documents that another recipe made: the next index run derives them anew."""
+    changes: Changes | None
+    """None where the tree was not walked, or is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of an index file."""
+
+    index: IndexInfo
+    repositories: tuple[RepositoryStatus, ...]
+    file_bytes: int
+    tables: Mapping[str, int]
+    """Table → bytes with its indexes, largest first."""
+    journal_mode: str
+    recipe: str
+    unfinished: str
+    """Path of a build that was begun and not finished; empty if there is none."""
+    notices: tuple[Notice, ...] = ()
