@@ -1,0 +1,188 @@
+"""Matches of a query → what they capture, sorted: drafts of definitions, scopes, references, imports.
+
+The captures and their meaning: codelens/lang/captures.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import tree_sitter
+
+from codelens.derived import Import
+from codelens.lang.registry import Language
+
+MAX_RECEIVER = 60
+"""Characters. A longer receiver is an expression that names nothing."""
+
+Captures = Mapping[str, list[tree_sitter.Node]]
+Key = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A definition while its matches come in: several patterns may speak of the same name."""
+
+    name: tree_sitter.Node | None
+    kind: str
+    pattern: int
+    inner: tree_sitter.Node
+    around: tree_sitter.Node | None = None
+    """What @definition alone widens it to."""
+    body: tree_sitter.Node | None = None
+    container: str = ""
+    doc: list[tree_sitter.Node] = field(default_factory=list)
+    decorators: list[tree_sitter.Node] = field(default_factory=list)
+    region: str = ""
+    """Of a scope, which has no kind: whether functions in it are methods."""
+
+    @property
+    def outer(self) -> tree_sitter.Node:
+        return self.around if self.around and _length(self.around) > _length(self.inner) else self.inner
+
+    def order(self) -> tuple[int, int, int]:
+        return (self.outer.start_byte, -self.outer.end_byte, self.name.start_byte if self.name else -1)
+
+
+class Gathered:
+    """Sorts matches by what they capture."""
+
+    def __init__(self, language: Language, query: tree_sitter.Query, utf8: bytes) -> None:
+        self.utf8 = utf8
+        self.language = language
+        self.query = query
+        self.namespace = ""
+        self.drafts: dict[Key, Draft] = {}
+        self.scopes: list[Draft] = []
+        self.docs: dict[int, tree_sitter.Node] = {}
+        self.references: dict[tuple[int, str], tuple[tree_sitter.Node, str]] = {}
+        self.imports: list[Import] = []
+        self.unpacked: set[int] = set()
+        """Places of modules of which names are imported: these stand for the import of the module itself."""
+        self.prefixes: list[tuple[Key, str]] = []
+        self.claimed: set[int] = set()
+
+    def take(self, pattern: int, captures: Captures) -> None:
+        for capture, nodes in captures.items():
+            head, kind = _role(capture)
+            if head == "reference":
+                self._reference(kind, nodes, captures)
+                return
+            if head == "definition":
+                self._definition(kind, pattern, nodes[0], captures)
+                return
+            if head == "import":
+                self._import(pattern, captures)
+                return
+            if head == "scope":
+                name = _name_of(nodes[0], captures)
+                self.scopes.append(Draft(name, "", pattern, nodes[0], region=kind or "scope"))
+                return
+            if head == "namespace":
+                self.namespace = ".".join(map(text_of, nodes))
+                return
+        for doc in captures.get("doc", ()):
+            self.claimed.add(doc.start_byte)
+            if owner := _owner(doc):
+                self.docs.setdefault(owner.start_byte, doc)
+
+    def _reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
+        receiver = ""
+        if len(captures) > 1 and "receiver" in captures:
+            receiver = text_of(captures["receiver"][0])
+            if len(receiver) > MAX_RECEIVER or "\n" in receiver:
+                receiver = ""
+        for node in nodes:
+            key = (node.start_byte, kind)
+            if key not in self.references or receiver:
+                self.references[key] = (node, receiver)
+
+    def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
+        for name in captures.get("name") or [node.child_by_field_name("name")]:  # type: ignore[list-item]
+            key = (name.start_byte, name.end_byte) if name else (node.start_byte, -1)
+            draft = self.drafts.get(key)
+            if draft is None:
+                draft = self.drafts[key] = Draft(name, kind, pattern, node)
+            if not kind:
+                draft.around = node if draft.around is None or _length(node) > _length(draft.around) else draft.around
+            elif pattern < draft.pattern or not draft.kind:
+                draft.kind, draft.pattern, draft.inner = kind, pattern, node
+            if "body" in captures:
+                draft.body = captures["body"][0]
+            if "container" in captures:
+                draft.container = ".".join(text_of(c) for c in captures["container"])
+            if "doc" in captures:
+                draft.doc += [doc for doc in captures["doc"] if doc not in draft.doc]
+                self.claimed.update(doc.start_byte for doc in captures["doc"])
+            draft.decorators += [d for d in captures.get("decorator", ()) if d not in draft.decorators]
+
+    def _import(self, pattern: int, captures: Captures) -> None:
+        if "import.prefix" in captures:
+            path = captures["import.prefix"][0]
+            if (around := path.parent) and (separator := path.next_sibling):
+                self.prefixes.append(((around.start_byte, around.end_byte), text_of(path) + text_of(separator)))
+            return
+        place = next(nodes[0] for capture, nodes in captures.items() if capture.startswith("import."))
+        parts = {k: v or "" for k, v in self.query.pattern_settings(pattern).items()}
+        parts |= {k: bare(".".join(map(text_of, v)), self.language) for k, v in captures.items()}
+        self.imports.append(
+            Import(
+                parts.get("import.module", ""),
+                parts.get("import.name", ""),
+                parts.get("import.alias", ""),
+                place.start_byte,
+                place.start_point[0] + 1,
+            )
+        )
+        if "import.module" in captures and ("import.name" in parts or "import.alias" in parts):
+            self.unpacked.add(captures["import.module"][0].start_byte)
+
+    def placed_imports(self) -> tuple[Import, ...]:
+        """Imports in order of their place, with the prefixes around them, outer first."""
+        prefixes = sorted(self.prefixes)
+        for at, one in enumerate(self.imports if prefixes else ()):
+            around = "".join(path for (start, end), path in prefixes if start <= one.start < end)
+            if not around:
+                continue
+            module = around + one.module if one.module else around.rstrip(":./\\")
+            self.imports[at] = Import(module, one.name, one.alias, one.start, one.line)
+        kept = [i for i in self.imports if i.name or i.alias or i.start not in self.unpacked]
+        return tuple(sorted(kept, key=lambda i: (i.start, i.name)))
+
+
+def _owner(doc: tree_sitter.Node) -> tree_sitter.Node | None:
+    """The definition whose body a doc string opens: string → statement → block → definition."""
+    node = doc.parent
+    for _ in range(2):
+        node = node.parent if node else None
+    return node
+
+
+def _name_of(node: tree_sitter.Node, captures: Captures) -> tree_sitter.Node | None:
+    return captures["name"][0] if "name" in captures else node.child_by_field_name("name")
+
+
+@lru_cache(maxsize=256)
+def _role(capture: str) -> tuple[str, str]:
+    """A capture's name → what it captures, and of which kind."""
+    head, _, kind = capture.partition(".")
+    return head, kind
+
+
+def _length(node: tree_sitter.Node) -> int:
+    return node.end_byte - node.start_byte
+
+
+def text_of(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def bare(text: str, language: Language) -> str:
+    """A name without its quotes or the marks that are no part of it (Ruby's `:name`)."""
+    return _unquoted(text.strip().lstrip(language.sigils))
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" else text
