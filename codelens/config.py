@@ -42,7 +42,7 @@ class Settings:
     encoding_threshold: float = 0.7
     """Below this confidence a detected encoding is not believed (CodexLens' figure)."""
     commit_bytes: int = 16_000_000
-    """Source bytes per committed batch of a first build."""
+    """Source bytes per committed batch of a first build: a kill loses some seconds of work, and the log stays small."""
     limit: int = 20
     """Hits shown (the marketplace's default)."""
     context_lines: int = 0
@@ -52,14 +52,15 @@ class Settings:
     color: str = "auto"
     path_style: str = "cwd"
     regex_seconds: float = 5.0
-    """Time that regular expressions of one query may take in all."""
+    """Time that regular expressions of one query may take in all: as long as a person waits before trying another."""
     channel_seconds: float = 10.0
     """A channel that outlasts this is left out, and said (CodexLens' figure)."""
     hyperlink_format: str = ""
 
 
-PROJECT_KEYS = frozenset(f.name for f in fields(Settings))
-"""None of the settings names a command, a network or a path, so a project's file may set them all."""
+NOT_FROM_PROJECTS = frozenset({"hyperlink_format"})
+"""A link may name a network or start a program: the user says where it leads, no repository does. No other setting names
+a command, a network or a path, so a project's file may set them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,9 @@ def load_settings(
     """Settings for work in `start`, with .codelens.toml from there up to `stop` (the root). Flags that are None are unset."""
     layers: list[tuple[str, Mapping[str, Any]]] = []
     if use_files:
-        layers += [(str(p), _read_toml(p)) for p in (_user_file(), _project_file(start, stop)) if p is not None]
+        user, project = _user_file(), _project_file(start, stop)
+        layers += [(str(user), _read_toml(user))] if user else []
+        layers += [(str(project), _from_project(project))] if project else []
     layers += [(f"${name}", {key: value}) for key, name, value in _environment()]
     layers.append(("flag", {k: v for k, v in (flags or {}).items() if v is not None}))
     values, origin = Settings(), {f.name: "default" for f in fields(Settings)}
@@ -97,6 +100,8 @@ def _assign(values: Settings, key: str, value: Any, source: str) -> Settings:
         raise SettingsError(f"{source}: '{key}' wants {wanted.__name__}, not {value!r}")
     if key in CHOICES and value not in CHOICES[key]:
         raise SettingsError(f"{source}: '{key}' is one of {', '.join(CHOICES[key])}, not {value!r}")
+    if not isinstance(value, (bool, str)) and not LEAST.get(key, 0) <= value < float("inf"):
+        raise SettingsError(f"{source}: '{key}' is at least {LEAST.get(key, 0):g}, not {value!r}")
     return replace(values, **{key: value})
 
 
@@ -104,7 +109,10 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": ("hybrid", "keyword", "vector", "exact", "fuzzy"),
     "color": ("auto", "always", "never"),
     "path_style": ("cwd", "root", "absolute"),
+    "profile": ("codelens", "rrf"),
 }
+LEAST: Mapping[str, float] = {"max_file_size": 1, "commit_bytes": 1, "limit": 1, "parse_seconds": 0.1}
+"""The least that a number may be, where that is not 0. No number is infinite or none (NaN)."""
 
 
 def _environment() -> list[tuple[str, str, Any]]:
@@ -133,6 +141,13 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
         raise SettingsError(f"{path}: {fault}") from None
+
+
+def _from_project(path: Path) -> Mapping[str, Any]:
+    values = _read_toml(path)
+    if refused := sorted(NOT_FROM_PROJECTS & set(values)):
+        raise SettingsError(f"{path}: a project may not set '{refused[0]}'", "set it in your own configuration file")
+    return values
 
 
 def _user_file() -> Path | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from codelens.config import Settings
+from codelens.config import LoadedSettings, Settings
 from codelens.errors import TargetError
 from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow, WhyResult
 from codelens.runs import IndexReport, Progress, Status
@@ -39,68 +39,111 @@ class Index:
         rebuild: bool = False,
         verify: bool = False,
         progress: Callable[[Progress], None] | None = None,
+        settings_of: Callable[[Path], LoadedSettings] | None = None,
+        as_indexed: bool = False,
     ) -> tuple[IndexReport, ...]:
-        """Bring the index at `path` up to date with these roots; make it if there is none. Raises IndexBusy."""
+        """Bring the index at `path` up to date with these roots; make it if there is none. Raises IndexBusy.
+
+        How a root is walked is said by `settings_of` it, else by `as_indexed` as in its last run, else by `settings`.
+        """
         from codelens.indexing.build import build_index
 
-        return build_index(path, roots, settings, force=force, rebuild=rebuild, verify=verify, progress=progress)
+        return build_index(
+            path,
+            roots,
+            settings,
+            force=force,
+            rebuild=rebuild,
+            verify=verify,
+            progress=progress,
+            settings_of=settings_of,
+            as_indexed=as_indexed,
+        )
 
     @staticmethod
-    def plan(roots: Sequence[Path], settings: Settings) -> Iterator[SeenFile | Skip]:
-        """What the walk would hand to the indexer, in order; nothing is written."""
-        from codelens.worktree.walk import walk
+    def remove(path: Path) -> None:
+        """Delete the index at `path`, finished or not, with all that lies beside it. Raises IndexBusy."""
+        from codelens.indexing.build import remove_index
 
-        for root in roots:
-            yield from walk(root.resolve(), settings)
+        remove_index(path)
+
+    @staticmethod
+    def plan(
+        path: Path, roots: Sequence[Path], settings_of: Callable[[Path], LoadedSettings]
+    ) -> Iterator[tuple[Path, SeenFile | Skip]]:
+        """(root, file or skip) of all that a run would see, in order; files are read, nothing is written."""
+        from codelens.indexing.plan import plan
+
+        return plan(path, [root.resolve() for root in roots], settings_of)
+
+    @staticmethod
+    def explain_path(
+        path: Path, root: Path, below: str, settings_of: Callable[[Path], LoadedSettings]
+    ) -> SeenFile | Skip | None:
+        """What a run would do with one path below a root, and which rule says so; None for a folder that is walked."""
+        from codelens.indexing.plan import explain
+
+        return explain(path, root.resolve(), below, settings_of)
 
     def search(self, query: str, options: SearchOptions) -> SearchResult:
+        """Raises QueryError for a strict query with a fault, RegexTimeout, UsageError for options that make no sense."""
         from codelens.search.pipeline import search
 
-        return search(query, self._store, self.info(), options, self._settings)
+        with self._store.reading():
+            return search(query, self._store, self.info(), options, self._settings)
 
     def why(self, query: str, targets: Sequence[str], options: SearchOptions) -> WhyResult:
         """Raises TargetError where a target fits nothing, or several things."""
         from codelens.search.why import explain
 
-        return explain(query, targets, self._store, self.info(), options, self._settings)
+        with self._store.reading():
+            return explain(query, targets, self._store, self.info(), options, self._settings)
 
     def info(self) -> IndexInfo:
+        """What the index says of itself; it is one state for as long as it is open."""
         if self._info is None:
-            store = self._store
-            repositories = tuple(
-                RepositoryInfo(row.name, str(row.root), *store.documents.totals(row.id))
-                for row in store.documents.repositories()
-            )
-            self._info = IndexInfo(
-                str(store.path), store.schema(), store.meta("snapshot"), store.meta("embedder"), repositories
-            )
+            with self._store.reading():
+                self._info = self._read_info()
         return self._info
+
+    def _read_info(self) -> IndexInfo:
+        store = self._store
+        repositories = tuple(
+            RepositoryInfo(row.name, str(row.root), *store.documents.totals(row.id))
+            for row in store.documents.repositories()
+        )
+        return IndexInfo(str(store.path), store.schema(), store.meta("snapshot"), store.meta("embedder"), repositories)
 
     def status(self, check: bool = False) -> Status:
         """What the index holds; with `check`, what the trees say against it."""
         from codelens.indexing.status import read_status
 
-        return read_status(self._store, self.info(), self._settings, check)
+        with self._store.reading():
+            return read_status(self._store, self.info(), self._settings, check)
 
     def skipped(self) -> Iterator[tuple[str, Skip]]:
         """(repository, skip) of all that was left out."""
-        for row in self._store.documents.repositories():
-            for skip in self._store.documents.skips(row.id):
-                yield row.name, skip
+        with self._store.reading():
+            for row in self._store.documents.repositories():
+                for skip in self._store.documents.skips(row.id):
+                    yield row.name, skip
 
     def files(self, options: SearchOptions) -> list[tuple[str, str]]:
         """(root, path as the operating system knows it) of the documents that the options let take part."""
         from codelens.search.scope import documents_in_scope
 
-        roots = {row.id: str(row.root) for row in self._store.documents.repositories()}
-        return [(roots[d.repository], d.os_path) for d in documents_in_scope(self._store, options)]
+        with self._store.reading():
+            roots = {row.id: str(row.root) for row in self._store.documents.repositories()}
+            return [(roots[d.repository], d.os_path) for d in documents_in_scope(self._store, options)]
 
     def symbols(self, path: str) -> list[UnitRow]:
         """The outline of one file, by its path relative to a root. Raises TargetError if it is not indexed."""
-        documents = self._store.documents.by_path(path)
-        if not documents:
-            raise TargetError(f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out")
-        return [unit for document in documents for unit in self._store.units.of_document(document.id)]
+        with self._store.reading():
+            documents = self._store.documents.by_path(path)
+            if not documents:
+                hint = "`codelens status --skipped` lists what was left out"
+                raise TargetError(f"{path} is not in the index", hint=hint)
+            return [unit for document in documents for unit in self._store.units.of_document(document.id)]
 
     def close(self) -> None:
         self._store.close()

@@ -217,7 +217,7 @@ class Event:
     """Something that happened to candidates without being a score: a cut, a filter, a grouping."""
 
     stage: str
-    unit: UnitId | None
+    unit: UnitRow
     text: str
 
 
@@ -227,6 +227,8 @@ class Trace:
 
     terms: list[tuple[str, str, str]] = field(default_factory=list)
     """(tier, term, where it comes from)."""
+    common: tuple[str, ...] = ()
+    """Terms that too many units hold to tell them apart: the exact channel leaves them out."""
     rankings: dict[str, tuple[Match, ...]] = field(default_factory=dict)
     """Channel → its matches, best first, after its cut."""
     cuts: dict[str, int] = field(default_factory=dict)

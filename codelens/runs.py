@@ -44,7 +44,7 @@ class Progress:
     """How far an index run is. `total` is 0 while it is not known; `path` is the file last finished."""
 
     phase: str
-    """walk, read, parse, store, link, verify: a word for people."""
+    """walk, index, verify: a word for people."""
     done: int
     total: int
     path: str = ""
@@ -83,6 +83,14 @@ class RepositoryStatus:
     changes: Changes | None
     """None where the tree was not walked, or is not there."""
 
+    gone: bool = False
+    """The root is no folder any more."""
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the tree is known to be another than the one indexed; one that is gone is."""
+        return bool(self.changes) or self.gone
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
@@ -94,7 +102,6 @@ class Status:
     tables: Mapping[str, int]
     """Table → bytes with its indexes, largest first."""
     journal_mode: str
-    recipe: str
     unfinished: str
     """Path of a build that was begun and not finished; empty if there is none."""
     notices: tuple[Notice, ...] = ()

@@ -11,10 +11,7 @@ from codelens.cli.streams import say
 from codelens.cli.workplace import named_index, working_folder
 from codelens.errors import IndexCorrupt, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
-from codelens.worktree.place import INDEX_FOLDER, find_index
-
-BESIDE = ("-journal", "-wal", "-shm", ".lock", ".building", ".building-journal")
-"""What SQLite and the indexer put beside an index; all of it is worthless without it."""
+from codelens.worktree.place import INDEX_FOLDER, new_index_place, unfinished_index
 
 
 class CleanFlags(CommonFlags):
@@ -24,10 +21,11 @@ class CleanFlags(CommonFlags):
 def clean(flags: CleanFlags) -> int:
     """Remove the index. The files that it was made of stay as they are."""
     cwd = working_folder()
-    index = named_index(flags) or find_index(cwd)
-    if index is None or not index.is_file():
-        raise NoIndex(f"no index at {index}" if index else f"no index in {cwd} or above it")
-    _refuse_what_is_none(index)
+    index = named_index(flags) or new_index_place(cwd)
+    if index.is_file():
+        _refuse_what_is_none(index)
+    elif not unfinished_index(index):
+        raise NoIndex(f"no index at {index}" if flags.db else f"no index in {cwd} or above it")
     if not flags.yes and not _agreed(index):
         say("kept")
         return 1
@@ -60,9 +58,7 @@ def _agreed(index: Path) -> bool:
 
 
 def _remove(index: Path) -> None:
-    index.unlink()
-    for suffix in BESIDE:
-        index.with_name(index.name + suffix).unlink(missing_ok=True)
+    Index.remove(index)
     folder = index.parent
     if folder.name == INDEX_FOLDER and {p.name for p in folder.iterdir()} <= {".gitignore"}:
         (folder / ".gitignore").unlink(missing_ok=True)
@@ -70,4 +66,9 @@ def _remove(index: Path) -> None:
             folder.rmdir()
 
 
-command = declare("clean", CleanFlags, clean, epilog="Exit: 0 removed, 1 kept, 2 not an index, 3 no index.")
+command = declare(
+    "clean",
+    CleanFlags,
+    clean,
+    epilog="Exit: 0 removed, 1 kept, 2 not an index, 3 no index, 5 another process writes it.",
+)

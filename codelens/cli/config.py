@@ -6,7 +6,7 @@ from typing import Annotated
 
 from codelens.cli.declare import declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import write
+from codelens.cli.streams import write, write_json
 from codelens.cli.workplace import named_index, settings_at, working_folder
 from codelens.config import LoadedSettings
 from codelens.worktree.place import find_index
@@ -26,7 +26,10 @@ def config(flags: ConfigFlags) -> int:
     cwd = working_folder()
     index = named_index(flags) or find_index(cwd)
     loaded = settings_at(cwd, index, flags)
-    write(_json(loaded) if flags.json else _lines(loaded, flags.show_origin))
+    if flags.json:
+        write_json(_json(loaded))
+    else:
+        write(_lines(loaded, flags.show_origin))
     return 0
 
 

@@ -14,7 +14,7 @@ from typing import Annotated
 from codelens import __version__
 from codelens.cli.declare import declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import colored, write
+from codelens.cli.streams import colored, write, write_json
 from codelens.errors import CodelensError
 
 OLDEST_PYTHON = (3, 11)
@@ -45,7 +45,7 @@ def doctor(flags: DoctorFlags) -> int:
         from codelens.render.records import SCHEMA, to_json
 
         rows = [{"state": c.state, "what": c.what, "text": c.text} for c in checks]
-        write([to_json({"schema": SCHEMA, "checks": rows, "exit_code": exit_code})])
+        write_json([to_json({"schema": SCHEMA, "checks": rows, "exit_code": exit_code})])
     elif not flags.quiet:
         write(f"{c.state:6}  {c.what}: {c.text}\n" for c in checks)
     return exit_code

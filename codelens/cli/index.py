@@ -1,15 +1,16 @@
 """codelens index: bring the index up to date with the trees, or say what that would do."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.progress import watcher
-from codelens.cli.streams import say, say_plain, write
-from codelens.cli.workplace import Workplace, named_index, settings_at, working_folder
+from codelens.cli.streams import say, say_plain, write, write_json
+from codelens.cli.workplace import Workplace, named_index, present_roots, settings_at, working_folder
+from codelens.config import LoadedSettings
 from codelens.errors import CodelensError, FilesFailed, NoIndex, UsageError
 from codelens.index import Index
 from codelens.model import SeenFile, Skip, SkipReason
@@ -54,11 +55,11 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 
 def index(flags: IndexFlags) -> int:
     """Bring the index up to date. What has not changed is not read again; a second run writes nothing then."""
-    place, roots = _place(flags)
+    place, roots, settings_of = _place(flags)
     if flags.explain_path is not None:
-        return _explain(Path(flags.explain_path), roots, place)
+        return _explain(Path(flags.explain_path), roots, place, settings_of)
     if flags.dry_run:
-        return _dry_run(roots, place)
+        return _dry_run(roots, place, settings_of, flags)
     prepare_index_folder(place.index_path)
     with watcher(flags.progress, flags.quiet) as progress:
         reports = Index.build(
@@ -69,6 +70,7 @@ def index(flags: IndexFlags) -> int:
             rebuild=flags.rebuild,
             verify=flags.verify,
             progress=progress,
+            settings_of=settings_of,
         )
     failed = _failures(reports)
     _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)
@@ -77,7 +79,8 @@ def index(flags: IndexFlags) -> int:
     return 0
 
 
-def _place(flags: IndexFlags) -> tuple[Workplace, list[Path]]:
+def _place(flags: IndexFlags) -> tuple[Workplace, list[Path], Callable[[Path], LoadedSettings]]:
+    """Where to work, on which roots, and the settings that hold for each of them."""
     cwd = working_folder()
     named = [cwd / root for root in flags.roots or ()]
     for root in named:
@@ -92,7 +95,7 @@ def _place(flags: IndexFlags) -> tuple[Workplace, list[Path]]:
         "jobs": flags.jobs,
     }
     place = Workplace(cwd, index, settings_at(named[0] if named else cwd, index, flags, overrides))
-    return place, named or _default_roots(place)
+    return place, named or _default_roots(place), lambda root: settings_at(root, index, flags, overrides)
 
 
 def _default_roots(place: Workplace) -> list[Path]:
@@ -100,23 +103,13 @@ def _default_roots(place: Workplace) -> list[Path]:
     try:
         with place.open() as opened:
             if roots := [Path(r.root) for r in opened.info().repositories]:
-                return _present(roots)
+                return present_roots(roots)
     except CodelensError as fault:
         if not isinstance(fault, NoIndex):
             say(f"note: {fault}")
     if place.index_path.parent.name == INDEX_FOLDER:
         return [place.index_path.parent.parent]
     return [git_top(place.cwd) or place.cwd]
-
-
-def _present(roots: list[Path]) -> list[Path]:
-    """A drive that is not mounted must neither stop the other trees nor empty the index of its own."""
-    gone = [root for root in roots if not root.is_dir()]
-    if len(gone) == len(roots):
-        raise UsageError(f"no such folder: {gone[0]}", "name the folder that is to be indexed in its place")
-    for root in gone:
-        say(f"note: {root} is gone; what the index has of it stays until `codelens index --rebuild`")
-    return [root for root in roots if root not in gone]
 
 
 def _failures(reports: Sequence[IndexReport]) -> int:
@@ -129,7 +122,7 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
     if flags.json:
         from codelens.render.records import to_json
 
-        write([to_json(index_run_record(reports, exit_code))])
+        write_json([to_json(index_run_record(reports, exit_code))])
     elif not flags.quiet:
         say_plain(summary_lines(reports))
     if not flags.quiet:
@@ -139,13 +132,21 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
         say(f"index {reports[0].index}")
 
 
-def _dry_run(roots: Sequence[Path], place: Workplace) -> int:
-    from codelens.render.reports import plan_lines
+def _dry_run(
+    roots: Sequence[Path], place: Workplace, settings_of: Callable[[Path], LoadedSettings], flags: IndexFlags
+) -> int:
+    from codelens.render.reports import plan_lines, plan_record
 
+    planned = Index.plan(place.index_path, roots, settings_of)
+    if flags.json:
+        from codelens.render.records import to_json
+
+        write_json([to_json(plan_record(planned))])
+        return 0
     counts = {True: 0, False: 0}
 
     def counted() -> Iterator[SeenFile | Skip]:
-        for entry in Index.plan(roots, place.settings):
+        for _, entry in planned:
             counts[isinstance(entry, Skip)] += 1
             yield entry
 
@@ -154,21 +155,22 @@ def _dry_run(roots: Sequence[Path], place: Workplace) -> int:
     return 0
 
 
-def _explain(asked: Path, roots: Sequence[Path], place: Workplace) -> int:
+def _explain(
+    asked: Path, roots: Sequence[Path], place: Workplace, settings_of: Callable[[Path], LoadedSettings]
+) -> int:
     """Which rule decides on one path: the nearest root that holds it is asked."""
     from codelens.render.reports import skip_text
-    from codelens.worktree.walk import explain_path
 
     path = Path(os.path.normpath(place.cwd / asked))
     root = max((r for r in roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=roots[0])
-    verdict = explain_path(root, os.path.relpath(path, root), place.settings)
+    verdict = Index.explain_path(place.index_path, root, os.path.relpath(path, root), settings_of)
     if verdict is None:
         write([f"{asked}: a folder that is walked\n"])
     elif isinstance(verdict, Skip):
         through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""
         write([f"{asked}: skipped: {skip_text(verdict)}{through}\n"])
     else:
-        write([f"{asked}: indexed unless its content says otherwise (binary, minified, generated)\n"])
+        write([f"{asked}: indexed\n"])
     return 0
 
 

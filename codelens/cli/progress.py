@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from codelens.errors import UsageError
+from codelens.render.visible import for_terminal
 from codelens.runs import Progress
 
 PATIENCE_SECONDS = 0.3
@@ -66,15 +67,23 @@ class _Bar:
             if time.monotonic() - self._since < PATIENCE_SECONDS:
                 return
             self._open()
-        self._progress.update(self._task, description=step.phase, completed=step.done, total=step.total or None)
+        self._progress.update(
+            self._task,
+            description=step.phase,
+            completed=step.done,
+            total=step.total or None,
+            path=for_terminal(step.path),
+        )
 
     def _open(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
-        columns = (TextColumn("{task.description:6}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task("", total=None)
+        path = TextColumn("{task.fields[path]}", markup=False, table_column=Column(ratio=1, no_wrap=True))
+        columns = (TextColumn("{task.description:6}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), path)
+        self._progress = Progress(*columns, console=Console(stderr=True), transient=True, expand=True)
+        self._task = self._progress.add_task("", total=None, path="")
         self._progress.start()
 
     def close(self) -> None:

@@ -8,14 +8,15 @@ from pathlib import Path
 from codelens.cli.asked import all_queries, joined_query, search_options
 from codelens.cli.declare import declare
 from codelens.cli.search_flags import SearchFlags
-from codelens.cli.streams import colored, say, write
-from codelens.cli.workplace import Workplace, reading_place, scope_of
+from codelens.cli.streams import colored, say, write, write_json
+from codelens.cli.workplace import Workplace, present_roots, reading_place, scope_of
 from codelens.errors import StaleIndex, UsageError
 from codelens.index import Index
 from codelens.model import Freshness, SearchResult
 from codelens.render.paths import PathStyle
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
+JSON_FORMATS = ("json", "jsonl", "sarif")
 
 
 def search(flags: SearchFlags) -> int:
@@ -83,13 +84,15 @@ def _refresh(place: Workplace, flags: SearchFlags) -> None:
     from codelens.cli.progress import watcher
 
     with place.open() as index:
-        roots = [Path(r.root) for r in index.info().repositories]
+        roots = present_roots([Path(r.root) for r in index.info().repositories])
     with watcher(flags.progress, flags.quiet) as progress:
-        Index.build(place.index_path, roots, place.settings, progress=progress)
+        Index.build(place.index_path, roots, place.settings, progress=progress, as_indexed=True)
 
 
 def _require_fresh(index: Index) -> None:
     for repository in index.status(check=True).repositories:
+        if repository.gone:
+            raise StaleIndex(f"{repository.root} is gone", "mount it, or `codelens index --rebuild` without it")
         if changes := repository.changes:
             counts = f"{len(changes.new)} new, {len(changes.changed)} changed, {len(changes.deleted)} deleted"
             raise StaleIndex(f"{repository.root} has changed since it was indexed: {counts}")
@@ -122,7 +125,10 @@ def _shown(
     )
     found, texts = render(result, shown, files)
     if not flags.quiet:
-        write(texts, styled=shown.styled)
+        if chosen in JSON_FORMATS:
+            write_json(texts)
+        else:
+            write(texts, styled=shown.styled)
     return found
 
 

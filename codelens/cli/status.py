@@ -4,7 +4,7 @@ from typing import Annotated
 
 from codelens.cli.declare import declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import say, write
+from codelens.cli.streams import say, write, write_json
 from codelens.cli.workplace import reading_place
 from codelens.errors import StaleIndex
 
@@ -23,14 +23,14 @@ def status(flags: StatusFlags) -> int:
 
     with reading_place(flags).open() as index:
         found = index.status(check=not flags.no_check)
-        stale = any(r.changes for r in found.repositories)
+        stale = any(r.is_stale for r in found.repositories)
         exit_code = StaleIndex.exit_code if stale and flags.require_fresh else 0
         if flags.quiet:
             return exit_code
         if flags.json:
             from codelens.render.records import to_json
 
-            write([to_json(status_record(found, exit_code, index.skipped() if flags.skipped else None))])
+            write_json([to_json(status_record(found, exit_code, index.skipped() if flags.skipped else None))])
         elif flags.skipped:
             write(skipped_lines(index.skipped(), len(found.repositories) > 1))
         else:

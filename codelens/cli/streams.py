@@ -27,9 +27,9 @@ def _visible(text: str) -> str:
 
 
 def write_json(texts: Iterable[str]) -> None:
-    """JSON is UTF-8 whatever the terminal speaks."""
+    """JSON is UTF-8 whatever the terminal speaks. A lone surrogate becomes \\udcNN, which JSON reads as itself."""
     for text in texts:
-        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
-from codelens.cli.streams import write
+from codelens.cli.streams import write, write_json
 from codelens.cli.workplace import reading_place, scope_of
 from codelens.errors import UsageError
 
@@ -31,7 +31,7 @@ def symbols(flags: SymbolsFlags) -> int:
     if flags.json:
         from codelens.render.records import to_json
 
-        write([to_json(outline_record(path, units, exit_code))])
+        write_json([to_json(outline_record(path, units, exit_code))])
     else:
         write(ctags_lines(units, str(flags.file)) if flags.ctags else outline_lines(units))
     return exit_code

@@ -9,7 +9,7 @@ from typing import Annotated
 from codelens.cli.asked import all_queries, joined_query, search_options
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
-from codelens.cli.streams import colored, say, write
+from codelens.cli.streams import colored, say, write, write_json
 from codelens.cli.workplace import Workplace, reading_place, scope_of
 from codelens.errors import TargetError
 from codelens.index import Index
@@ -88,7 +88,7 @@ def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags) 
         from codelens.render.explain import why_record
         from codelens.render.records import to_json
 
-        write([to_json(why_record(result, exit_code, flags.stats))])
+        write_json([to_json(why_record(result, exit_code, flags.stats))])
         return
     if not result.explanations:
         say("nothing was found, so there is nothing to explain")
@@ -121,7 +121,7 @@ def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:
 
     text = to_json(why_record(result, exit_code, flags.stats))
     if flags.json:
-        write([text])
+        write_json([text])
     count, differences = recompute(json.loads(text))
     for line in differences:
         say(f"error: {line}")

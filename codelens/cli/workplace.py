@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.flags import CommonFlags
+from codelens.cli.streams import say
 from codelens.config import LoadedSettings, Settings, load_settings
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model import RepositoryInfo
-from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
+from codelens.worktree.place import INDEX_FOLDER, find_index, git_top, new_index_place, unfinished_index
 
 
 class Workplace(NamedTuple):
@@ -53,18 +54,40 @@ def reading_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None
     """For a command that reads: --db, or the nearest index upwards. Raises NoIndex."""
     cwd = working_folder()
     index = named_index(flags) or find_index(cwd)
+    if index is None or not index.is_file():
+        _tell_unfinished(index or new_index_place(cwd))
     if index is None:
         raise NoIndex(f"no index in {cwd} or above it")
     return Workplace(cwd, index, settings_at(cwd, index, flags, overrides))
 
 
+def _tell_unfinished(index: Path) -> None:
+    if building := unfinished_index(index):
+        raise NoIndex(f"{building} was begun and never finished", "`codelens index` goes on with it")
+
+
 def settings_at(
     cwd: Path, index: Path | None, flags: CommonFlags, overrides: Mapping[str, Any] | None = None
 ) -> LoadedSettings:
-    """Settings files are looked for up to the folder that the index serves, else to the top of the work tree."""
+    """Settings files are looked for up to the folder that the index serves, else to the top of the work tree.
+
+    The index of another tree says nothing about the folders above this one: then only `cwd` is looked at.
+    """
     folder = index.parent if index else None
+    here = cwd.resolve()
     stop = folder.parent if folder and folder.name == INDEX_FOLDER else git_top(cwd)
-    return load_settings(cwd.resolve(), stop or cwd.resolve(), overrides, use_files=not flags.no_config)
+    above = stop if stop in (here, *here.parents) else here
+    return load_settings(here, above, overrides, use_files=not flags.no_config)
+
+
+def present_roots(roots: list[Path]) -> list[Path]:
+    """A drive that is not mounted must neither stop the other trees nor empty the index of its own."""
+    gone = [root for root in roots if not root.is_dir()]
+    if len(gone) == len(roots):
+        raise UsageError(f"no such folder: {gone[0]}", "name the folder that is to be indexed in its place")
+    for root in gone:
+        say(f"note: {root} is gone; what the index has of it stays until `codelens index --rebuild`")
+    return [root for root in roots if root not in gone]
 
 
 class Scope(NamedTuple):

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from codelens.config import Settings
+from codelens.config import LoadedSettings, Settings
 from codelens.embed import default_embedder
 from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew, UsageError
-from codelens.indexing.pipeline import ProgressSink, Run, Tally, update_repository
+from codelens.indexing.pipeline import ProgressSink, Run, Tally, finish_run, update_repository
+from codelens.indexing.transaction import LazyTransaction
 from codelens.model import CHUNK_KINDS, Notice
 from codelens.runs import IndexReport, Progress
-from codelens.store.connection import BESIDE, holds_index, put_to_rest, writer_lock
+from codelens.store.connection import BESIDE, damage_told, holds_index, put_to_rest, writer_lock
 from codelens.store.store import Store
 from codelens.worktree.ignore import tracking_fault
-from codelens.worktree.place import INDEX_FOLDER
-
-BUILDING = ".building"
-"""Suffix of an index that is not finished; a later run goes on with it."""
+from codelens.worktree.place import BUILDING, INDEX_FOLDER
 
 
 def build_index(
@@ -32,21 +30,32 @@ def build_index(
     rebuild: bool = False,
     verify: bool = False,
     progress: ProgressSink | None = None,
+    settings_of: Callable[[Path], LoadedSettings] | None = None,
+    as_indexed: bool = False,
 ) -> tuple[IndexReport, ...]:
     """Bring the index at `path` up to date with these roots, making it if there is none. One report for each root.
+
+    How a root is walked is said by `settings_of` it, else by `as_indexed` as in its last run, else by `settings`.
 
     Raises IndexBusy where another process writes it, NoIndex or UsageError for roots that are no folders.
     """
     tops = [_checked_root(root) for root in roots]
-    run = Run(settings, force=force, verify=verify, progress=progress)
+    run = Run(settings, force=force, verify=verify, progress=progress, settings_of=settings_of, as_indexed=as_indexed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with writer_lock(path):
+    with writer_lock(path), damage_told(path):
         if not path.exists() or path.stat().st_size == 0:
             return _build(path, tops, run)
         if rebuild:
             _refuse_what_is_none(path)
             return _build(path, _all_roots(path, tops), run)
         return _update(path, tops, run)
+
+
+def remove_index(path: Path) -> None:
+    """Delete the index at `path` with all that lies beside it. Raises IndexBusy while another process writes it."""
+    with writer_lock(path):
+        for file in (path, path.with_name(path.name + BUILDING)):
+            _forget(file)
 
 
 def _checked_root(root: Path) -> Path:
@@ -62,7 +71,7 @@ def _checked_root(root: Path) -> Path:
 def _refuse_what_is_none(path: Path) -> None:
     """A rebuild may replace an index of any version, and whatever has taken the place that is only for indexes."""
     if path.parent.name != INDEX_FOLDER and not holds_index(path):
-        raise UsageError(f"{path} is not a codelens index", "remove the file yourself, if it is one")
+        raise UsageError(f"{path} cannot be told for a codelens index", "remove the file yourself, if it is one")
 
 
 def _all_roots(path: Path, tops: Sequence[Path]) -> list[Path]:
@@ -171,10 +180,12 @@ def _swap_in(building: Path, path: Path) -> None:
 
 def _run(store: Store, path: Path, roots: Sequence[Path], run: Run, resumed: bool) -> tuple[IndexReport, ...]:
     reports: list[IndexReport] = []
-    for root in roots:
-        started = time.perf_counter()
-        tally = update_repository(store, root, run)
-        reports.append(_report(store, path, root, run, tally, time.perf_counter() - started, resumed))
+    with LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction:
+        for root in roots:
+            started = time.perf_counter()
+            tally = update_repository(store, root, run, transaction)
+            reports.append(_report(store, path, root, run, tally, time.perf_counter() - started, resumed))
+        finish_run(store, run, transaction)
     return tuple(reports)
 
 
@@ -207,8 +218,17 @@ def _report(store: Store, path: Path, root: Path, run: Run, tally: Tally, second
         seconds=seconds,
         wrote=tally.wrote,
         resumed=resumed,
-        notices=_git_notices(root, run.settings),
+        notices=(*_git_notices(root, run.settings), *_nested_notices(store, root)),
     )
+
+
+def _nested_notices(store: Store, root: Path) -> tuple[Notice, ...]:
+    """Of two roots, one within the other, both hold the inner one's files."""
+    others = [row.root for row in store.documents.repositories()]
+    pairs = [(root, one) for one in others if root in one.parents] + [
+        (one, root) for one in others if one in root.parents
+    ]
+    return tuple(Notice("nested", f"{inner} lies within {outer}: its files are found twice") for outer, inner in pairs)
 
 
 def _git_notices(root: Path, settings: Settings) -> tuple[Notice, ...]:

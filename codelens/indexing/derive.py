@@ -24,9 +24,10 @@ from codelens.store.packing import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.terms import body_terms, index_terms
 from codelens.text.trigrams import distinct_lines
+from codelens.worktree.legacy import encoding_rules
 from codelens.worktree.roles import path_roles
 
-RULES = "extract 1, chunks 1, terms 1, postings 3"
+RULES = "decode 1, roles 1, extract 1, chunks 1, terms 1, postings 3"
 """Change a number with anything that changes what a document yields, so that documents are derived anew."""
 SNAPSHOT_LEVEL = 6
 """zstandard. On Django's 18 MB of Python, file by file, level 3 / 6 / 9 give .229 / .209 / .206 in .10 / .30 / .58 s."""
@@ -54,7 +55,17 @@ def _recipe(language: str, embedder: str, fuzzy: bool, encoding_threshold: float
     source = query_source(row) if row else ""
     # A document without a grammar may be one of a language that we know by now.
     known = "" if row and row.grammar else "".join(map(_row_text, languages().values()))
-    parts = [RULES, known, _row_text(row), grammar_version(language), source, embedder, fuzzy, encoding_threshold]
+    parts = [
+        RULES,
+        encoding_rules(),
+        known,
+        _row_text(row),
+        grammar_version(language),
+        source,
+        embedder,
+        fuzzy,
+        encoding_threshold,
+    ]
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())
 
 

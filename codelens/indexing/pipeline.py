@@ -7,14 +7,15 @@ one transaction, begun only when there is something to write; a first build comm
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from codelens.config import Settings
+from codelens.config import LoadedSettings, Settings
 from codelens.derived import Unchanged
 from codelens.embed import default_embedder
 from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import current_recipe
+from codelens.indexing.remembered import KEYS, WalkRules, chosen, remembered, rules_key
 from codelens.indexing.renames import Moved, find_renames
 from codelens.indexing.transaction import LazyTransaction
 from codelens.indexing.workers import Job, derive_all
@@ -52,6 +53,10 @@ class Run:
     batches: bool = False
     """Commit as it goes (a build) instead of all at once (an update)."""
     progress: ProgressSink | None = None
+    settings_of: Callable[[Path], LoadedSettings] | None = None
+    """What holds for each root, and who said it; without it `settings` hold for all of them."""
+    as_indexed: bool = False
+    """Walk each root by the rules of its last run."""
 
     def is_current(self, state: DocumentState) -> bool:
         """Whether what the index has of a document may stay."""
@@ -62,61 +67,85 @@ class Run:
         return state.recipe == current_recipe(state.language, self.settings)
 
 
-def update_repository(store: Store, root: Path, run: Run) -> Tally:
+def update_repository(store: Store, root: Path, run: Run, transaction: LazyTransaction) -> Tally:
     """Bring one repository's part of the index up to date with the disk. The caller holds the writer lock."""
-    with LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction:
-        repository = _repository(store, root, run, transaction)
-        skipped = {s.path: s for s in store.documents.skips(repository.id)}
-        # Under other rules a file that was read may be left out now, or one that was left out be taken: read all again.
-        verify = run.verify or run.force or store.meta(_rules_key(repository)) != _skip_rules(run.settings)
-        states = store.documents.states(repository.id)
-        plan = compare(walk(root, run.settings), states, skipped, run.is_current, verify)
-        moved = find_renames(store, root, plan, run.is_current)
-        tally = _tally(plan, moved)
-        for gone in plan.removed:
-            transaction.begin()
-            store.remove_document(gone.id)
-        known = {seen.path: state for seen, state in plan.suspects}
-        skips = plan.skips
-        total = len(plan.new) + len(plan.suspects)
-        for number, result in enumerate(derive_all(_jobs(root, plan, moved, run), run.settings), start=1):
-            path = result.path if isinstance(result, Skip) else result.seen.path
-            state = known.get(path)
-            if isinstance(result, Unchanged):
-                assert state is not None
-                tally.changed, tally.unchanged = tally.changed - 1, tally.unchanged + 1
-                if state.stamp != result.seen.stamp:
-                    transaction.begin()
-                    store.documents.set_stamp(state.id, result.seen.stamp)
-            else:
+    before = transaction.writes
+    repository = _repository(store, root, transaction)
+    run = _with_walk_rules(store, repository, run, transaction)
+    skipped = {s.path: s for s in store.documents.skips(repository.id)}
+    # Under other rules a file that was read may be left out now, or one that was left out be taken: read all again.
+    verify = run.verify or run.force or store.meta(_rules_key(repository)) != _skip_rules(run.settings)
+    states = store.documents.states(repository.id)
+    plan = compare(walk(root, run.settings), states, skipped, run.is_current, verify)
+    moved = find_renames(store, root, plan, run.is_current)
+    tally = _tally(plan, moved)
+    for gone in plan.removed:
+        transaction.begin()
+        store.remove_document(gone.id)
+    known = {seen.path: state for seen, state in plan.suspects}
+    skips = plan.skips
+    total = len(plan.new) + len(plan.suspects)
+    for number, result in enumerate(derive_all(_jobs(root, plan, moved, run), run.settings), start=1):
+        path = result.path if isinstance(result, Skip) else result.seen.path
+        state = known.get(path)
+        if isinstance(result, Unchanged):
+            assert state is not None
+            tally.changed, tally.unchanged = tally.changed - 1, tally.unchanged + 1
+            if state.stamp != result.seen.stamp:
                 transaction.begin()
-                if state:
-                    store.remove_document(state.id)
-                if isinstance(result, Skip):
-                    skips.append(result)
-                    _count_skip(tally, path, state, moved)
-                else:
-                    store.add_document(repository.id, result)
-                    transaction.batch(result.seen.stamp.size)
-            if run.progress:
-                run.progress(Progress("index", number, total, path))
-        _write_skips(store, repository, skips, run, transaction)
-        _write_embedder(store, run, transaction)
-        if transaction.wrote or run.batches:  # the run before may have been killed when all but this was written
+                store.documents.set_stamp(state.id, result.seen.stamp)
+        else:
             transaction.begin()
-            _finish(store, run)
-        tally.wrote = transaction.wrote
+            if state:
+                store.remove_document(state.id)
+            if isinstance(result, Skip):
+                skips.append(result)
+                _count_skip(tally, path, state, moved)
+            else:
+                store.add_document(repository.id, result)
+                transaction.batch(result.seen.stamp.size)
+        if run.progress:
+            run.progress(Progress("index", number, total, path))
+    _write_skips(store, repository, skips, run, transaction)
+    _write_embedder(store, run, transaction)
+    tally.wrote = transaction.writes > before
     return tally
 
 
-def _repository(store: Store, root: Path, run: Run, transaction: LazyTransaction) -> RepositoryRow:
+def finish_run(store: Store, run: Run, transaction: LazyTransaction) -> None:
+    """What concerns the index as a whole, after its repositories."""
+    if transaction.writes or run.batches:  # the run before may have been killed when all but this was written
+        transaction.begin()
+        store.set_meta("snapshot", store.documents.content_id())
+        if not run.batches:
+            store.compact_vectors()
+
+
+def _with_walk_rules(store: Store, repository: RepositoryRow, run: Run, transaction: LazyTransaction) -> Run:
+    """The run by the rules that hold for this repository, which the index remembers from here on."""
+    kept = remembered(store, repository.name)
+    if run.settings_of is not None:
+        rules = chosen(kept, run.settings_of(repository.root))
+    elif run.as_indexed and kept:
+        rules = kept
+    else:
+        rules = WalkRules({key: getattr(run.settings, key) for key in KEYS})
+    if rules != kept:
+        transaction.begin()
+        store.set_meta(rules_key(repository.name), rules.as_text())
+    settings = rules.applied_to(run.settings)
+    if not store.meta(_rules_key(repository)):  # at the start, so that a killed build goes on without reading all again
+        transaction.begin()
+        store.set_meta(_rules_key(repository), _skip_rules(settings))
+    return replace(run, settings=settings)
+
+
+def _repository(store: Store, root: Path, transaction: LazyTransaction) -> RepositoryRow:
     for row in store.documents.repositories():
         if row.root == root:
             return row
     transaction.begin()
-    row = store.documents.add_repository(root)
-    store.set_meta(_rules_key(row), _skip_rules(run.settings))
-    return row
+    return store.documents.add_repository(root)
 
 
 def _tally(plan: UpdatePlan, moved: Mapping[str, Moved]) -> Tally:
@@ -182,9 +211,3 @@ def _write_embedder(store: Store, run: Run, transaction: LazyTransaction) -> Non
         transaction.begin()
         store.set_meta("embedder", embedder.name)
         store.set_meta("embedder_fingerprint", embedder.fingerprint())
-
-
-def _finish(store: Store, run: Run) -> None:
-    store.set_meta("snapshot", store.documents.content_id())
-    if not run.batches:
-        store.compact_vectors()

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import Counter
 
 from codelens.config import Settings
-from codelens.indexing.build import BUILDING, with_features
+from codelens.indexing.build import with_features
 from codelens.indexing.changes import compare
 from codelens.indexing.derive import current_recipe
+from codelens.indexing.remembered import as_remembered
 from codelens.model import IndexInfo, Skip
 from codelens.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.freshness import content_hash
+from codelens.worktree.place import unfinished_index
 from codelens.worktree.walk import walk
 
 
 def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
     """`check` walks the trees, and reads files whose stamp differs."""
-    building = store.path.with_name(store.path.name + BUILDING)
     settings = with_features(store, settings)
     return Status(
         index=info,
@@ -26,12 +27,12 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
         file_bytes=store.path.stat().st_size,
         tables=store.table_bytes(),
         journal_mode=store.journal_mode(),
-        recipe=store.documents.content_id(),
-        unfinished=str(building) if building.exists() else "",
+        unfinished=str(unfinished_index(store.path) or ""),
     )
 
 
 def _repository(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
+    settings = as_remembered(store, row.name, settings)
     states = store.documents.states(row.id)
     skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
     documents, source_bytes = store.documents.totals(row.id)
@@ -47,6 +48,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
         source_bytes=source_bytes,
         stale=sum(state.recipe != current_recipe(state.language, settings) for state in states.values()),
         changes=_changes(store, row, settings, states) if check and row.root.is_dir() else None,
+        gone=not row.root.is_dir(),
     )
 
 

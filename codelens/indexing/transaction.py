@@ -1,4 +1,7 @@
-"""A transaction that begins with the first write, so that a run that finds nothing to do touches no file."""
+"""A transaction that begins with the first write, so that a run that finds nothing to do touches no file.
+
+It holds a run's repositories together: readers see all of them as they were, or all as they are.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ class LazyTransaction:
     """
 
     def __init__(self, store: Store, batch_bytes: int | None) -> None:
-        self.wrote = False
+        self.writes = 0
+        """How often something was about to be written."""
         self._store = store
         self._batch_bytes = batch_bytes
         self._open = False
@@ -22,12 +26,13 @@ class LazyTransaction:
 
     def begin(self) -> None:
         """Call before each write."""
+        self.writes += 1
         if self._open:
             return
-        if self._batch_bytes is None and not self.wrote:
+        if self._batch_bytes is None and self.writes == 1:
             self._store.begin_work()
         self._store.begin()
-        self._open = self.wrote = True
+        self._open = True
 
     def batch(self, size: int) -> None:
         """A document of this many bytes is complete: in a build, commit where enough have come together."""

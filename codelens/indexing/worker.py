@@ -11,26 +11,18 @@ import gc
 import marshal
 import os
 import signal
-import stat
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from codelens.config import Settings
-from codelens.derived import Unchanged
 from codelens.indexing.derive import Reuse, derive
+from codelens.indexing.reading import ReadText, read_text, unreadable
 from codelens.indexing.wire import Result, pack, read_frame, unpack_extraction, write_frame
 from codelens.lang.registry import detect_language
 from codelens.model import FileStamp, SeenFile, Skip, SkipReason
-from codelens.worktree.classify import classify_bytes
-from codelens.worktree.decode import decode
-from codelens.worktree.freshness import content_hash
-
-TICK_NS = 10_000_000
-"""The longest tick of a Linux kernel (HZ = 100); NTFS and APFS count finer."""
 
 
 def main() -> None:
@@ -92,8 +84,7 @@ def _fault_as_skip(
     try:
         return derive_file(root, seen, known_hash, moved, fault, settings)
     except OSError as error:
-        reason = "vanished while indexing" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
-        return Skip(seen.path, SkipReason.UNREADABLE, reason, seen.stamp)
+        return unreadable(seen, error)
     except Exception as error:  # the per-file border: any fault costs this file, never the run
         return Skip(seen.path, SkipReason.UNREADABLE, f"{type(error).__name__}: {error}", seen.stamp)
 
@@ -102,39 +93,11 @@ def derive_file(
     root: Path, seen: SeenFile, known_hash: bytes | None, moved: Moved | None, fault: str, settings: Settings
 ) -> Result:
     """One file from the disk to its result. A `fault` says why its grammar must not be used. Raises OSError."""
-    _let_clock_tick(seen.stamp.mtime_ns)
-    raw = _read(root / seen.os_path, settings.max_file_size)
-    if len(raw) > settings.max_file_size:
-        return Skip(seen.path, SkipReason.TOO_LARGE, "grew over the limit while indexing", seen.stamp)
-    if reason := classify_bytes(seen.path, raw, settings.include_vendored):  # first: the rules may have changed
-        return Skip(seen.path, *reason, seen.stamp)
-    digest = content_hash(raw)
-    if digest == known_hash:
-        return Unchanged(seen, digest)
-    if (decoded := decode(raw, settings.encoding_threshold)) is None:
-        return Skip(seen.path, SkipReason.BINARY, "not text", seen.stamp)
+    read = read_text(root, seen, settings, known_hash)
+    if not isinstance(read, ReadText):
+        return read
     reuse = None
-    if moved and moved[0] == digest:
+    if moved and moved[0] == read.content_hash:
         reuse = Reuse(moved[1].rpartition("/")[2], unpack_extraction(moved[2]))
-    language = detect_language(seen.path, raw[:200])
-    return derive(seen, raw, decoded, language, digest, settings, fault, reuse)
-
-
-def _let_clock_tick(mtime_ns: int) -> None:
-    """Wait until whoever writes to the file from now on gives it another time than the one that we note.
-
-    File times advance with the kernel's tick, so a second write within one tick would go unnoticed for ever if the file
-    kept its size: git's "racily clean" entries (Documentation/technical/racy-git.txt).
-    """
-    wait = mtime_ns + TICK_NS - time.time_ns()
-    if 0 < wait <= TICK_NS:
-        time.sleep(wait / 1e9)
-
-
-def _read(path: Path, limit: int) -> bytes:
-    """At most one byte more than the limit, of a regular file; without blocking if a pipe has taken its place."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "no longer a regular file")
-        return file.read(limit + 1)
+    language = detect_language(seen.path, read.raw[:200])
+    return derive(seen, read.raw, read.decoded, language, read.content_hash, settings, fault, reuse)

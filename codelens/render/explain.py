@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codelens.model import Candidate, Explanation, Loss, SearchOptions, Trace, WhyResult
-from codelens.render.records import SCHEMA, Record, candidate_record, index_record, notice_record
+from codelens.render.records import SCHEMA, Record, candidate_record, index_record, notice_record, place_record
 
 
 def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
@@ -15,7 +15,8 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
         "explanations": [_explanation(e, search.trace) for e in why.explanations],
         "terms": [{"tier": tier, "term": term, "origin": origin} for tier, term, origin in search.trace.terms],
         "channels": _channels(search.trace),
-        "events": [{"stage": e.stage, "unit": e.unit, "text": e.text} for e in search.trace.events],
+        "common": list(search.trace.common),
+        "events": [{"stage": e.stage, "unit": place_record(e.unit), "text": e.text} for e in search.trace.events],
         "total": search.total,
         "options": _options(search.options),
         "notices": [notice_record(n) for n in search.notices],

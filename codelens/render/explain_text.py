@@ -51,6 +51,8 @@ def head_lines(trace: Trace) -> Iterator[str]:
         tiers.setdefault(tier, []).append(term if term == origin else f"{term} ({origin})")
     for tier, terms in tiers.items():
         yield for_line(f"{tier}: {', '.join(terms)}") + "\n"
+    if trace.common:
+        yield for_line(f"in too many units to tell them apart: {', '.join(trace.common)}") + "\n"
     counts = [
         f"{n} {len(m)} (at most {trace.cuts[n]})" if n in trace.cuts else f"{n} {len(m)}" for n, m in _sorted(trace)
     ]

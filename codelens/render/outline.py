@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from codelens.model import SYMBOL_KINDS, UnitRow
-from codelens.render.records import SCHEMA, Record, unit_record
+from codelens.render.records import SCHEMA, Record, path_b64, unit_record
 from codelens.render.visible import for_line
 
 
@@ -18,6 +18,7 @@ def outline_record(path: str, units: Sequence[UnitRow], exit_code: int) -> Recor
     return {
         "schema": SCHEMA,
         "path": path,
+        **path_b64(path),
         "symbols": [_symbol(u) for u in units],
         "exit_code": exit_code,
     }

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codelens.model import Candidate, Contribution, Hit, IndexInfo, Notice, SearchResult, UnitRow
+from codelens.worktree.paths import path_bytes
 
 SCHEMA = 1
 
@@ -56,7 +57,7 @@ def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, floa
 
 
 def hit_record(hit: Hit) -> Record:
-    record = unit_record(hit.unit) | {
+    return unit_record(hit.unit) | {
         "score": hit.score,
         "rank": hit.rank,
         "channels": dict(sorted(hit.channels.items())),
@@ -73,7 +74,6 @@ def hit_record(hit: Hit) -> Record:
         "column": hit.column,
         "column_utf16": hit.column_utf16,
     }
-    return record | _path_b64(hit.path_bytes)
 
 
 def unit_record(unit: UnitRow) -> Record:
@@ -88,10 +88,22 @@ def unit_record(unit: UnitRow) -> Record:
         "end_line": unit.end_line,
         "start_byte": unit.span.start,
         "end_byte": unit.span.end,
-    }
+    } | path_b64(unit.path)
 
 
-def _path_b64(raw: bytes | None) -> Record:
+def place_record(unit: UnitRow) -> Record:
+    """Where a unit lies, for what is said about it aside."""
+    return {
+        "repository": unit.repository,
+        "path": unit.path,
+        "start_byte": unit.span.start,
+        "qualified_name": unit.qualified_name,
+    } | path_b64(unit.path)
+
+
+def path_b64(shown: str) -> Record:
+    """The path's own bytes, where they are not UTF-8 and `path` shows escapes."""
+    raw = path_bytes(shown)
     return {"path_b64": base64.b64encode(raw).decode()} if raw is not None else {}
 
 

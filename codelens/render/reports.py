@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from codelens.model import SeenFile, Skip
-from codelens.render.records import SCHEMA, Record, index_record, notice_record
+from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64
 from codelens.render.visible import for_line
 from codelens.runs import Changes, IndexReport, RepositoryStatus, Status
 
@@ -70,6 +71,25 @@ def plan_lines(entries: Iterable[SeenFile | Skip]) -> Iterator[str]:
             yield f"index\t{for_line(entry.path)}\n"
 
 
+def plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record:
+    """index --dry-run --json."""
+    files = [_planned(root, entry) for root, entry in entries]
+    skipped = sum(file["action"] == "skip" for file in files)
+    return {
+        "schema": SCHEMA,
+        "files": files,
+        "indexed": len(files) - skipped,
+        "skipped": skipped,
+        "exit_code": 0,
+    }
+
+
+def _planned(root: Path, entry: SeenFile | Skip) -> Record:
+    skip = isinstance(entry, Skip)
+    place = {"root": str(root), "path": entry.path} | path_b64(entry.path) | {"action": "skip" if skip else "index"}
+    return place | ({"reason": str(entry.reason), "detail": entry.detail} if isinstance(entry, Skip) else {})
+
+
 def skip_text(skip: Skip) -> str:
     detail = for_line(skip.detail)
     return detail if detail.startswith(str(skip.reason)) else f"{skip.reason}: {detail}" if detail else str(skip.reason)
@@ -89,14 +109,14 @@ def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Ski
         "file_bytes": status.file_bytes,
         "tables": dict(status.tables),
         "journal_mode": status.journal_mode,
-        "recipe": status.recipe,
         "unfinished": status.unfinished,
         "repositories": [_repository_record(r) for r in status.repositories],
         "notices": [notice_record(n) for n in status.notices],
     }
     if skips is not None:
         record["skipped"] = [
-            {"repository": name, "path": s.path, "reason": str(s.reason), "detail": s.detail} for name, s in skips
+            {"repository": name, "path": s.path, "reason": str(s.reason), "detail": s.detail} | path_b64(s.path)
+            for name, s in skips
         ]
     return record | {"exit_code": exit_code}
 
@@ -114,6 +134,7 @@ def _repository_record(r: RepositoryStatus) -> Record:
         "source_bytes": r.source_bytes,
         "stale": r.stale,
         "changes": _changes_record(r.changes),
+        "gone": r.gone,
     }
 
 
@@ -148,7 +169,7 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
         yield from (f"            {for_line(path)}: {for_line(fault)}\n" for path, fault in list(r.faults.items())[:5])
     if r.stale:
         yield f"stale       {_number(r.stale, 'file')} made by another version: the next index run derives them anew\n"
-    yield f"against disk {_changes_text(r.changes)}\n"
+    yield f"against disk {'the folder is gone' if r.gone else _changes_text(r.changes)}\n"
 
 
 def _changes_text(changes: Changes | None) -> str:

@@ -18,8 +18,6 @@ from codelens.nouns import dataclass
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.terms import token_terms, tokens
 
-COMMON_SHARE = 0.3
-"""A term that this share of all units holds tells nothing apart; it takes no part in retrieval, as the trace says."""
 MIN_COMPOUND_PART = 3
 """Characters of a word that may be joined with its neighbour, and one of the two has a character more (knowing's figures)."""
 
@@ -68,6 +66,8 @@ class ExpandedQuery:
     """Further terms from abbreviations; they help to find and do not count as coverage."""
     literals: tuple[str, ...]
     """Raw tokens that look like code, for substring search."""
+    common: tuple[str, ...] = ()
+    """Terms of the full-text index that too many units hold: they take no part in the exact channel (telling.py)."""
     scoped: bool = False
     """Whether filters restrict the units that may be found."""
     features: frozenset[str] = frozenset()

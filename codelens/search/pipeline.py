@@ -31,6 +31,7 @@ from codelens.search.query import Query, parse_query
 from codelens.search.scope import Scope, build_scope
 from codelens.search.signals import apply_signals, gather_evidence, spread_files
 from codelens.search.spelling import with_corrections
+from codelens.search.telling import with_common
 from codelens.search.texts import Texts
 from codelens.store.store import OutOfTime, Store
 
@@ -105,6 +106,8 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     )
     if "fuzzy" in features:
         expanded = with_corrections(expanded, store)
+    expanded = with_common(expanded, store)
+    trace.common = expanded.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
     rankings = _retrieve(expanded, store, profile, options, settings, trace, notices)
     _add_literal(rankings, expanded, scope, options, trace, notices)
@@ -257,7 +260,7 @@ def _minimum(candidates: list[Candidate], options: SearchOptions, trace: Trace) 
             kept.append(candidate)
         else:
             rounded = math.floor(share * 1000) / 1000  # down, so that it is a minimum that lets it pass
-            trace.events.append(Event("below minimum", candidate.unit.id, f"{rounded:.3f}"))
+            trace.events.append(Event("below minimum", candidate.unit, f"{rounded:.3f}"))
     return kept
 
 

@@ -132,7 +132,7 @@ class _Asker:
         if blame := self._ranking.scope.blame(unit):
             query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
             return Loss("filtered", f"{blame.condition} does not hold: {blame.text}", _leave_out(blame, query), query)
-        event = next((e for e in self._ranking.trace.events if e.unit == unit.id), None)
+        event = next((e for e in self._ranking.trace.events if e.unit.id == unit.id), None)
         if event is not None:
             return Loss(
                 event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"

@@ -44,6 +44,15 @@ def open_reader(path: Path) -> apsw.Connection:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
 
 
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Damage of the file that turns up only while it is read or written becomes IndexCorrupt."""
+    try:
+        yield
+    except _DAMAGE as fault:
+        raise IndexCorrupt(f"{path} is damaged: {fault}") from fault
+
+
 def _connect(path: Path, options: str) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"{path.resolve().as_uri()}?{options}", flags=flags)
@@ -111,8 +120,17 @@ def put_to_rest(path: Path) -> bool:
         connection.close()
 
 
+APPLICATION_ID = 0x636C656E
+"""'clen', in the header of each index, so that one is known for what it is however damaged."""
+_ID_AT = 68
+"""Where SQLite keeps it (https://www.sqlite.org/fileformat.html#the_database_header)."""
+
+
 def holds_index(path: Path) -> bool:
-    """Whether a file is an index of any version, whole enough to say so."""
+    """Whether a file is an index of any version: by its header, or by its tables."""
+    with path.open("rb") as file:
+        if file.read(_ID_AT + 4)[_ID_AT:] == APPLICATION_ID.to_bytes(4, "big"):
+            return True
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}

@@ -17,7 +17,15 @@ from codelens.derived import DerivedDocument, Extraction
 from codelens.errors import IndexCorrupt
 from codelens.model import DocumentId, RepositoryId
 from codelens.nouns import dataclass
-from codelens.store.connection import load_vector_extension, open_reader, open_writer, to_rest, to_wal
+from codelens.store.connection import (
+    APPLICATION_ID,
+    damage_told,
+    load_vector_extension,
+    open_reader,
+    open_writer,
+    to_rest,
+    to_wal,
+)
 from codelens.store.documents import Documents
 from codelens.store.migrate import check_version, migrate, schema_version
 from codelens.store.postings import Postings
@@ -110,6 +118,16 @@ class Store:
         """Whether this index is built with just these."""
         return self.features() == Features(fuzzy, vector)
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Around whatever asks this store: raises IndexCorrupt where the file turns out to be damaged."""
+        with damage_told(self.path):
+            try:
+                yield
+            except apsw.Error:
+                self.verify()  # damage has many faces: a page of zeros is "disk full" here and "blob read error" there
+                raise
+
     def load_vectors(self) -> bool:
         """Make vec0 tables usable on this connection; False where sqlite-vec is missing."""
         return load_vector_extension(self._connection)
@@ -181,6 +199,8 @@ class Store:
     def begin_build(self) -> None:
         """For a new file that nobody reads: batches survive a killed process; a power cut is found by `verify`."""
         self._connection.execute("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF").fetchall()
+        if self._connection.pragma("application_id") != APPLICATION_ID:
+            self._connection.pragma("application_id", APPLICATION_ID)
         self.postings.begin_build()
 
     def end_build(self) -> None:

@@ -139,8 +139,14 @@ def _letter_score(text: str, place: int, script: _Script) -> float:
 
 
 @cache
+def encoding_rules() -> str:
+    """The file that says how encodings are told apart: part of each document's recipe."""
+    return Path(__file__).with_name("encodings.toml").read_text(encoding="utf-8")
+
+
+@cache
 def _scripts() -> tuple[_Script, ...]:
-    table = tomllib.loads(Path(__file__).with_name("encodings.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(encoding_rules())
     return tuple(
         _Script(
             codecs=tuple(row["codecs"]),

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codelens.worktree.repository import enclosing_repository
+from codelens.worktree.repository import enclosing_repository, repository_at
 
 INDEX_FOLDER = ".codelens"
 INDEX_NAME = "index.db"
+BUILDING = ".building"
+"""Suffix of an index that is not finished; a later run goes on with it."""
 
 
 def find_index(start: Path) -> Path | None:
-    """The nearest .codelens/index.db in `start` or above it, with absolute path; None if there is none."""
+    """The nearest .codelens/index.db in `start` or above it, with absolute path; None if there is none.
+
+    Not above the top of a linked worktree: what lies there may be the index of another checkout of the same files.
+    """
     start = start.resolve()
-    return next((index for folder in (start, *start.parents) if (index := _index_in(folder)).is_file()), None)
+    for folder in (start, *start.parents):
+        if (index := _index_in(folder)).is_file():
+            return index
+        if (repository := repository_at(folder)) and repository.common.resolve() != repository.git_folder.resolve():
+            return None
+    return None
 
 
 def git_top(start: Path) -> Path | None:
@@ -37,6 +47,12 @@ def prepare_index_folder(index: Path) -> None:
     ignore = index.parent / ".gitignore"
     if index.parent.name == INDEX_FOLDER and not ignore.exists():
         ignore.write_text("*\n", encoding="utf-8")
+
+
+def unfinished_index(index: Path) -> Path | None:
+    """The build of this index that was begun and not ended, where there is one."""
+    building = index.with_name(index.name + BUILDING)
+    return building if building.is_file() else None
 
 
 def _index_in(folder: Path) -> Path:

@@ -21,7 +21,7 @@ from codelens.derived import DerivedDocument
 from codelens.embed.hashing import HashingEmbedder
 from codelens.errors import IndexCorrupt, SchemaTooNew, UsageError
 from codelens.index import Index
-from codelens.indexing import derive, worker
+from codelens.indexing import derive, reading
 from codelens.indexing.build import BUILDING
 from codelens.indexing.workers import Job
 from codelens.model import FileStamp, SearchOptions, SeenFile
@@ -614,7 +614,7 @@ def test_a_file_is_read_only_when_its_next_change_would_show(tmp_path: Path) -> 
         file.write_text("x = 1\n")
         (result,) = Derivations()([Job(str(tmp_path), _seen(file))], Settings())
         assert isinstance(result, DerivedDocument)
-        assert time.time_ns() >= result.seen.stamp.mtime_ns + worker.TICK_NS
+        assert time.time_ns() >= result.seen.stamp.mtime_ns + reading.TICK_NS
 
 
 def _seen(file: Path) -> SeenFile:
@@ -625,5 +625,5 @@ def _seen(file: Path) -> SeenFile:
 def test_old_and_future_files_are_not_waited_for() -> None:
     started = time.perf_counter()
     for offset in (-1.0, 3600.0):
-        worker._let_clock_tick(time.time_ns() + int(offset * 1e9))
+        reading.let_clock_tick(time.time_ns() + int(offset * 1e9))
     assert time.perf_counter() - started < 0.005

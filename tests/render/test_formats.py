@@ -47,7 +47,7 @@ def test_json_fits_the_schema_and_keeps_the_order_of_keys() -> None:
     assert list(record)[:3] == ["schema", "query", "results"]
     assert list(record)[-1] == "exit_code"
     assert list(record["results"][0]) == HIT_FIELDS
-    assert list(record["results"][1]) == [*HIT_FIELDS, "path_b64"]
+    assert list(record["results"][1]) == [*HIT_FIELDS[:9], "path_b64", *HIT_FIELDS[9:]]
 
 
 def test_json_of_nothing_is_an_empty_list() -> None:

@@ -1,0 +1,56 @@
+"""What an index run would do with each file, without doing it: the walk, and a look at each content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from codelens.config import LoadedSettings, Settings
+from codelens.errors import IndexCorrupt, NoIndex, SchemaTooNew
+from codelens.indexing.reading import read_text, unreadable
+from codelens.indexing.remembered import WalkRules, chosen, remembered
+from codelens.model import SeenFile, Skip
+from codelens.store.store import Store
+from codelens.worktree.walk import explain_path, walk
+
+Loader = Callable[[Path], LoadedSettings]
+"""The settings that hold for one root, and where each comes from."""
+
+
+def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:
+    """(root, file or skip) of all that the walk sees, in its order. `index` is where earlier rules are remembered."""
+    for root in roots:
+        settings = _settings(index, root, settings_of)
+        for entry in walk(root, settings):
+            yield root, _judged(root, entry, settings)
+
+
+def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile | Skip | None:
+    """What would become of one path below the root; None for a folder that is walked."""
+    settings = _settings(index, root, settings_of)
+    found = explain_path(root, path, settings)
+    return _judged(root, found, settings) if found is not None else None
+
+
+def _judged(root: Path, entry: SeenFile | Skip, settings: Settings) -> SeenFile | Skip:
+    if isinstance(entry, Skip):
+        return entry
+    try:
+        found = read_text(root, entry, settings)
+    except OSError as fault:
+        return unreadable(entry, fault)
+    return found if isinstance(found, Skip) else entry
+
+
+def _settings(index: Path, root: Path, settings_of: Loader) -> Settings:
+    loaded = settings_of(root)
+    return chosen(_kept(index, root), loaded).applied_to(loaded.values)
+
+
+def _kept(index: Path, root: Path) -> WalkRules | None:
+    with suppress(IndexCorrupt, NoIndex, SchemaTooNew), Store.read(index) as store:
+        for row in store.documents.repositories():
+            if row.root == root:
+                return remembered(store, row.name)
+    return None

@@ -1,0 +1,70 @@
+"""A file on disk → its decoded text, or the reason why its content keeps it out."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from codelens.config import Settings
+from codelens.derived import DecodedText, Unchanged
+from codelens.model import SeenFile, Skip, SkipReason
+from codelens.worktree.classify import classify_bytes
+from codelens.worktree.decode import decode
+from codelens.worktree.freshness import content_hash
+
+TICK_NS = 10_000_000
+"""The longest tick of a Linux kernel (HZ = 100); NTFS and APFS count finer."""
+
+
+class ReadText(NamedTuple):
+    """A file that is text, as it was read."""
+
+    raw: bytes
+    content_hash: bytes
+    decoded: DecodedText
+
+
+def read_text(
+    root: Path, seen: SeenFile, settings: Settings, known_hash: bytes | None = None
+) -> ReadText | Skip | Unchanged:
+    """Read one file once and judge it by its content; Unchanged where it has the `known_hash`. Raises OSError."""
+    let_clock_tick(seen.stamp.mtime_ns)
+    raw = _read(root / seen.os_path, settings.max_file_size)
+    if len(raw) > settings.max_file_size:
+        return Skip(seen.path, SkipReason.TOO_LARGE, "grew over the limit while indexing", seen.stamp)
+    if reason := classify_bytes(seen.path, raw, settings.include_vendored):  # first: the rules may have changed
+        return Skip(seen.path, *reason, seen.stamp)
+    digest = content_hash(raw)
+    if digest == known_hash:
+        return Unchanged(seen, digest)
+    if (decoded := decode(raw, settings.encoding_threshold)) is None:
+        return Skip(seen.path, SkipReason.BINARY, "not text", seen.stamp)
+    return ReadText(raw, digest, decoded)
+
+
+def unreadable(seen: SeenFile, fault: OSError) -> Skip:
+    reason = "vanished while indexing" if isinstance(fault, FileNotFoundError) else fault.strerror or str(fault)
+    return Skip(seen.path, SkipReason.UNREADABLE, reason, seen.stamp)
+
+
+def let_clock_tick(mtime_ns: int) -> None:
+    """Wait until whoever writes to the file from now on gives it another time than the one that we note.
+
+    File times advance with the kernel's tick, so a second write within one tick would go unnoticed for ever if the file
+    kept its size: git's "racily clean" entries (Documentation/technical/racy-git.txt).
+    """
+    wait = mtime_ns + TICK_NS - time.time_ns()
+    if 0 < wait <= TICK_NS:
+        time.sleep(wait / 1e9)
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """At most one byte more than the limit, of a regular file; without blocking if a pipe has taken its place."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "no longer a regular file")
+        return file.read(limit + 1)
