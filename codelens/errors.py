@@ -8,6 +8,7 @@ CodelensError (2)
 ├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
 ├── NoIndex (3)               there is no index here
 ├── IndexCorrupt (3)          the file is not an index, or is damaged
+├── NoVectors (3)             the index holds vectors, and sqlite-vec cannot be loaded here
 ├── SchemaTooNew (3)          the index was written by a newer codelens
 ├── StaleIndex (4)            --require-fresh, and the tree has changed
 ├── IndexBusy (5)             another process is writing this index
@@ -75,6 +76,11 @@ class NoIndex(CodelensError):
 class IndexCorrupt(CodelensError):
     exit_code = 3
     hint = "`codelens index --rebuild` makes it anew from the files"
+
+
+class NoVectors(CodelensError):
+    exit_code = 3
+    hint = "`pip install sqlite-vec`, or `codelens index --rebuild --no-vector`"
 
 
 class SchemaTooNew(CodelensError):

@@ -15,6 +15,7 @@ from codelens.indexing.pipeline import ProgressSink, Run, Tally, finish_run, upd
 from codelens.indexing.transaction import LazyTransaction
 from codelens.model import CHUNK_KINDS, Notice
 from codelens.runs import IndexReport, Progress
+from codelens.store.abilities import probe_abilities
 from codelens.store.connection import BESIDE, damage_told, holds_index, put_to_rest, writer_lock
 from codelens.store.store import Store
 from codelens.worktree.ignore import tracking_fault
@@ -121,6 +122,10 @@ def _kept(store: Store, settings: Settings) -> tuple[Notice, ...]:
 
 def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ...]:
     building = path.with_name(path.name + BUILDING)
+    notices: tuple[Notice, ...] = ()
+    if run.settings.vector and not probe_abilities().vector:
+        notices = (Notice("no-vec0", "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"),)
+        run = replace(run, settings=replace(run.settings, vector=False))
     store, resumed = _open_building(building, roots, run.settings)
     try:
         store.begin_build()
@@ -132,7 +137,8 @@ def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ..
     finally:
         store.close()
     _swap_in(building, path)
-    return tuple(replace(report, index_bytes=path.stat().st_size) for report in reports)
+    size = path.stat().st_size
+    return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
 
 
 def _open_building(building: Path, roots: Sequence[Path], settings: Settings) -> tuple[Store, bool]:

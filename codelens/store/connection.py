@@ -66,19 +66,22 @@ def _checked(connection: apsw.Connection) -> apsw.Connection:
     return connection
 
 
-def open_writer(path: Path) -> apsw.Connection:
-    """A connection that writes; the caller holds the writer lock. The file is made if it is not there."""
+def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
+    """A connection that writes, and whether vec0 tables can be used on it. The file is made if it is not there.
+
+    The caller holds the writer lock.
+    """
     try:
         connection = apsw.Connection(str(path))
         connection.set_busy_timeout(BUSY_MS)
-        load_vector_extension(connection)
+        with_vectors = load_vector_extension(connection)
         connection.execute(
             "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536; PRAGMA foreign_keys = OFF"
         ).fetchall()
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
-    return connection
+    return connection, with_vectors
 
 
 def to_wal(connection: apsw.Connection) -> None:

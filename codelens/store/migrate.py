@@ -46,8 +46,14 @@ def check_version(connection: apsw.Connection) -> None:
         raise IndexCorrupt(f"the index has the old schema {version}", "run `codelens index` to bring it up to date")
 
 
-def migrate(connection: apsw.Connection) -> None:
-    """Bring the file to the newest schema; another process may do the same at the same time."""
+_VECTOR_TABLE = "USING vec0"
+
+
+def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
+    """Bring the file to the newest schema; another process may do the same at the same time.
+
+    Where sqlite-vec cannot be loaded, the index is made without the table that needs it.
+    """
     if schema_version(connection) > newest_version():
         check_version(connection)
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
@@ -60,7 +66,8 @@ def migrate(connection: apsw.Connection) -> None:
         try:
             if schema_version(connection) < number:
                 for statement in _statements(file.read_text(encoding="utf-8")):
-                    connection.execute(statement).fetchall()  # drained: apsw runs a statement only as its rows are read
+                    if with_vectors or _VECTOR_TABLE not in statement:
+                        connection.execute(statement).fetchall()  # drained: apsw runs it only as its rows are read
                 connection.pragma("user_version", number)
             connection.execute("COMMIT").fetchall()
         except BaseException:

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from codelens.derived import DerivedDocument, Extraction
-from codelens.errors import IndexCorrupt
+from codelens.errors import IndexCorrupt, NoVectors
 from codelens.model import DocumentId, RepositoryId
 from codelens.nouns import dataclass
 from codelens.store.connection import (
@@ -80,13 +80,16 @@ class Store:
     @classmethod
     def write(cls, path: Path) -> Store:
         """Open for writing, making or migrating the file. The caller holds `writer_lock(path)`."""
-        connection = open_writer(path)
+        connection, with_vectors = open_writer(path)
         try:
-            migrate(connection)
+            migrate(connection, with_vectors)
+            store = cls(path, connection)
+            if not with_vectors and store.vectors.exist():
+                raise NoVectors(f"{path} holds vectors, and sqlite-vec cannot be loaded here")
         except BaseException:
             connection.close()
             raise
-        return cls(path, connection)
+        return store
 
     def close(self) -> None:
         self._connection.close()
@@ -214,7 +217,8 @@ class Store:
 
     def compact_vectors(self) -> None:
         """Give up the room of deleted vectors where it has become much. Part of the caller's transaction."""
-        self.vectors.compact()
+        if self.vectors.exist():
+            self.vectors.compact()
 
     def tidy(self) -> None:
         """Outside of transactions: give pages back to the system where more than a third of the file is unused."""
@@ -228,7 +232,8 @@ class Store:
         ids = self.units.add(document, derived)
         self.references.add(document, derived.extraction, derived.references)
         self.postings.add(document, ids, derived)
-        self.vectors.add(repository, ids, derived.vectors)
+        if any(derived.vectors):
+            self.vectors.add(repository, ids, derived.vectors)
         return document
 
     def extraction_of(self, document: DocumentId) -> Extraction:

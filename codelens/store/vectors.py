@@ -21,6 +21,10 @@ class Vectors:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
+    def exist(self) -> bool:
+        """Whether the index was made with the table for them."""
+        return self._connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vectors'").fetchone() is not None
+
     def add(self, repository: RepositoryId, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
         self._connection.executemany(
             _INSERT,
@@ -33,10 +37,8 @@ class Vectors:
 
     def remove(self, units: Sequence[tuple[UnitId, int]]) -> None:
         """`units` with the number of their vectors."""
-        self._connection.executemany(
-            "DELETE FROM vectors WHERE rowid = ?",
-            [(u * PIECES + piece,) for u, pieces in units for piece in range(pieces)],
-        ).fetchall()
+        if rows := [(u * PIECES + piece,) for u, pieces in units for piece in range(pieces)]:
+            self._connection.executemany("DELETE FROM vectors WHERE rowid = ?", rows).fetchall()
 
     def compact(self) -> None:
         """Make the table anew if more than a third of its room is dead: vec0 fills only its newest chunk, so what

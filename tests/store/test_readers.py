@@ -99,6 +99,22 @@ def test_a_search_during_an_update_sees_the_old_state(index: Path, root: Path) -
     assert files(index) == ["index.db"]
 
 
+def test_an_update_of_two_trees_is_one_step(tmp_path: Path) -> None:
+    trees = [tmp_path / "a", tmp_path / "b"]
+    for tree in trees:
+        tree.mkdir()
+        write(tree, "old")
+    index = tmp_path / "index.db"
+    Index.build(index, trees, Settings(jobs=1))
+    for tree in trees:
+        write(tree, "new")
+    seen = []
+    Index.build(index, trees, Settings(jobs=1), progress=lambda _: seen.append(answers(index)))
+    assert len(seen) == 10
+    assert all(answer == sorted(OLD + OLD) for answer in seen)
+    assert answers(index) == sorted(NEW + NEW)
+
+
 def test_searches_go_on_while_a_build_is_swapped_in(index: Path, root: Path) -> None:
     write(root, "new")
     process = begin(index, root, "rebuild")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codelens.worktree.place import find_index, git_top, new_index_place, prepare_index_folder
-from tests.worktree.conftest import git_tree, write_tree
+from tests.worktree.conftest import git, git_tree, write_tree
 
 
 def test_nearest_index_upwards_wins(tmp_path: Path) -> None:
@@ -33,3 +33,21 @@ def test_index_folder_ignores_itself_and_keeps_what_is_there(tmp_path: Path) -> 
     assert (tmp_path / ".codelens/.gitignore").read_text() == "index.db\n"
     prepare_index_folder(tmp_path / "chosen/my.db")
     assert list((tmp_path / "chosen").iterdir()) == []
+
+
+def test_a_linked_worktree_has_an_index_of_its_own(tmp_path: Path) -> None:
+    """What lies above it is of another checkout; a submodule's files are those of the tree around it."""
+    main = git_tree(tmp_path / "main", {"a.py": "x = 1\n", ".codelens/index.db": ""})
+    git(main, "add", "a.py")
+    git(main, "commit", "--quiet", "-m", "first")
+    git(main, "worktree", "add", "--quiet", ".trees/feature")
+    linked = main / ".trees/feature"
+    assert find_index(linked) is None
+    assert new_index_place(linked) == linked / ".codelens/index.db"
+    git(main, "submodule", "--quiet", "add", str(git_clone(main, tmp_path / "other")), "sub")
+    assert find_index(main / "sub") == main / ".codelens/index.db"
+
+
+def git_clone(source: Path, target: Path) -> Path:
+    git(source, "clone", "--quiet", str(source), str(target))
+    return target
