@@ -93,6 +93,8 @@ SYMBOL_KINDS = (
 )
 TYPE_KINDS = ("class", "struct", "interface", "trait", "enum", "type")
 CHUNK_KINDS = ("toplevel", "section", "text")
+PARTLY = "syntax errors"
+"""The fault of a document that its grammar knew in part; any other says that it gave nothing."""
 """Code outside any symbol; a part of a document with headings; lines of plain text or configuration."""
 
 

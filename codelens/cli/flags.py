@@ -47,6 +47,18 @@ class ColorFlags:
 class RankingFlags:
     """What decides which candidates there are, and their order."""
 
+    queries: Annotated[
+        Texts,
+        option(
+            "-e",
+            section=QUERY,
+            metavar="QUERY",
+            help="A query in place of the first argument; repeatable: any of them may fit",
+        ),
+    ] = None
+    query_files: Annotated[
+        Texts, option("-f", section=QUERY, metavar="FILE", help="Queries from a file, one a line; `-` is stdin")
+    ] = None
     ignore_case: Annotated[bool, option("-i", "--ignore-case", section=QUERY, help="Letter case does not matter")] = (
         False
     )

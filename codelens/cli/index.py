@@ -13,7 +13,7 @@ from codelens.cli.workplace import Workplace, named_index, present_roots, settin
 from codelens.config import LoadedSettings
 from codelens.errors import CodelensError, FilesFailed, NoIndex, UsageError
 from codelens.index import Index
-from codelens.model import SeenFile, Skip, SkipReason
+from codelens.model import PARTLY, SeenFile, Skip, SkipReason
 from codelens.runs import IndexReport
 from codelens.worktree.place import INDEX_FOLDER, git_top, new_index_place, prepare_index_folder
 
@@ -113,7 +113,9 @@ def _default_roots(place: Workplace) -> list[Path]:
 
 
 def _failures(reports: Sequence[IndexReport]) -> int:
-    return sum(len(r.faults) + sum(r.skipped.get(str(reason), 0) for reason in FAILED) for r in reports)
+    """Files that could not be read, and grammars that hung or broke; a grammar that knows a file only in part is no error."""
+    broken = sum(fault != PARTLY for r in reports for fault in r.faults.values())
+    return broken + sum(r.skipped.get(str(reason), 0) for r in reports for reason in FAILED)
 
 
 def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -> None:

@@ -7,13 +7,11 @@ from codelens.cli.declare import argument, option
 from codelens.cli.flags import (
     FILTERS,
     OUTPUT,
-    QUERY,
     ColorFlags,
     CommonFlags,
     JsonFlags,
     ProgressFlags,
     RankingFlags,
-    Texts,
 )
 
 FRESHNESS = "Freshness"
@@ -22,15 +20,6 @@ FRESHNESS = "Freshness"
 class SearchFlags(ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     query: Annotated[str | None, argument("What to look for; `-` reads it from stdin", "[QUERY]")] = None
     paths: Annotated[list[Path] | None, argument("Only below these files and folders", "[PATH]...")] = None
-    queries: Annotated[
-        Texts,
-        option(
-            "-e", section=QUERY, metavar="QUERY", help="A query; repeatable: any of them may fit. QUERY is then a PATH"
-        ),
-    ] = None
-    query_files: Annotated[
-        Texts, option("-f", section=QUERY, metavar="FILE", help="Queries from a file, one a line; `-` is stdin")
-    ] = None
     type_list: Annotated[bool, option("--type-list", section=FILTERS, help="List the languages that -t knows")] = False
     files: Annotated[
         bool, option("-l", "--files-with-matches", section=OUTPUT, help="Only the paths of files with a hit")

@@ -10,7 +10,9 @@ from codelens.errors import StaleIndex
 
 
 class StatusFlags(CommonFlags, JsonFlags):
-    skipped: Annotated[bool, option("--skipped", help="List every file that was left out, with the reason")] = False
+    skipped: Annotated[
+        bool, option("--skipped", help="List every file that was left out or parsed only in part, with the reason")
+    ] = False
     no_check: Annotated[bool, option("--no-check", help="Do not walk the trees for new and changed files")] = False
     require_fresh: Annotated[
         bool, option("--require-fresh", help="Exit with 4 if any file changed since it was indexed")
@@ -19,7 +21,7 @@ class StatusFlags(CommonFlags, JsonFlags):
 
 def status(flags: StatusFlags) -> int:
     """Show the state of the index. What it holds, what was skipped and why, and which files changed since."""
-    from codelens.render.reports import skipped_lines, status_lines, status_record
+    from codelens.render.reports import fault_lines, skipped_lines, status_lines, status_record
 
     with reading_place(flags).open() as index:
         found = index.status(check=not flags.no_check)
@@ -33,6 +35,7 @@ def status(flags: StatusFlags) -> int:
             write_json([to_json(status_record(found, exit_code, index.skipped() if flags.skipped else None))])
         elif flags.skipped:
             write(skipped_lines(index.skipped(), len(found.repositories) > 1))
+            write(fault_lines(found))
         else:
             write(status_lines(found))
         for notice in found.notices:

@@ -4,16 +4,18 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 from codelens.cli.asked import all_queries, joined_query, search_options
 from codelens.cli.declare import argument, declare, option
-from codelens.cli.flags import OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
+from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.streams import colored, say, write, write_json
 from codelens.cli.workplace import Workplace, reading_place, scope_of
 from codelens.errors import TargetError
 from codelens.index import Index
 from codelens.model import Candidate, WhyResult
+from codelens.render.explain_text import SameSearch, shell_quoted
 from codelens.render.paths import PathStyle
 
 
@@ -22,6 +24,10 @@ class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     targets: Annotated[
         list[str] | None,
         argument("PATH:LINE or a symbol's name; two are put side by side [default: all hits]", "[TARGET]..."),
+    ] = None
+    below: Annotated[
+        list[Path] | None,
+        option("--below", section=FILTERS, metavar="PATH", help="Only below this, as PATH of a search; repeatable"),
     ] = None
     check: Annotated[
         bool, option("--check", section=OUTPUT, help="Compute every score again from the JSON; differences exit with 2")
@@ -34,17 +40,20 @@ def why(flags: WhyFlags) -> int:
 
     For something that is not among the results, say which stage lost it, and the smallest change that brings it in.
     """
-    query, literal, regex = joined_query(all_queries(flags.query, (), ()), flags)
+    positional, names = flags.query, list(flags.targets or ())
+    if (flags.queries or flags.query_files) and positional is not None:
+        names, positional = [positional, *names], None
+    query, literal, regex = joined_query(all_queries(positional, flags.queries or (), flags.query_files or ()), flags)
     place = reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
     with place.open() as index:
-        scope = scope_of(index.info().repositories, place.cwd, (), flags.root_scope)
+        scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         options = search_options(flags, place.settings, scope, literal=literal, regex=regex)
-        result = index.why(query, [_target(t, place, index) for t in flags.targets or ()], options)
+        result = index.why(query, [_target(t, place, index) for t in names], options)
     exit_code = _exit_code(result)
     if flags.check:
         return _check(result, exit_code, flags)
     if not flags.quiet:
-        _show(result, place, exit_code, flags)
+        _show(result, place, exit_code, flags, two=len(names) == 2)
         for notice in result.search.notices:
             say(f"note: {notice.text}")
     return exit_code
@@ -83,7 +92,7 @@ def _exit_code(result: WhyResult) -> int:
     return 1 if any(e.loss is not None or e.candidate is None for e in result.explanations) else 0
 
 
-def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags) -> None:
+def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags, two: bool) -> None:
     if flags.json:
         from codelens.render.explain import why_record
         from codelens.render.records import to_json
@@ -92,10 +101,10 @@ def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags) 
         return
     if not result.explanations:
         say("nothing was found, so there is nothing to explain")
-    write(_texts(result, place, flags), styled=sys.stdout.isatty() or place.settings.color == "always")
+    write(_texts(result, place, flags, two), styled=sys.stdout.isatty() or place.settings.color == "always")
 
 
-def _texts(result: WhyResult, place: Workplace, flags: WhyFlags) -> Iterator[str]:
+def _texts(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> Iterator[str]:
     paths = PathStyle(place.settings.path_style, str(place.cwd), result.search.index.repositories)
     roots = {r.name: r.root for r in result.search.index.repositories}
 
@@ -103,14 +112,21 @@ def _texts(result: WhyResult, place: Workplace, flags: WhyFlags) -> Iterator[str
         unit = candidate.unit
         return f"{paths.of(roots.get(unit.repository, ''), unit.path)}:{unit.name_line or unit.start_line}"
 
-    two = len(flags.targets or ()) == 2
+    same = _same_search(flags)
     if sys.stdout.isatty() or place.settings.color == "always":
         from codelens.render.explain_terminal import render_picture
 
-        return render_picture(result, where, colored(place.settings.color, sys.stdout.isatty()), two)
+        return render_picture(result, where, colored(place.settings.color, sys.stdout.isatty()), two, same)
     from codelens.render.explain_text import render_explanation
 
-    return render_explanation(result, where, two)
+    return render_explanation(result, where, two, same)
+
+
+def _same_search(flags: WhyFlags) -> SameSearch:
+    """The flags that ask the same index about the same files."""
+    before = [f"--db {shell_quoted(str(flags.db))}"] if flags.db else []
+    before += ["--root-scope"] if flags.root_scope else []
+    return SameSearch(tuple(before), tuple(shell_quoted(str(path)) for path in flags.below or ()))
 
 
 def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:

@@ -38,6 +38,7 @@ from codelens.lang.gather import Gathered, Key
 from codelens.lang.nesting import nest
 from codelens.lang.parser import load_grammar
 from codelens.lang.registry import languages
+from codelens.model import PARTLY
 
 _STRENGTH = {"use": 0, "type": 1, "field": 1}
 """Of two kinds of reference at one place the stronger stands: those not named here are 2, the name of a definition 3."""
@@ -56,7 +57,7 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
         units=tuple(units),
         references=tuple(_references(gathered, spans)),
         imports=gathered.placed_imports(),
-        fault="syntax errors" if tree.root_node.has_error else "",
+        fault=PARTLY if tree.root_node.has_error else "",
     )
 
 

@@ -9,7 +9,9 @@ from rich.text import Text
 
 from codelens.model import Candidate, Explanation, SearchOptions, SearchResult, WhyResult
 from codelens.render.explain_text import (
+    HERE,
     Difference,
+    SameSearch,
     Show,
     differences,
     head_lines,
@@ -28,18 +30,20 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 _BOLD = Style(bold=True)
 
 
-def render_picture(why: WhyResult, place: Show, color: bool, side_by_side: bool = False) -> Iterator[str]:
+def render_picture(
+    why: WhyResult, place: Show, color: bool, side_by_side: bool = False, same: SameSearch = HERE
+) -> Iterator[str]:
     console = make_console(color)
     yield styled(console, [Text(for_terminal(line.rstrip("\n")), DIM) for line in head_lines(why.search.trace)])
     pair = two_candidates(why) if side_by_side else None
     if pair:
-        yield styled(console, [Text(""), *_compared(*pair, why.search.options, place)])
+        yield styled(console, [Text(""), *_compared(*pair, why.search.options, place, same)])
         return
     scale = max(
         (abs(c.amount) for e in why.explanations if e.candidate for c in e.candidate.contributions), default=0.0
     )
     for explanation in why.explanations:
-        yield styled(console, [Text(""), *_explained(explanation, why.search, place, scale)])
+        yield styled(console, [Text(""), *_explained(explanation, why.search, place, scale, same)])
 
 
 def bar(amount: float, scale: float, cells: int = BAR) -> str:
@@ -49,7 +53,9 @@ def bar(amount: float, scale: float, cells: int = BAR) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def _explained(explanation: Explanation, search: SearchResult, place: Show, scale: float) -> Iterator[Text]:
+def _explained(
+    explanation: Explanation, search: SearchResult, place: Show, scale: float, same: SameSearch
+) -> Iterator[Text]:
     candidate = explanation.candidate
     if candidate is None:
         yield Text(for_terminal(f"{explanation.target}: not among the results"), _BOLD)
@@ -58,7 +64,7 @@ def _explained(explanation: Explanation, search: SearchResult, place: Show, scal
         yield from _contributions(candidate, scale)
         for line in (*raw_scores(candidate, search.trace), *neighbour_lines(explanation)):
             yield Text(f"  {for_terminal(line)}", DIM)
-    for line in loss_lines(explanation, search.options):
+    for line in loss_lines(explanation, search.options, same):
         yield Text(f"  {for_terminal(line)}", Style(color="yellow"))
 
 
@@ -75,7 +81,9 @@ def _bar_style(amount: float) -> Style:
     return Style(color="red" if amount < 0 else "green")
 
 
-def _compared(first: Explanation, second: Explanation, options: SearchOptions, place: Show) -> Iterator[Text]:
+def _compared(
+    first: Explanation, second: Explanation, options: SearchOptions, place: Show, same: SameSearch
+) -> Iterator[Text]:
     """Bars of both beside each other, to one scale, and which of them is ahead."""
     assert first.candidate is not None
     assert second.candidate is not None
@@ -91,7 +99,7 @@ def _compared(first: Explanation, second: Explanation, options: SearchOptions, p
         f"  {'score':>{width}}  {total.first:9.6f} {'':{cells}}  {total.second:9.6f} {'':{cells}}  {total.gap:+.6f}",
         _BOLD,
     )
-    yield from _losses(options, first, second)
+    yield from _losses(options, same, first, second)
 
 
 def _compared_row(row: Difference, width: int, scale: float) -> Text:
@@ -102,8 +110,8 @@ def _compared_row(row: Difference, width: int, scale: float) -> Text:
     return line.append(f"  {row.gap:+.6f}", DIM)
 
 
-def _losses(options: SearchOptions, *explanations: Explanation) -> Iterator[Text]:
+def _losses(options: SearchOptions, same: SameSearch, *explanations: Explanation) -> Iterator[Text]:
     lines: Sequence[tuple[str, str]] = [
-        (label, line) for label, e in zip("AB", explanations, strict=True) for line in loss_lines(e, options)
+        (label, line) for label, e in zip("AB", explanations, strict=True) for line in loss_lines(e, options, same)
     ]
     yield from (Text(f"  {label} {for_terminal(line)}", Style(color="yellow")) for label, line in lines)

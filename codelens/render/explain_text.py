@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from codelens.model import Candidate, Explanation, SearchOptions, SearchResult, Trace, WhyResult
 from codelens.render.visible import for_line
 
 Show = Callable[[Candidate], str]
 """A candidate's place as text: path:line."""
+
+
+class SameSearch(NamedTuple):
+    """Flags, and PATH arguments, that make another search ask the same index about the same files."""
+
+    flags: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+HERE = SameSearch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +36,18 @@ class Difference:
         return self.first - self.second
 
 
-def render_explanation(why: WhyResult, place: Show, side_by_side: bool = False) -> Iterator[str]:
+def render_explanation(
+    why: WhyResult, place: Show, side_by_side: bool = False, same: SameSearch = HERE
+) -> Iterator[str]:
     """What was searched, then each target. `side_by_side` compares two targets that both are candidates."""
     yield from head_lines(why.search.trace)
     pair = two_candidates(why) if side_by_side else None
     if pair:
-        yield from ("\n", *_compared(*pair, why.search.options, place))
+        yield from ("\n", *_compared(*pair, why.search.options, place, same))
         return
     for explanation in why.explanations:
         yield "\n"
-        yield from _explained(explanation, why.search, place)
+        yield from _explained(explanation, why.search, place, same)
 
 
 def two_candidates(why: WhyResult) -> tuple[Explanation, Explanation] | None:
@@ -68,7 +81,7 @@ def title(candidate: Candidate, rank: int | None, place: Show) -> str:
     return for_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {place(candidate)}")
 
 
-def _explained(explanation: Explanation, search: SearchResult, place: Show) -> Iterator[str]:
+def _explained(explanation: Explanation, search: SearchResult, place: Show, same: SameSearch) -> Iterator[str]:
     candidate = explanation.candidate
     if candidate is None:
         yield for_line(f"{explanation.target}: not among the results") + "\n"
@@ -77,7 +90,7 @@ def _explained(explanation: Explanation, search: SearchResult, place: Show) -> I
         yield from _contributions(candidate)
         yield from (f"  {line}\n" for line in raw_scores(candidate, search.trace))
         yield from (f"  {line}\n" for line in neighbour_lines(explanation))
-    yield from (f"  {line}\n" for line in loss_lines(explanation, search.options))
+    yield from (f"  {line}\n" for line in loss_lines(explanation, search.options, same))
 
 
 def _contributions(candidate: Candidate) -> Iterator[str]:
@@ -111,14 +124,15 @@ def neighbour_lines(explanation: Explanation) -> Iterator[str]:
             yield for_line(f"{gap:.6f} {word} {other.unit.qualified_name}: {because or 'a tie, by path and place'}")
 
 
-def loss_lines(explanation: Explanation, options: SearchOptions) -> Iterator[str]:
+def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearch) -> Iterator[str]:
     loss = explanation.loss
     if loss is not None:
         yield for_line(f"lost at: {loss.stage}: {loss.text}")
         if loss.remedy:
             yield for_line(f"remedy: {loss.remedy}")
         if loss.remedy_query:
-            command = " ".join(["codelens search", *option_flags(options), "--", shell_quoted(loss.remedy_query)])
+            parts = [*same.flags, *option_flags(options), "--", shell_quoted(loss.remedy_query), *same.paths]
+            command = " ".join(["codelens search", *parts])
             yield for_line(f"try: {command}")
 
 
@@ -162,7 +176,9 @@ def differences(first: Candidate, second: Candidate) -> list[Difference]:
     return [Difference(source, a, b) for source, (a, b) in amounts.items()]
 
 
-def _compared(first: Explanation, second: Explanation, options: SearchOptions, place: Show) -> Iterator[str]:
+def _compared(
+    first: Explanation, second: Explanation, options: SearchOptions, place: Show, same: SameSearch
+) -> Iterator[str]:
     assert first.candidate is not None
     assert second.candidate is not None
     yield f"A {title(first.candidate, first.rank, place)}\n"
@@ -174,4 +190,4 @@ def _compared(first: Explanation, second: Explanation, options: SearchOptions, p
     for row in rows:
         yield f"  {row.source:{width}}  {row.first:+9.6f}  {row.second:+9.6f}  {row.gap:+9.6f}\n"
     for label, explanation in (("A", first), ("B", second)):
-        yield from (f"  {label} {line}\n" for line in loss_lines(explanation, options))
+        yield from (f"  {label} {line}\n" for line in loss_lines(explanation, options, same))

@@ -102,6 +102,14 @@ def skipped_lines(skips: Iterable[tuple[str, Skip]], with_repository: bool) -> I
         yield f"{for_line(path)}\t{skip_text(skip)}\n"
 
 
+def fault_lines(status: Status) -> Iterator[str]:
+    """status --skipped: files whose text is indexed, and whose symbols are not or only in part."""
+    for r in status.repositories:
+        for path, fault in r.faults.items():
+            shown = f"{r.name}/{path}" if len(status.repositories) > 1 else path
+            yield f"{for_line(shown)}\tparsed in part: {for_line(fault)}\n"
+
+
 def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
     record: Record = {
         "schema": SCHEMA,

@@ -64,8 +64,6 @@ class ExpandedQuery:
     """Terms of the full-text index, in the order of the query."""
     extra: tuple[Term, ...]
     """Further terms from abbreviations; they help to find and do not count as coverage."""
-    literals: tuple[str, ...]
-    """Raw tokens that look like code, for substring search."""
     common: tuple[str, ...] = ()
     """Terms of the full-text index that too many units hold: they take no part in the exact channel (telling.py)."""
     scoped: bool = False
@@ -79,15 +77,14 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
     lists = load_words()
     names: dict[str, Term] = {}
     words: dict[str, Term] = {}
-    literals: dict[str, None] = {}
     for identifier in identifiers:
-        _add_identifier(identifier, "exact", f"`{identifier}`", names, words, literals)
+        _add_identifier(identifier, "exact", f"`{identifier}`", names, words)
     for text in texts:
         previous = ""
         for token in _split_text(text):
             parts = split_identifier(token)
             if _is_compound(token, parts):
-                _add_identifier(token, "compound", token, names, words, literals)
+                _add_identifier(token, "compound", token, names, words)
                 previous = ""
                 continue
             word = token.casefold()
@@ -107,9 +104,7 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
             for token in tokens(text):
                 for term in token_terms(token):
                     words.setdefault(term, Term(term, "component", token))
-    return ExpandedQuery(
-        whole, tuple(names.values()), tuple(words.values()), _abbreviated(words, lists), tuple(literals)
-    )
+    return ExpandedQuery(whole, tuple(names.values()), tuple(words.values()), _abbreviated(words, lists))
 
 
 def _split_text(text: str) -> list[str]:
@@ -131,14 +126,11 @@ def _is_compound(token: str, parts: Sequence[str]) -> bool:
     return "." in token or ("_" in token.strip("_")) or (len(parts) > 1 and not token.islower())
 
 
-def _add_identifier(
-    identifier: str, tier: str, origin: str, names: dict[str, Term], words: dict[str, Term], literals: dict[str, None]
-) -> None:
+def _add_identifier(identifier: str, tier: str, origin: str, names: dict[str, Term], words: dict[str, Term]) -> None:
     last = identifier.replace("::", ".").replace("#", ".").rsplit(".", 1)[-1]
     folded = fold_identifier(last)
     if folded:
         names.setdefault(folded, Term(folded, tier, origin))
-    literals.setdefault(identifier)
     for token in tokens(identifier):
         for term in token_terms(token):
             words.setdefault(term, Term(term, tier if term == token.casefold() else "component", origin))

@@ -171,10 +171,10 @@ def _features(store: Store, notices: list[Notice]) -> frozenset[str]:
     return frozenset(found)
 
 
-def make_channels(profile: Profile) -> dict[str, Channel]:
+def make_channels(profile: Profile, mode: str) -> dict[str, Channel]:
     channels: Sequence[Channel] = (
         ExactChannel(profile.fields),
-        FuzzyChannel(),
+        FuzzyChannel(every_word=mode == "fuzzy"),
         PathChannel(),
         SymbolChannel(),
         VectorChannel(default_embedder()),
@@ -195,7 +195,7 @@ def _retrieve(
     if options.mode not in MODES:
         raise UsageError(f"no mode '{options.mode}'", f"modes: {', '.join(MODES)}")
     rankings: dict[str, Sequence[Match]] = {}
-    channels = make_channels(profile)
+    channels = make_channels(profile, options.mode)
     for name in MODES[options.mode]:
         started = time.perf_counter()
         try:

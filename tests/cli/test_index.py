@@ -55,6 +55,12 @@ def test_strict_fails_on_files_with_errors(own: Path, run: Run) -> None:
     assert "hint: `codelens status --skipped` lists them" in ran.err
 
 
+def test_strict_does_not_mind_what_a_grammar_knows_in_part(own: Path, run: Run) -> None:
+    (own / "half.py").write_text("def whole(): pass\ndef f(:\n")
+    assert run("index", "--strict", cwd=own).code == 0
+    assert "half.py\tparsed in part: syntax errors\n" in run("status", "--skipped", cwd=own).out
+
+
 def test_progress_for_machines(own: Path, run: Run) -> None:
     steps = [json.loads(line) for line in run("index", "-q", "--progress", "json", cwd=own).err.splitlines()]
     assert steps

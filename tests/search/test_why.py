@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -344,9 +345,19 @@ def test_a_path_that_the_disk_has_no_more(tmp_path: Path, run: Run) -> None:  # 
 
 def test_what_is_advised_on_paper_works(here: Run, run: Run, tree: Tree) -> None:  # noqa: F811
     """The line `try: …` is a command; it carries the options that were asked with."""
-    out = here("polish -shine", "src/app.py:12", "-m", "2", "--mode", "keyword", "-t", "py").out
+    out = here("polish -shine", "src/app.py:12", "-m", "2", "--mode", "keyword", "-t", "py", "--below", "src").out
     (line,) = [line.strip() for line in out.splitlines() if "try: " in line]
-    assert line == "try: codelens search --mode keyword -m 2 -t 'python' -- 'polish'"
+    assert line == f"try: codelens search --db '{tree.db}' --mode keyword -m 2 -t 'python' -- 'polish' 'src'"
+    command = shlex.split(line.removeprefix("try: codelens "))
+    assert "src/app.py:12:" in run(*command, cwd=tree.root).out
+
+
+def test_every_way_to_ask_a_search_can_be_explained(here: Run, tree: Tree) -> None:
+    asked = here("-e", "polish", "-e", "twin", "src/app.py:12")
+    assert " polish  function  src/app.py:12" in asked.out
+    (tree.root.parent / "queries").write_text("polish\ntwin\n")
+    assert here("-f", str(tree.root.parent / "queries"), "src/app.py:12").out == asked.out
+    assert "lost at: filtered" in here("polish", "src/app.py:12", "--below", "tests").out
 
 
 def test_side_by_side(here: Run) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codelens.model import Match, UnitId
-from codelens.search.expand import ExpandedQuery
+from codelens.search.expand import ExpandedQuery, Term
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 
@@ -17,10 +17,17 @@ OF_A_WORD = 0.1
 """A word of prose that no name bears is seldom a mistyped name; one that is written like code, or stands alone, is."""
 LETTERS_PER_SLIP = 4
 """One slip is forgiven for each four letters, three at most."""
+TRIGRAM = 3
+"""Letters of the shortest part that the trigram index finds; shorter ones are taken as beginnings."""
 
 
 class FuzzyChannel:
+    """`every_word`: also names that hold a plain word, which beside the exact channel would only bring noise."""
+
     name = "fuzzy"
+
+    def __init__(self, every_word: bool = False) -> None:
+        self._every_word = every_word
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
         if "fuzzy" not in query.features:
@@ -28,14 +35,24 @@ class FuzzyChannel:
         found: dict[UnitId, Match] = {}
         for term in query.names:
             if term.tier != "pair" and len(term.text) >= MIN_LETTERS:
-                for unit in store.postings.names_containing(term.text, query.scoped, limit):
-                    found.setdefault(unit, Match(unit, 1.0, f"name holds {term.origin}"))
+                self._holding(term, query, store, limit, found)
+        for term in query.words if self._every_word else ():
+            self._holding(term, query, store, limit, found)
         for word, certainty in self._unknown(query, store).items():
             for unit, name, slips in _resembling(word, query, store):
                 mistakes = f"{slips} typing mistake{'s' * (slips > 1)}"
                 found.setdefault(unit, Match(unit, certainty / (1 + slips), f"{word} ~ {name}, {mistakes}"))
         ranked = sorted(found.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
         return ranked[:limit]
+
+    def _holding(self, term: Term, query: ExpandedQuery, store: Store, limit: int, found: dict[UnitId, Match]) -> None:
+        part = fold_identifier(term.text)
+        if len(part) >= TRIGRAM:
+            for unit in store.postings.names_containing(part, query.scoped, limit):
+                found.setdefault(unit, Match(unit, 1.0, f"name holds {term.origin}"))
+        elif part:
+            for unit in store.units.named_from(part, query.scoped, limit):
+                found.setdefault(unit, Match(unit, 1.0, f"name begins with {term.origin}"))
 
     def _unknown(self, query: ExpandedQuery, store: Store) -> dict[str, float]:
         """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
