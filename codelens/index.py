@@ -13,6 +13,7 @@ from codelens.config import LoadedSettings, Settings
 from codelens.errors import TargetError
 from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow, WhyResult
 from codelens.runs import IndexReport, Progress, Status
+from codelens.store.connection import holds_index
 from codelens.store.store import Store
 
 
@@ -59,6 +60,11 @@ class Index:
             settings_of=settings_of,
             as_indexed=as_indexed,
         )
+
+    @staticmethod
+    def is_one(path: Path) -> bool:
+        """Whether a file is an index of any version, however damaged."""
+        return holds_index(path)
 
     @staticmethod
     def remove(path: Path) -> None:

@@ -39,9 +39,9 @@ def _refuse_what_is_none(index: Path) -> None:
     """An index of a newer codelens may go too; any other file may not."""
     try:
         Index.open(index).close()
-    except SchemaTooNew:
-        return
-    except IndexCorrupt as fault:
+    except (SchemaTooNew, IndexCorrupt) as fault:
+        if Index.is_one(index):
+            return
         if index.parent.name == INDEX_FOLDER and index == index.parent / "index.db":
             return  # nothing else has any business at that very place
         raise UsageError(

@@ -16,10 +16,10 @@ from codelens.indexing.transaction import LazyTransaction
 from codelens.model import CHUNK_KINDS, Notice
 from codelens.runs import IndexReport, Progress
 from codelens.store.abilities import probe_abilities
-from codelens.store.connection import BESIDE, damage_told, holds_index, put_to_rest, writer_lock
+from codelens.store.connection import damage_told, holds_index, looks_begun, put_to_rest, writer_lock
 from codelens.store.store import Store
 from codelens.worktree.ignore import tracking_fault
-from codelens.worktree.place import BUILDING, INDEX_FOLDER
+from codelens.worktree.place import BESIDE, BUILDING, INDEX_FOLDER
 
 
 def build_index(
@@ -41,7 +41,11 @@ def build_index(
     Raises IndexBusy where another process writes it, NoIndex or UsageError for roots that are no folders.
     """
     tops = [_checked_root(root) for root in roots]
-    run = Run(settings, force=force, verify=verify, progress=progress, settings_of=settings_of, as_indexed=as_indexed)
+    path = path.resolve()  # a link stays one: what it leads to is written
+    _refuse_what_is_in_the_way(path)
+    run = Run(
+        settings, path, force=force, verify=verify, progress=progress, settings_of=settings_of, as_indexed=as_indexed
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     with writer_lock(path), damage_told(path):
         if not path.exists() or path.stat().st_size == 0:
@@ -67,6 +71,15 @@ def _checked_root(root: Path) -> Path:
             f"not a folder: {root}", "name the folder to index; files are indexed with the tree they lie in"
         )
     return root.resolve()
+
+
+def _refuse_what_is_in_the_way(path: Path) -> None:
+    """Nothing is overwritten that is not ours: a device, a folder, somebody's file that bears the name of one of ours."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no regular file", "name a file with --db")
+    building = path.with_name(path.name + BUILDING)
+    if building.exists() and not looks_begun(building):
+        raise UsageError(f"{building} is in the way, and no index", "move it, or name another file with --db")
 
 
 def _refuse_what_is_none(path: Path) -> None:

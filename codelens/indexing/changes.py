@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from codelens.model import SeenFile, Skip
+from codelens.model import SeenFile, Skip, SkipReason
 from codelens.store.documents import DocumentState
 
 
@@ -41,10 +41,15 @@ def compare(
         elif state := known.get(entry.path):
             same = state.stamp == entry.stamp and is_current(state) and not verify
             plan.unchanged.append(state) if same else plan.suspects.append((entry, state))
-        elif (skip := skipped.get(entry.path)) and skip.stamp == entry.stamp and not verify:
+        elif (skip := skipped.get(entry.path)) and _stays(skip, entry) and not verify:
             plan.skips.append(skip)
         else:
             plan.new.append(entry)
     indexed = {s.path for s in plan.unchanged} | {f.path for f, _ in plan.suspects}
     plan.removed = [state for path, state in sorted(known.items()) if path not in indexed]
     return plan
+
+
+def _stays(skip: Skip, seen: SeenFile) -> bool:
+    """A file that was left out for its content needs no second look; what failed may work now."""
+    return skip.stamp == seen.stamp and skip.reason is not SkipReason.UNREADABLE

@@ -23,6 +23,7 @@ from codelens.model import Skip
 from codelens.runs import Progress
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
+from codelens.worktree.place import own_files
 from codelens.worktree.walk import walk
 
 ProgressSink = Callable[[Progress], None]
@@ -48,6 +49,8 @@ class Run:
     """How one run is to work."""
 
     settings: Settings
+    index: Path
+    """Where the index comes to lie: it is no part of any tree."""
     force: bool = False
     verify: bool = False
     batches: bool = False
@@ -76,7 +79,7 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
     # Under other rules a file that was read may be left out now, or one that was left out be taken: read all again.
     verify = run.verify or run.force or store.meta(_rules_key(repository)) != _skip_rules(run.settings)
     states = store.documents.states(repository.id)
-    plan = compare(walk(root, run.settings), states, skipped, run.is_current, verify)
+    plan = compare(walk(root, run.settings, own_files(run.index)), states, skipped, run.is_current, verify)
     moved = find_renames(store, root, plan, run.is_current)
     tally = _tally(plan, moved)
     for gone in plan.removed:
@@ -95,13 +98,14 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
                 transaction.begin()
                 store.documents.set_stamp(state.id, result.seen.stamp)
         else:
-            transaction.begin()
             if state:
+                transaction.begin()
                 store.remove_document(state.id)
             if isinstance(result, Skip):
                 skips.append(result)
                 _count_skip(tally, path, state, moved)
             else:
+                transaction.begin()
                 store.add_document(repository.id, result)
                 transaction.batch(result.seen.stamp.size)
         if run.progress:

@@ -12,6 +12,7 @@ from codelens.indexing.reading import read_text, unreadable
 from codelens.indexing.remembered import WalkRules, chosen, remembered
 from codelens.model import SeenFile, Skip
 from codelens.store.store import Store
+from codelens.worktree.place import own_files
 from codelens.worktree.walk import explain_path, walk
 
 Loader = Callable[[Path], LoadedSettings]
@@ -22,14 +23,14 @@ def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tu
     """(root, file or skip) of all that the walk sees, in its order. `index` is where earlier rules are remembered."""
     for root in roots:
         settings = _settings(index, root, settings_of)
-        for entry in walk(root, settings):
+        for entry in walk(root, settings, own_files(index)):
             yield root, _judged(root, entry, settings)
 
 
 def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile | Skip | None:
     """What would become of one path below the root; None for a folder that is walked."""
     settings = _settings(index, root, settings_of)
-    found = explain_path(root, path, settings)
+    found = explain_path(root, path, settings, own_files(index))
     return _judged(root, found, settings) if found is not None else None
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import marshal
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from codelens.derived import Extraction
 from codelens.indexing.changes import UpdatePlan
+from codelens.indexing.wire import pack_extraction
 from codelens.lang.registry import detect_language
 from codelens.store.documents import DocumentState
 from codelens.store.store import Store
@@ -22,7 +23,8 @@ class Moved:
 
     content_hash: bytes
     old_path: str
-    extraction: Extraction
+    extraction: bytes
+    """Packed as it is sent to a worker: a whole tree may have moved."""
 
 
 def find_renames(
@@ -39,7 +41,11 @@ def find_renames(
             with suppress(OSError):
                 raw = (root / seen.os_path).read_bytes()
                 if content_hash(raw) == state.content_hash and detect_language(seen.path, raw[:200]) == state.language:
-                    moved[seen.path] = Moved(state.content_hash, state.path, store.extraction_of(state.id))
+                    moved[seen.path] = Moved(state.content_hash, state.path, _packed(store, state))
                     gone[seen.stamp.size].remove(state)
                     break
     return moved
+
+
+def _packed(store: Store, state: DocumentState) -> bytes:
+    return marshal.dumps(pack_extraction(store.extraction_of(state.id)))

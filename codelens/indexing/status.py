@@ -14,7 +14,7 @@ from codelens.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.freshness import content_hash
-from codelens.worktree.place import unfinished_index
+from codelens.worktree.place import own_files, unfinished_index
 from codelens.worktree.walk import walk
 
 
@@ -55,7 +55,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
 def _changes(store: Store, row: RepositoryRow, settings: Settings, states: dict[str, DocumentState]) -> Changes:
     """New, changed and deleted files: by stamp, then by content, so that a touched file is no change."""
     skipped: dict[str, Skip] = {skip.path: skip for skip in store.documents.skips(row.id)}
-    plan = compare(walk(row.root, settings), states, skipped, lambda _: True)
+    plan = compare(walk(row.root, settings, own_files(store.path)), states, skipped, lambda _: True)
     changed = []
     for seen, state in plan.suspects:
         try:

@@ -74,7 +74,7 @@ def _cpu_limit(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-Moved = tuple[bytes, str, object]
+Moved = tuple[bytes, str, bytes]
 """(content hash, old path, packed extraction)"""
 
 
@@ -98,6 +98,6 @@ def derive_file(
         return read
     reuse = None
     if moved and moved[0] == read.content_hash:
-        reuse = Reuse(moved[1].rpartition("/")[2], unpack_extraction(moved[2]))
+        reuse = Reuse(moved[1].rpartition("/")[2], unpack_extraction(marshal.loads(moved[2])))
     language = detect_language(seen.path, read.raw[:200])
     return derive(seen, read.raw, read.decoded, language, read.content_hash, settings, fault, reuse)

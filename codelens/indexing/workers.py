@@ -18,7 +18,7 @@ from dataclasses import astuple, dataclass
 from codelens.config import Settings
 from codelens.indexing.process import WorkerProcess
 from codelens.indexing.renames import Moved
-from codelens.indexing.wire import Result, pack, pack_extraction, unpack
+from codelens.indexing.wire import Result, pack, unpack
 from codelens.model import SeenFile, Skip, SkipReason
 
 AHEAD_JOBS = 256
@@ -75,11 +75,14 @@ class _Task:
     """Why its grammar must not be used: a worker died of it."""
     answer: bytes | None = None
 
+    @property
+    def is_large(self) -> bool:
+        """Whether its message may be longer than a pipe holds (64 kB on Linux, 4 kB elsewhere)."""
+        return self.job.moved is not None
+
     def message(self) -> tuple[object, ...]:
         job, seen = self.job, self.job.seen
-        moved = (
-            (job.moved.content_hash, job.moved.old_path, pack_extraction(job.moved.extraction)) if job.moved else None
-        )
+        moved = (job.moved.content_hash, job.moved.old_path, job.moved.extraction) if job.moved else None
         return (job.root, seen.path, seen.os_path, astuple(seen.stamp), job.known_hash, moved, self.fault)
 
 
@@ -129,12 +132,17 @@ class _Pool:
                 self._changed.wait()
         return task.answer
 
-    def next_task(self, wait: bool) -> _Task | None:
-        """For a worker's thread: the next task; None where there is none now or, waiting, when the pool closes."""
+    def next_task(self, idle: bool) -> _Task | None:
+        """For a worker's thread: the next task. An idle one waits for it until the pool closes; None to any other that
+
+        could not be sent without waiting: while the process is writing an answer, nobody takes a large message from it.
+        """
         with self._changed:
-            while wait and not self._waiting and not self.closed:
+            while idle and not self._waiting and not self.closed:
                 self._changed.wait()
-            return self._waiting.popleft() if self._waiting and not self.closed else None
+            if self.closed or not self._waiting or (self._waiting[0].is_large and not idle):
+                return None
+            return self._waiting.popleft()
 
     def finish(self, task: _Task, answer: bytes) -> None:
         with self._changed:
@@ -195,7 +203,7 @@ class _Worker:
 
     def _fill(self, process: WorkerProcess) -> bool:
         """Give the process up to QUEUED tasks, waiting for one if it has none; False when the pool has closed."""
-        while len(self._given) < QUEUED and (task := self._pool.next_task(wait=not self._given)):
+        while len(self._given) < QUEUED and (task := self._pool.next_task(idle=not self._given)):
             self._given.append(task)
             process.send(task.message())
         return bool(self._given) and not self._pool.closed

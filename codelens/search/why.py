@@ -27,6 +27,7 @@ from codelens.search.scope import Blame
 from codelens.search.targets import Target, resolve_target
 from codelens.store.store import Store
 from codelens.text.identifiers import split_identifier
+from codelens.worktree.place import own_files
 from codelens.worktree.walk import explain_path
 
 DEEP = 100_000
@@ -102,7 +103,7 @@ class _Asker:
 
     def _seen(self, root: Path, path: str) -> Loss | None:
         try:
-            found = explain_path(root, path, self._settings)
+            found = explain_path(root, path, self._settings, own_files(self._store.path))
         except CodelensError:
             return None
         if found is None:

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 import apsw
 
-from codelens.errors import IndexBusy, IndexCorrupt, NoIndex
+from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, UsageError
+from codelens.worktree.place import BESIDE, LOCK
 
 BUSY_MS = 5000
 SWITCH_BACK_SECONDS = 2.0
-BESIDE = ("-journal", "-wal", "-shm")
-"""What SQLite may put beside a database."""
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 
 
@@ -53,9 +53,11 @@ def damage_told(path: Path) -> Iterator[None]:
         raise IndexCorrupt(f"{path} is damaged: {fault}") from fault
 
 
-def _connect(path: Path, options: str) -> apsw.Connection:
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    connection = apsw.Connection(f"{path.resolve().as_uri()}?{options}", flags=flags)
+def _connect(path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY) -> apsw.Connection:
+    """As a URI: a plain file name would have to be UTF-8."""
+    name = quote(os.fsencode(path.resolve().as_posix()))
+    uri = f"file:{'' if name.startswith('/') else '/'}{name}?{options}"
+    connection = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI)
     connection.set_busy_timeout(BUSY_MS)
     return connection
 
@@ -72,8 +74,7 @@ def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
     The caller holds the writer lock.
     """
     try:
-        connection = apsw.Connection(str(path))
-        connection.set_busy_timeout(BUSY_MS)
+        connection = _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         with_vectors = load_vector_extension(connection)
         connection.execute(
             "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536; PRAGMA foreign_keys = OFF"
@@ -111,9 +112,8 @@ def put_to_rest(path: Path) -> bool:
 
     Of a damaged file nothing can be folded in; its log goes, which would be read as the new file's.
     """
-    connection = apsw.Connection(str(path))
+    connection = _connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE)
     try:
-        connection.set_busy_timeout(BUSY_MS)
         return connection.pragma("journal_mode") != "wal" or to_rest(connection)
     except _DAMAGE:
         for suffix in BESIDE:
@@ -134,7 +134,7 @@ def holds_index(path: Path) -> bool:
     with path.open("rb") as file:
         if file.read(_ID_AT + 4)[_ID_AT:] == APPLICATION_ID.to_bytes(4, "big"):
             return True
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = _connect(path, "mode=ro")
     try:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     except apsw.Error:
@@ -142,6 +142,14 @@ def holds_index(path: Path) -> bool:
     finally:
         connection.close()
     return {"meta", "repositories", "documents"} <= tables
+
+
+def looks_begun(path: Path) -> bool:
+    """Whether a file may be a database in the making: whoever was killed at its beginning left nothing, or zeros."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(16) in (b"", b"SQLite format 3\0", bytes(16))
 
 
 def vector_library() -> Path | None:
@@ -176,7 +184,7 @@ def writer_lock(path: Path) -> Iterator[None]:
 
     The lock is the operating system's, on a file beside the index, so a killed writer leaves none behind.
     """
-    beside = path.with_name(f"{path.name}.lock")
+    beside = path.with_name(path.name + LOCK)
     handle = _locked_file(beside)
     try:
         os.ftruncate(handle, 0)
@@ -194,7 +202,10 @@ def writer_lock(path: Path) -> Iterator[None]:
 
 def _locked_file(beside: Path) -> int:
     while True:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        if not _names_a_process(handle):
+            os.close(handle)
+            raise UsageError(f"{beside} is in the way, and no lock", "move it, or name another file with --db")
         if not _try_lock(handle):
             holder = _read_holder(handle)
             os.close(handle)
@@ -203,6 +214,15 @@ def _locked_file(beside: Path) -> int:
             if os.fstat(handle).st_ino == beside.stat().st_ino:
                 return handle
         os.close(handle)  # its last holder removed it between our opening and our lock
+
+
+def _names_a_process(handle: int) -> bool:
+    """Whether a file holds what our locks hold, a process id or nothing yet. On Windows a locked one may be unreadable."""
+    try:
+        text = os.read(handle, 64)
+    except OSError:
+        return True
+    return len(text) < 32 and (not text or text.strip().isdigit())
 
 
 def _read_holder(handle: int) -> str:

@@ -10,6 +10,9 @@ INDEX_FOLDER = ".codelens"
 INDEX_NAME = "index.db"
 BUILDING = ".building"
 """Suffix of an index that is not finished; a later run goes on with it."""
+BESIDE = ("-journal", "-wal", "-shm")
+"""What SQLite may put beside a database."""
+LOCK = ".lock"
 
 
 def find_index(start: Path) -> Path | None:
@@ -47,6 +50,12 @@ def prepare_index_folder(index: Path) -> None:
     ignore = index.parent / ".gitignore"
     if index.parent.name == INDEX_FOLDER and not ignore.exists():
         ignore.write_text("*\n", encoding="utf-8")
+
+
+def own_files(index: Path) -> frozenset[str]:
+    """The absolute paths that an index and what is made beside it may have."""
+    index = index.resolve()
+    return frozenset(f"{index}{begun}{beside}" for begun in ("", BUILDING) for beside in ("", *BESIDE, LOCK))
 
 
 def unfinished_index(index: Path) -> Path | None:

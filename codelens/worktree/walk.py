@@ -34,9 +34,6 @@ class _Folder:
     wanted: bool = False
 
 
-_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
-
-
 @dataclass(frozen=True, slots=True)
 class _Here:
     """What the entries of one folder have in common."""
@@ -53,15 +50,19 @@ _MOUNT_POINT = 0xA000_0003
 _Step = SeenFile | Skip | _Folder
 
 
-def walk(root: Path, settings: Settings) -> Iterator[SeenFile | Skip]:
-    """Everything below `root`. Needs no git, but asks it once for tracked files where ignored paths turn up.
+def walk(root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> Iterator[SeenFile | Skip]:
+    """Everything below `root`. `own` are absolute paths of what codelens itself makes: no part of the tree, as .git is none.
+
+    Needs no git, but asks it once for tracked files where ignored paths turn up.
 
     Raises UsageError if the root is not a folder that can be read; what fails further down is a Skip.
     """
-    return _descend(_resolved(root), settings, lambda folder: True)
+    return _descend(_resolved(root), settings, own, lambda folder: True)
 
 
-def explain_path(root: Path, path: str, settings: Settings) -> SeenFile | Skip | None:
+def explain_path(
+    root: Path, path: str, settings: Settings, own: frozenset[str] = frozenset()
+) -> SeenFile | Skip | None:
     """What the walk says about one path below the root: its own verdict, or the Skip of the folder that hides it.
 
     `path` is in the operating system's form, relative to the root or absolute. None for a folder that is walked.
@@ -75,8 +76,10 @@ def explain_path(root: Path, path: str, settings: Settings) -> SeenFile | Skip |
         raise UsageError(f"no such file: {path}", "paths are taken relative to the root")
     if ".git" in below.split("/"):
         return Skip(shown_path(below), SkipReason.HIDDEN, "git's own files")
+    if f"{root}{os.sep}{below}" in own:
+        return Skip(shown_path(below), SkipReason.NESTED_INDEX, "codelens' own files")
     wanted = shown_path(below) + "/"
-    for step in _descend(root, settings, lambda folder: f"{below}/".startswith(folder.path)):
+    for step in _descend(root, settings, own, lambda folder: f"{below}/".startswith(folder.path)):
         if wanted.startswith(step.path if step.path.endswith("/") else step.path + "/"):
             return step
     return None
@@ -88,9 +91,11 @@ def _resolved(root: Path) -> Path:
     return root.resolve()
 
 
-def _descend(root: Path, settings: Settings, enter: Callable[[_Folder], bool]) -> Iterator[SeenFile | Skip]:
+def _descend(
+    root: Path, settings: Settings, own: frozenset[str], enter: Callable[[_Folder], bool]
+) -> Iterator[SeenFile | Skip]:
     """Depth first, with a stack of its own: no tree is too deep."""
-    stack = [_steps(_Folder("", outermost_scope(root, settings.no_ignore)), root, settings)]
+    stack = [_steps(_Folder("", outermost_scope(root, settings.no_ignore)), root, settings, own)]
     while stack:
         step = next(stack[-1], None)
         if step is None:
@@ -98,10 +103,10 @@ def _descend(root: Path, settings: Settings, enter: Callable[[_Folder], bool]) -
         elif not isinstance(step, _Folder):
             yield step
         elif enter(step):
-            stack.append(_steps(step, root, settings))
+            stack.append(_steps(step, root, settings, own))
 
 
-def _steps(folder: _Folder, root: Path, settings: Settings) -> Iterator[_Step]:
+def _steps(folder: _Folder, root: Path, settings: Settings, own: frozenset[str]) -> Iterator[_Step]:
     """What the entries of a folder are, in order; or one Skip if the folder as a whole is left out."""
     try:
         with os.scandir(f"{root}/{folder.path}") as listing:
@@ -120,7 +125,7 @@ def _steps(folder: _Folder, root: Path, settings: Settings) -> Iterator[_Step]:
     scope = folder.scope.inside(folder.path, names, folder.inherited)
     here = _Here(folder.path, os.fsencode(folder.path), scope, settings)
     for raw, is_folder, entry in sorted((_ordered(entry) for entry in entries), key=lambda row: row[0]):
-        if entry.name != ".git":
+        if entry.name != ".git" and entry.path not in own:
             yield _judge(entry, raw[:-1] if is_folder else raw, is_folder, here)
 
 

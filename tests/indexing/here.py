@@ -12,7 +12,7 @@ import pytest
 from codelens.config import Settings
 from codelens.derived import DerivedDocument
 from codelens.index import Index
-from codelens.indexing.wire import Result, pack, pack_extraction, unpack
+from codelens.indexing.wire import Result, pack, unpack
 from codelens.indexing.worker import derive_file
 from codelens.indexing.workers import Job
 from codelens.model import Skip, SkipReason
@@ -28,11 +28,7 @@ class Derivations:
 
     def __call__(self, jobs: Iterable[Job], settings: Settings) -> Iterator[Result]:
         for job in jobs:
-            known = (
-                (job.moved.content_hash, job.moved.old_path, pack_extraction(job.moved.extraction))
-                if job.moved
-                else None
-            )
+            known = (job.moved.content_hash, job.moved.old_path, job.moved.extraction) if job.moved else None
             result: Result
             try:
                 result = derive_file(Path(job.root), job.seen, job.known_hash, known, "", settings)

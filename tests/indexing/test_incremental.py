@@ -24,7 +24,7 @@ from codelens.index import Index
 from codelens.indexing import derive, reading
 from codelens.indexing.build import BUILDING
 from codelens.indexing.workers import Job
-from codelens.model import FileStamp, SearchOptions, SeenFile
+from codelens.model import FileStamp, SearchOptions, SeenFile, Skip, SkipReason
 from codelens.store.migrate import newest_version
 from codelens.store.store import Store
 from tests.dump import dump, orphans
@@ -212,6 +212,34 @@ def test_a_renamed_file_keeps_its_extraction(some: Tree, monkeypatch: pytest.Mon
     some.rests()
     some.equals_fresh()
     assert "lib/z.py" in found(some.index, "first")
+
+
+def test_a_folder_of_many_large_files_is_renamed(tmp_path: Path) -> None:
+    """What is known of them is longer than a pipe holds, both ways: neither side may wait for the other."""
+    folder = tmp_path / "tree/old"
+    folder.mkdir(parents=True)
+    for number in range(8):
+        lines = (f"def function_{number}_{i}(a, b):\n    return helper_{i}(a, b)\n" for i in range(1500))
+        (folder / f"m{number}.py").write_text("".join(lines))
+    index = tmp_path / "index.db"
+    Index.build(index, [tmp_path / "tree"], Settings(jobs=1))
+    folder.rename(tmp_path / "tree/new")
+    (report,) = Index.build(index, [tmp_path / "tree"], Settings(jobs=1))
+    assert (report.renamed, report.skipped) == (8, {})
+
+
+@posix
+def test_a_file_that_could_not_be_read_is_tried_again(tree: Tree) -> None:
+    """A grammar or a disk that failed once may work now, and the file is as old as before."""
+    tree.write("a.py", PYTHON)
+    tree.run()
+    with Store.write(tree.index) as store, store.writing():
+        (state,) = store.documents.states(store.documents.repositories()[0].id).values()
+        store.remove_document(state.id)
+        failed = Skip("a.py", SkipReason.UNREADABLE, "grammar crashed (SIGSEGV)", state.stamp)
+        store.documents.replace_skips(store.documents.repositories()[0].id, [], [failed])
+    report = tree.run()
+    assert (report.added, report.skipped) == (1, {})
 
 
 def _must_not_parse(*_: object) -> object:
@@ -551,7 +579,7 @@ def test_an_unfinished_index_of_other_trees_is_not_gone_on_with(some: Tree, monk
 
 
 def test_a_rebuild_that_was_left_off_is_forgotten_by_an_update(some: Tree) -> None:
-    some.index.with_name("index.db" + BUILDING).write_bytes(b"half")
+    some.index.with_name("index.db" + BUILDING).write_bytes(b"SQLite format 3\0half")
     some.run()
     assert [f.name for f in some.index.parent.iterdir()] == ["index.db"]
 
