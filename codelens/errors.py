@@ -4,7 +4,9 @@ CodelensError (2)
 ├── UsageError (2)            options or arguments that make no sense together
 ├── QueryError (2)            a query that --strict-query refuses; points at the place
 ├── RegexTimeout (2)          regular expressions took longer than a query may
+├── QueryTimeout (2)          the conditions of a query took longer than the setting channel_seconds
 ├── SettingsError (2)         a configuration file or variable that cannot be taken
+├── CannotWrite (2)           the disk is full, or the folder of the index cannot be written
 ├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
 ├── NoIndex (3)               there is no index here
 ├── IndexCorrupt (3)          the file is not an index, or is damaged
@@ -56,8 +58,16 @@ class RegexTimeout(CodelensError):
     hint = "give the pattern a longer literal part, narrow it with path: or lang:, or raise the setting regex_seconds"
 
 
+class QueryTimeout(CodelensError):
+    hint = "ask for fewer alternatives, narrow it with path: or lang:, or raise the setting channel_seconds"
+
+
 class SettingsError(CodelensError):
     hint = "`codelens config --show-origin` lists every setting and where it came from"
+
+
+class CannotWrite(CodelensError):
+    hint = "make room, or name a file elsewhere with --db; `codelens index` goes on where it was"
 
 
 class TargetError(CodelensError):

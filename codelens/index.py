@@ -134,6 +134,11 @@ class Index:
                 for skip in self._store.documents.skips(row.id):
                     yield row.name, skip
 
+    def strays(self) -> list[str]:
+        """Roots below which nothing lies that was indexed: the index was moved without its tree."""
+        with self._store.reading():
+            return [str(row.root) for row in self._store.strays()]
+
     def files(self, options: SearchOptions) -> list[tuple[str, str]]:
         """(root, path as the operating system knows it) of the documents that the options let take part."""
         from codelens.search.scope import documents_in_scope

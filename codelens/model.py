@@ -214,6 +214,10 @@ class Notice:
     text: str
 
 
+NO_SUCH_FILE = "not on disk"
+"""The stage of `why` that lost a target which is not there at all."""
+
+
 @dataclass(slots=True)
 class Event:
     """Something that happened to candidates without being a score: a cut, a filter, a grouping."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,8 @@ from codelens.model import SearchOptions
 
 EVERYTHING = 1_000_000_000
 """The limit of -l, -L and -c, which are about files: far above any pool of candidates."""
+MOST_WEIGHT = 1e9
+"""Only the ratios of weights count; sums of larger ones could overflow."""
 
 
 def all_queries(positional: str | None, given: Sequence[str], files: Sequence[str]) -> list[str]:
@@ -123,6 +124,6 @@ def parse_weights(text: str) -> Mapping[str, float]:
             raise UsageError(
                 f"--weights: '{part}' is not CHANNEL=NUMBER", "as in --weights exact=2,fuzzy=0.5"
             ) from None
-        if not (equals and math.isfinite(weights[name.strip()]) and weights[name.strip()] >= 0):
-            raise UsageError(f"--weights: {name} wants a number from 0 up, not '{number}'")
+        if not (equals and 0 <= weights[name.strip()] <= MOST_WEIGHT):
+            raise UsageError(f"--weights: {name} wants a number from 0 to {MOST_WEIGHT:g}, not '{number}'")
     return weights

@@ -36,6 +36,9 @@ class ColorFlags:
     color: Annotated[
         str | None, option("--color", section=OUTPUT, metavar="WHEN", help="auto, always or never [default: auto]")
     ] = None
+    pretty: Annotated[
+        bool, option("--pretty", section=OUTPUT, help="As on a terminal, in a pipe too: `--pretty | less -R`")
+    ] = False
     path_style: Annotated[
         str | None,
         option(

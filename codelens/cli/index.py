@@ -102,8 +102,13 @@ def _default_roots(place: Workplace) -> list[Path]:
     """What the index holds already, else the folder that its place stands for."""
     try:
         with place.open() as opened:
+            if strays := opened.strays():
+                text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
+                raise UsageError(text, "name the folder that is to be indexed")
             if roots := [Path(r.root) for r in opened.info().repositories]:
                 return present_roots(roots)
+    except UsageError:
+        raise
     except CodelensError as fault:
         if not isinstance(fault, NoIndex):
             say(f"note: {fault}")

@@ -118,8 +118,8 @@ def _shown(
         line_numbers=flags.line_number,
         only_matching=flags.only_matching,
         context=bool(result.options.context_before or result.options.context_after),
-        terminal=sys.stdout.isatty() or place.settings.color == "always",
-        color=colored(place.settings.color, sys.stdout.isatty()),
+        terminal=sys.stdout.isatty() or flags.pretty,
+        color=colored(place.color, sys.stdout.isatty() or flags.pretty),
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
         stats=seconds,
     )

@@ -98,7 +98,7 @@ def _lines(result: SearchResult, shown: Shown) -> Iterator[str]:
         return plain.render_counts(result.hits, shown.paths, shown.null)
     if shown.format == "vimgrep":
         return plain.render_vimgrep(result, shown.paths)
-    view = plain.PlainView(shown.paths, shown.null, shown.line_numbers, shown.only_matching, shown.context)
+    view = plain.PlainView(shown.paths, shown.null, shown.line_numbers, shown.only_matching, shown.context, shown.color)
     return plain.render_plain(result, view)
 
 

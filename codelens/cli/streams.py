@@ -80,7 +80,7 @@ def silence_stdout() -> None:
 
 
 def colored(when: str, terminal: bool) -> bool:
-    """Whether to use colour: the flag wins, then NO_COLOR and TERM=dumb, then whether stdout is a terminal."""
+    """Whether to use colour: `when` is auto, always or never; auto asks NO_COLOR, TERM=dumb and whether it is a terminal."""
     if when != "auto":
         return when == "always"
     return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

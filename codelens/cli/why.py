@@ -14,7 +14,7 @@ from codelens.cli.streams import colored, say, write, write_json
 from codelens.cli.workplace import Workplace, reading_place, scope_of
 from codelens.errors import TargetError
 from codelens.index import Index
-from codelens.model import Candidate, WhyResult
+from codelens.model import NO_SUCH_FILE, Candidate, WhyResult
 from codelens.render.explain_text import SameSearch, shell_quoted
 from codelens.render.paths import PathStyle
 
@@ -89,6 +89,8 @@ def _holds(index: Index, root: str, path: str) -> bool:
 def _exit_code(result: WhyResult) -> int:
     if not result.explanations:
         return 1
+    if any(e.loss is not None and e.loss.stage == NO_SUCH_FILE for e in result.explanations):
+        return TargetError.exit_code
     return 1 if any(e.loss is not None or e.candidate is None for e in result.explanations) else 0
 
 
@@ -101,7 +103,7 @@ def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags, 
         return
     if not result.explanations:
         say("nothing was found, so there is nothing to explain")
-    write(_texts(result, place, flags, two), styled=sys.stdout.isatty() or place.settings.color == "always")
+    write(_texts(result, place, flags, two), styled=sys.stdout.isatty() or flags.pretty)
 
 
 def _texts(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> Iterator[str]:
@@ -113,10 +115,10 @@ def _texts(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> I
         return f"{paths.of(roots.get(unit.repository, ''), unit.path)}:{unit.name_line or unit.start_line}"
 
     same = _same_search(flags)
-    if sys.stdout.isatty() or place.settings.color == "always":
+    if sys.stdout.isatty() or flags.pretty:
         from codelens.render.explain_terminal import render_picture
 
-        return render_picture(result, where, colored(place.settings.color, sys.stdout.isatty()), two, same)
+        return render_picture(result, where, colored(place.color, sys.stdout.isatty() or flags.pretty), two, same)
     from codelens.render.explain_text import render_explanation
 
     return render_explanation(result, where, two, same)

@@ -29,6 +29,13 @@ class Workplace(NamedTuple):
     def settings(self) -> Settings:
         return self.loaded.values
 
+    @property
+    def color(self) -> str:
+        """auto, always or never. NO_COLOR and TERM=dumb win over the settings, and a flag over them."""
+        wanted = self.settings.color
+        refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        return "never" if refused and self.loaded.origin["color"] != "flag" else wanted
+
     def open(self) -> Index:
         return Index.open(self.index_path, self.settings)
 

@@ -16,7 +16,7 @@ from codelens.indexing.transaction import LazyTransaction
 from codelens.model import CHUNK_KINDS, Notice
 from codelens.runs import IndexReport, Progress
 from codelens.store.abilities import probe_abilities
-from codelens.store.connection import damage_told, holds_index, looks_begun, put_to_rest, writer_lock
+from codelens.store.connection import damage_told, holds_index, looks_begun, put_to_rest, writer_lock, writing_told
 from codelens.store.store import Store
 from codelens.worktree.ignore import tracking_fault
 from codelens.worktree.place import BESIDE, BUILDING, INDEX_FOLDER
@@ -47,7 +47,7 @@ def build_index(
         settings, path, force=force, verify=verify, progress=progress, settings_of=settings_of, as_indexed=as_indexed
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    with writer_lock(path), damage_told(path):
+    with writing_told(path), writer_lock(path), damage_told(path):
         if not path.exists() or path.stat().st_size == 0:
             return _build(path, tops, run)
         if rebuild:

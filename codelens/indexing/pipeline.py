@@ -121,6 +121,7 @@ def finish_run(store: Store, run: Run, transaction: LazyTransaction) -> None:
     if transaction.writes or run.batches:  # the run before may have been killed when all but this was written
         transaction.begin()
         store.set_meta("snapshot", store.documents.content_id())
+        store.remember_home()
         if not run.batches:
             store.compact_vectors()
 

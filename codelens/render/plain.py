@@ -22,6 +22,11 @@ class PlainView(NamedTuple):
     line_numbers: bool = True
     only_matching: bool = False
     context: bool = False
+    color: bool = False
+
+
+PATH, PLACE, MATCH = "35", "32", "1;31"
+"""SGR codes, as grep and ripgrep colour these parts."""
 
 
 def render_plain(result: SearchResult, view: PlainView) -> Iterator[str]:
@@ -33,7 +38,7 @@ def render_plain(result: SearchResult, view: PlainView) -> Iterator[str]:
         elif view.only_matching:
             yield from _matched_parts(hit, view)
         else:
-            yield _line(hit, view, hit.line, hit.column, line_text(hit))
+            yield _line(hit, view, hit.line, hit.column, _text_of_place(hit, view))
 
 
 def render_vimgrep(result: SearchResult, paths: PathStyle) -> Iterator[str]:
@@ -64,20 +69,39 @@ def line_text(hit: Hit) -> str:
     return for_line(shown.rstrip("\r\n"))
 
 
+def _text_of_place(hit: Hit, view: PlainView) -> str:
+    return next((_text(line, view) for line in hit.snippet if line.number == hit.line), line_text(hit))
+
+
+def _text(line: SnippetLine, view: PlainView) -> str:
+    """A line with its matched parts in colour, unless something in it had to be made visible."""
+    text = line.text.rstrip("\r\n")
+    if not view.color or for_line(text) != text:
+        return for_line(text)
+    parts, at = [], 0
+    for start, end in line.matches:
+        parts += [text[at:start], _in(MATCH, text[start:end], view)]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _in(code: str, text: str, view: PlainView) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if view.color and text else text
+
+
 def _after_path(null: bool, mark: str = ":") -> str:
     return "\0" if null else mark
 
 
 def _line(hit: Hit, view: PlainView, number: int, column: int | None, text: str, mark: str = ":") -> str:
-    place = f"{number}{mark}" if view.line_numbers else ""
-    if column is not None and view.line_numbers:
-        place += f"{column}{mark}"
-    return f"{view.paths.of_hit(hit)}{_after_path(view.null, mark)}{place}{text}\n"
+    numbers = [number] if column is None else [number, column]
+    place = "".join(_in(PLACE, str(n), view) + mark for n in numbers) if view.line_numbers else ""
+    return f"{_in(PATH, view.paths.of_hit(hit), view)}{_after_path(view.null, mark)}{place}{text}\n"
 
 
 def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:
     for line in hit.snippet:
-        text = for_line(line.text.rstrip("\r\n"))
+        text = _text(line, view)
         if line.number == hit.line:
             yield _line(hit, view, line.number, hit.column, text)
         else:

@@ -98,7 +98,7 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     """The whole order of the answer."""
     profile, trace, texts = load_profile(options), Trace(), Texts(store)
     query = _parse(text, options)
-    notices = list(query.notices)
+    notices = [*query.notices, *_strays(store)]
     scope = build_scope(store, query, options, texts, settings)
     features = _features(store, notices)
     expanded = replace(
@@ -145,6 +145,11 @@ def _parse(text: str, options: SearchOptions) -> Query:
         case=options.case,
         known_languages=accepted_names() if "lang:" in text else (),
     )
+
+
+def _strays(store: Store) -> list[Notice]:
+    text = "{}: nothing of what was indexed is there; the index was moved without its tree"
+    return [Notice("moved", text.format(row.root)) for row in store.strays()]
 
 
 def _plain_texts(query: Query) -> list[str]:

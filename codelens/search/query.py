@@ -171,6 +171,8 @@ class _Parser:
             self.at += 1
             parts.append(self._both())
         flat = [inner for part in parts for inner in (part.parts if isinstance(part, Or) else (part,))]
+        distinct = {describe(inner): inner for inner in reversed(flat)}
+        flat = list(distinct.values())[::-1]
         return flat[0] if len(flat) == 1 else Or(tuple(flat))
 
     def _both(self) -> Node:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import groupby
 
+from codelens.errors import QueryTimeout
 from codelens.model import Span, UnitId
 from codelens.nouns import dataclass
 from codelens.search.conditions import (
@@ -15,7 +17,9 @@ from codelens.search.conditions import (
     UnitFacts,
     demanded_kinds,
     evaluate,
+    has_many_alternatives,
     left_open,
+    narrowed,
 )
 from codelens.search.nodes import Node
 from codelens.search.texts import DocumentText, Texts
@@ -33,6 +37,8 @@ class Demand:
     demands_text: bool
     """Whether some phrase or pattern must hold: it may stand beside the units, where no unit holds it."""
     repositories: Mapping[int, str]
+    seconds: float
+    """How long deciding them may take."""
 
 
 @dataclass(slots=True)
@@ -45,18 +51,23 @@ class Satisfying:
 
 
 def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Texts) -> Satisfying:
-    """The units of these documents that satisfy the query, document by document."""
+    """The units of these documents that satisfy the query, document by document. Raises QueryTimeout."""
     satisfying = Satisfying()
+    deadline = time.monotonic() + demand.seconds
     rows = {d.id: d for d in documents}
     kinds, rest = demanded_kinds(demand.node)
     briefs = texts.store.units.briefs(list(rows), kinds)
     for document, units in groupby(briefs, key=lambda brief: brief[1]):
+        if time.monotonic() > deadline:
+            raise QueryTimeout(f"deciding the conditions of the query took over {demand.seconds:g} s")
         row = rows[document]
         known = (row.path, demand.repositories[row.repository], row.language, row.roles)
         node = left_open(rest, DocumentFacts(*known), demand.matching)
         if node is None:
             satisfying.units += [unit for unit, *_ in units]
             continue
+        if has_many_alternatives(node):
+            node = narrowed(node, row.path, texts.of(row).text, demand.matching)
         undecided: list[Undecided] = []
         before = len(satisfying.units)
         for unit, _, kind, name, container, start, end in units:

@@ -45,6 +45,8 @@ from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
 
 Ranges = tuple[tuple[int, int], ...]
+ELSEWHERE = "the folder that is searched"
+"""What keeps a document out that lies elsewhere: a PATH, or the working directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     verdicts = [(d, _of_document(query, d, scope).value) for d in documents_in_scope(store, options)]
     undecided = [d for d, value in verdicts if value is None]
     undecided = _with_trigrams(undecided, literal_requirements(query.node), store)
-    demand = Demand(query.node, matching, scope.demands_text, scope.repositories)
+    demand = Demand(query.node, matching, scope.demands_text, scope.repositories, settings.channel_seconds)
     satisfying = units_satisfying(undecided, demand, texts)
     scope.units = [*store.units.of_documents([d.id for d, value in verdicts if value]), *satisfying.units]
     scope.reach = satisfying.reach
@@ -179,13 +181,13 @@ def _restricts(options: SearchOptions) -> bool:
 def _option_against(document: DocumentRow, repository: str, options: SearchOptions) -> str:
     """The option that keeps a document out; empty if none does."""
     if options.repositories and repository not in options.repositories:
-        return "PATH"
+        return ELSEWHERE
     if options.languages and document.language not in {resolve_language(n) for n in options.languages}:
         return f"-t {','.join(options.languages)}"
     if document.language in {resolve_language(n) for n in options.languages_not}:
         return f"-T {','.join(options.languages_not)}"
     if options.paths and not any(_below(document.path, path) for path in options.paths):
-        return "PATH"
+        return ELSEWHERE
     return _glob_against(document.path, options.globs)
 
 

@@ -58,7 +58,8 @@ class Texts:
         """The text's lines without their ends; line n is at n - 1."""
         known = self._lines.get(document.id)
         if known is None:
-            known = self._lines[document.id] = [line.removesuffix("\r") for line in self.of(document).text.split("\n")]
+            lines = self.of(document).text.removesuffix("\n").split("\n")  # behind the last line end there is no line
+            known = self._lines[document.id] = [line.removesuffix("\r") for line in lines]
         return known
 
     def forget(self, document: DocumentRow) -> None:

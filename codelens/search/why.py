@@ -11,6 +11,7 @@ from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.model import (
     CHUNK_KINDS,
+    NO_SUCH_FILE,
     Candidate,
     DocumentId,
     Explanation,
@@ -23,7 +24,7 @@ from codelens.model import (
     WhyResult,
 )
 from codelens.search.pipeline import Ranking, answer, make_channels, rank, rank_of
-from codelens.search.scope import Blame
+from codelens.search.scope import ELSEWHERE, Blame
 from codelens.search.targets import Target, resolve_target
 from codelens.store.store import Store
 from codelens.text.identifiers import split_identifier
@@ -88,7 +89,7 @@ class _Asker:
         for repository in self._store.documents.repositories():
             if target.repository in ("", repository.name) and (loss := self._seen(repository.root, target.path)):
                 return loss
-        return Loss("not on disk", f"there is no file {target.path}", "check the path: it is relative to the root")
+        return Loss(NO_SUCH_FILE, f"there is no file {target.path}", "check the path: it is relative to the root")
 
     def _nearest(self, document: DocumentId, line: int) -> str:
         units = self._store.units.of_document(document)
@@ -225,6 +226,8 @@ def _say(query: str) -> str:
 
 
 def _leave_out(blame: Blame, query: str) -> str:
+    if blame.condition == ELSEWHERE:
+        return "--root-scope, without a PATH"
     return f"leave {blame.condition} out" + (f": {query}" if query else "")
 
 

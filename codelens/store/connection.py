@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import apsw
 
-from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, UsageError
+from codelens.errors import CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError
 from codelens.worktree.place import BESIDE, LOCK
 
 BUSY_MS = 5000
@@ -51,6 +51,15 @@ def damage_told(path: Path) -> Iterator[None]:
         yield
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is damaged: {fault}") from fault
+
+
+@contextmanager
+def writing_told(path: Path) -> Iterator[None]:
+    """A full disk, or one that fails, becomes CannotWrite. What was committed stays."""
+    try:
+        yield
+    except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as fault:
+        raise CannotWrite(f"{path} cannot be written: {fault}") from fault
 
 
 def _connect(path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY) -> apsw.Connection:
@@ -202,7 +211,10 @@ def writer_lock(path: Path) -> Iterator[None]:
 
 def _locked_file(beside: Path) -> int:
     while True:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        try:
+            handle = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        except OSError as fault:
+            raise CannotWrite(f"{beside} cannot be written: {fault.strerror}") from None
         if not _names_a_process(handle):
             os.close(handle)
             raise UsageError(f"{beside} is in the way, and no lock", "move it, or name another file with --db")
@@ -220,6 +232,7 @@ def _names_a_process(handle: int) -> bool:
     """Whether a file holds what our locks hold, a process id or nothing yet. On Windows a locked one may be unreadable."""
     try:
         text = os.read(handle, 64)
+        os.lseek(handle, 0, os.SEEK_SET)
     except OSError:
         return True
     return len(text) < 32 and (not text or text.strip().isdigit())

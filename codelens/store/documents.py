@@ -75,6 +75,14 @@ class Documents:
             return Path(os.path.relpath(root, folder)).as_posix()
         return str(root)
 
+    def any_on_disk(self, row: RepositoryRow) -> bool:
+        """Whether some of a repository's first documents are where they were indexed; an empty one is."""
+        sql = "SELECT path, os_path FROM documents WHERE repository_id = ? ORDER BY path LIMIT 5"
+        paths = [
+            raw if raw is not None else os.fsencode(path) for path, raw in self._connection.execute(sql, (row.id,))
+        ]
+        return not paths or any(os.path.lexists(row.root / os.fsdecode(path)) for path in paths)
+
     def add_repository(self, root: Path) -> RepositoryRow:
         """The row of a root, made if it is new; its name is the folder's, with a number where that is taken."""
         known = self.repositories()

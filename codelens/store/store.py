@@ -5,6 +5,7 @@ All SQL of codelens is in this package. A Store is opened for reading or for wri
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from codelens.store.connection import (
     to_rest,
     to_wal,
 )
-from codelens.store.documents import Documents
+from codelens.store.documents import Documents, RepositoryRow
 from codelens.store.migrate import check_version, migrate, schema_version
 from codelens.store.postings import Postings
 from codelens.store.references import References
@@ -40,6 +41,10 @@ class Features:
 
     fuzzy: bool
     vector: bool
+
+
+def _home(index: Path) -> str:
+    return os.fsencode(index.resolve().parent.as_posix()).hex()  # any bytes may be in a path
 
 
 class OutOfTime(Exception):
@@ -130,6 +135,16 @@ class Store:
             except apsw.Error:
                 self.verify()  # damage has many faces: a page of zeros is "disk full" here and "blob read error" there
                 raise
+
+    def remember_home(self) -> None:
+        """Note where the index lies; part of the caller's transaction."""
+        self.set_meta("home", _home(self.path))
+
+    def strays(self) -> list[RepositoryRow]:
+        """Repositories that are not where the index says: it was moved without its tree. Empty where it was not moved."""
+        if self.meta("home") in ("", _home(self.path)):
+            return []
+        return [row for row in self.documents.repositories() if not self.documents.any_on_disk(row)]
 
     def load_vectors(self) -> bool:
         """Make vec0 tables usable on this connection; False where sqlite-vec is missing."""

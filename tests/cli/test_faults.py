@@ -26,7 +26,7 @@ from tests.cli.conftest import Run
         (["search", "--offset", "-1", "x"], "--offset is at least 0"),
         (["search", "--min-score", "7", "x"], "0 to 1"),
         (["search", "--weights", "exact", "x"], "not CHANNEL=NUMBER"),
-        (["search", "--weights", "exact=nan", "x"], "wants a number from 0 up"),
+        (["search", "--weights", "exact=nan", "x"], "wants a number from 0 to"),
         (["search", "--case", "loud", "x"], "--case is yes, no or auto"),
         (["search", "--json", "--csv", "x"], "cannot both be had"),
         (["search", "-t", "klingon", "x"], "unknown language 'klingon'"),

@@ -20,8 +20,8 @@ WHY = {
     "why_not": [QUERY, "read_form", "-m", "5"],
     "json": ["--json", QUERY, "RateLimiter.check"],
     "check": ["--check", QUERY],
-    "terminal": ["--color", "always", QUERY, "RateLimiter.check"],
-    "terminal_side_by_side": ["--color", "always", QUERY, "RateLimiter.check", "TooManyAttempts"],
+    "terminal": ["--pretty", QUERY, "RateLimiter.check"],
+    "terminal_side_by_side": ["--pretty", QUERY, "RateLimiter.check", "TooManyAttempts"],
 }
 
 

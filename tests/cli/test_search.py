@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ FORMATS = {
     "sarif": ["--sarif"],
     "markdown": ["--markdown"],
     "format": ["--format", "{rank} {path}:{line} {qualified_name}"],
-    "terminal": ["--color", "always"],
+    "terminal": ["--pretty"],
     "context": ["-C", "1"],
     "files": ["-l"],
     "counts": ["-c"],
@@ -241,3 +242,43 @@ def test_an_unknown_fusion_is_named(indexed: Path, run: Run) -> None:
     ran = run("search", "cart", "--fusion", "best", cwd=indexed)
     assert ran.code == 2
     assert "fusions: rrf, weighted, minmax" in ran.err
+
+
+def test_colour_in_a_pipe_changes_no_letter_and_no_layout(
+    indexed: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = ("search", "-F", "hash_password", "-m", "2")
+    plain = run(*ask, cwd=indexed).out
+    colored = run(*ask, "--color", "always", cwd=indexed).out
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
+    assert "\x1b[1;31mhash_password\x1b[0m(" in colored
+    monkeypatch.setenv("CODELENS_COLOR", "always")
+    assert run(*ask, cwd=indexed).out == colored
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(*ask, cwd=indexed).out == plain
+    assert run(*ask, "--color", "always", cwd=indexed).out == colored
+
+
+def test_an_index_that_was_moved_without_its_tree_says_so(own: Path, tmp_path: Path, run: Run) -> None:
+    run("index", "-q", cwd=own)
+    (tmp_path / "away").mkdir()
+    (own / ".codelens/index.db").rename(tmp_path / "away/x.db")
+    ran = run("search", "password", "--db", "away/x.db", cwd=tmp_path)
+    assert "the index was moved without its tree" in ran.err
+    refused = run("index", "--db", "away/x.db", cwd=tmp_path)
+    assert refused.code == 2
+    assert "name the folder that is to be indexed" in refused.err
+    own.rename(tmp_path / "renamed")
+    run("index", "-q", cwd=tmp_path / "renamed")
+    (tmp_path / "renamed").rename(tmp_path / "moved")
+    ran = run("search", "password", cwd=tmp_path / "moved")
+    assert (ran.code, ran.err) == (0, ""), "together with its tree it may go anywhere"
+
+
+def test_context_ends_where_the_file_ends(own: Path, run: Run) -> None:
+    (own / "end.py").write_text("def last():\n    return 177\n")
+    run("index", "-q", cwd=own)
+    assert run("search", "-F", "return 177", "-C1", cwd=own).out.splitlines() == [
+        "end.py-1-def last():",
+        "end.py:2:5:    return 177",
+    ]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codelens.config import Settings
+from codelens.errors import QueryTimeout
+from codelens.model import SearchOptions
 from codelens.search.conditions import (
     DocumentFacts,
     Matching,
@@ -20,6 +25,8 @@ from codelens.search.fields import path_glob
 from codelens.search.literals import ANY, AllOf, AnyOf, Substring, admits, fold
 from codelens.search.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
 from codelens.search.query import describe, parse_query
+
+from .trees import Tree
 
 DOCUMENT = DocumentFacts("src/flask/app.py", "flask", "python")
 UNIT = UnitFacts("src/flask/app.py", "flask", "python", frozenset(), "method", "add_url_rule", "Flask.add_url_rule")
@@ -260,3 +267,29 @@ def test_negation_turns_every_condition(node: Node, known: TextFacts, case: str)
     matching = Matching(case)
     once, twice = (evaluate(n, known, matching).value for n in (Not(node), Not(Not(node))))
     assert once is (not twice)
+
+
+def test_many_alternatives_find_what_each_of_them_finds(tmp_path: Path) -> None:
+    """They are decided for a document as a whole first; a list of two is decided unit by unit."""
+    files = {
+        f"part{n}.py": f'def take_{word}(x):\n    """{word} of {other}"""\n\n\nclass {word.title()}:\n    {other} = 1\n'
+        for n, (word, other) in enumerate(
+            pairwise(["apple", "pear", "plum", "fig", "quince", "cherry", "grape", "melon", "kiwi", "lime"])
+        )
+    }
+    words = ["apple", "take_fig", "Plum", "part3", '"of grape"', "kiwi", "Cherry.grape", "nothing", "ELSE", "lim"]
+    with Tree(tmp_path, files).index() as index:
+
+        def found(query: str) -> set[tuple[str, int]]:
+            hits = index.search(query, SearchOptions(limit=1000)).hits
+            return {(hit.unit.path, hit.unit.span.start) for hit in hits}
+
+        each = [found(f"{word} OR zzzzz") for word in words]
+        assert found(" OR ".join(words)) == set().union(*each)
+        assert all(each[:6])
+
+
+def test_alternatives_beyond_the_time_limit_are_refused(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, {f"m{n}.py": f"def f{n}(): pass\n" for n in range(50)}, Settings(jobs=1, channel_seconds=0.0))
+    with tree.index() as index, pytest.raises(QueryTimeout, match="over 0 s"):
+        index.search("f1 OR f2", SearchOptions())

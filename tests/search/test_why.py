@@ -167,15 +167,16 @@ def test_filtered_by_nothing_but_conditions(index: Index) -> None:
         ({"languages_not": ("python",)}, "-T python"),
         ({"globs": ("*.go",)}, "-g"),
         ({"globs": ("*.py", "!app.py")}, "-g '!app.py'"),
-        ({"paths": ("tests",)}, "PATH"),
-        ({"repositories": ("other",)}, "PATH"),
+        ({"paths": ("tests",)}, "the folder that is searched"),
+        ({"repositories": ("other",)}, "the folder that is searched"),
     ],
 )
 def test_filtered_by_an_option(index: Index, options: dict[str, object], said: str) -> None:
     explanation = ask_one(index, "polish", "src/app.py:12", **options)
     assert lost(explanation, "filtered", f"{said} does not hold: src/app.py (python)") == ""
     assert explanation.loss is not None
-    assert explanation.loss.remedy == f"leave {said} out"
+    elsewhere = said == "the folder that is searched"
+    assert explanation.loss.remedy == ("--root-scope, without a PATH" if elsewhere else f"leave {said} out")
 
 
 @pytest.mark.parametrize("options", [{"literal": True}, {"regex": True}])

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from codelens.config import Settings
-from codelens.errors import UsageError
+from codelens.errors import CannotWrite, UsageError
 from codelens.index import Index
 from codelens.model import SearchOptions
 
@@ -46,6 +46,18 @@ def test_a_link_stays_a_link(there: bool, root: Path, tmp_path: Path) -> None:
 
 
 @posix
+def test_a_lock_that_a_killed_run_left_is_taken_over(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.db.lock").write_text("4194303\n")
+    seen = []
+
+    def look(_: object) -> None:
+        seen.append((tmp_path / "mine.db.lock").read_text())
+
+    Index.build(tmp_path / "mine.db", [root], Settings(jobs=1), progress=look)
+    assert set(seen) == {f"{os.getpid()}\n"}
+    assert not (tmp_path / "mine.db.lock").exists()
+
+
 def test_a_pipe_is_no_index_file(root: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="no regular file"):
@@ -66,7 +78,7 @@ def test_somebody_s_file_of_that_name_is_left_alone(suffix: str, root: Path, tmp
 def test_a_lock_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("1")
     (tmp_path / "mine.db.lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match=r"mine\.db\.lock"):
+    with pytest.raises(CannotWrite, match=r"mine\.db\.lock"):
         build(tmp_path / "mine.db", root)
     assert (tmp_path / "elsewhere").read_text() == "1"
 
