@@ -1,0 +1,276 @@
+"""Where a setting's value comes from: default < user's file < project's file < environment < flag, and what is refused."""
+
+# ruff: noqa: F401, F811 - a fixture that is imported is used by its name
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from codelens.config import Settings, load_settings
+from codelens.index import Index
+from tests.cli.conftest import Run, run
+from tests.search.trees import QUICK, functions
+
+PROJECT = ".codelens.toml"
+
+
+@pytest.fixture(autouse=True)
+def user_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The place of the user's file, where there is none yet; nothing of this machine's user counts."""
+    for name in [name for name in os.environ if name.startswith("CODELENS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    place = tmp_path / "home/codelens/config.toml"
+    place.parent.mkdir(parents=True)
+    return place
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+Ask = Callable[..., dict[str, tuple[object, str]]]
+
+
+@pytest.fixture
+def ask(run: Run) -> Ask:
+    """Setting → (value, origin), as `config --show-origin` prints them in a folder."""
+
+    def go(cwd: Path, *arguments: str) -> dict[str, tuple[object, str]]:
+        ran = run("config", "--show-origin", *arguments, cwd=cwd)
+        assert (ran.code, ran.err) == (0, "")
+        parts = [line.partition("  # ") for line in ran.out.splitlines()]
+        return {key: (value, origin) for line, _, origin in parts for key, value in tomllib.loads(line).items()}
+
+    return go
+
+
+def test_each_layer_wins_over_the_one_below(
+    project: Path,
+    user_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Run,
+    ask: Ask,
+) -> None:
+    """As the number of hits that a search shows, and as `config` tells it."""
+    (project / "widgets.py").write_text(functions(30))
+    db = project / ".codelens/index.db"
+    db.parent.mkdir()
+    Index.build(db, [project], QUICK)
+
+    def shown(*flags: str) -> int:
+        return len(run("search", "widget", *flags, cwd=project).out.splitlines())
+
+    assert (shown(), ask(project)["limit"]) == (20, (20, "default"))
+    user_file.write_text("limit = 11\n")
+    assert (shown(), ask(project)["limit"]) == (11, (11, str(user_file)))
+    (project / PROJECT).write_text("limit = 12\n")
+    assert (shown(), ask(project)["limit"]) == (12, (12, str(project / PROJECT)))
+    monkeypatch.setenv("CODELENS_LIMIT", "13")
+    assert (shown(), ask(project)["limit"]) == (13, (13, "$CODELENS_LIMIT"))
+    assert (shown("-m", "14"), shown()) == (14, 13)
+
+
+def test_a_flag_has_its_own_origin(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODELENS_COLOR", "never")
+    loaded = load_settings(project, project, {"color": "always", "path_style": None})
+    assert (loaded.values.color, loaded.origin["color"]) == ("always", "flag")
+    assert (loaded.values.path_style, loaded.origin["path_style"]) == ("cwd", "default"), "a flag of None was not given"
+
+
+def test_a_layer_leaves_alone_what_it_does_not_name(
+    project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    user_file.write_text('mode = "exact"\nlimit = 11\n')
+    (project / PROJECT).write_text("limit = 12\nregex_seconds = 2\n")
+    monkeypatch.setenv("CODELENS_HIDDEN", "yes")
+    told = ask(project)
+    assert told["mode"] == ("exact", str(user_file))
+    assert told["limit"] == (12, str(project / PROJECT))
+    assert told["regex_seconds"] == (2.0, str(project / PROJECT)), "a whole number is a number"
+    assert told["hidden"] == (True, "$CODELENS_HIDDEN")
+    assert {key for key, (_, origin) in told.items() if origin != "default"} == {
+        "mode", "limit", "regex_seconds", "hidden",
+    }  # fmt: skip
+    assert list(told) == list(asdict(Settings())), "every setting, in the order of the manual"
+
+
+@pytest.mark.parametrize("inner", ["limit = 5\n", None])
+def test_the_nearest_project_file_counts_alone(inner: str | None, project: Path, ask: Ask) -> None:
+    (project / PROJECT).write_text('limit = 6\nmode = "exact"\n')
+    (project / ".codelens").mkdir()
+    Index.build(project / ".codelens/index.db", [project], QUICK)
+    deep = project / "a/b"
+    deep.mkdir(parents=True)
+    if inner:
+        (project / "a" / PROJECT).write_text(inner)
+    told = ask(deep)
+    assert told["limit"] == (5, str(project / "a" / PROJECT)) if inner else (6, str(project / PROJECT))
+    assert told["mode"] == ("hybrid", "default") if inner else ("exact", str(project / PROJECT))
+
+
+@pytest.mark.parametrize("root", ["index", "git", "none"])
+def test_no_project_file_above_the_root_is_read(root: str, tmp_path: Path, project: Path, ask: Ask) -> None:
+    """The root is the folder with the index, else the top of the work tree, else the working directory."""
+    (tmp_path / PROJECT).write_text("limit = 6\n")
+    deep = project / "deep"
+    deep.mkdir()
+    if root == "index":
+        (project / ".codelens").mkdir()
+        Index.build(project / ".codelens/index.db", [project], QUICK)
+    elif root == "git":
+        (project / ".git").mkdir()
+        (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
+        (project / ".git/objects").mkdir()
+        (project / ".git/refs").mkdir()
+    assert ask(deep)["limit"] == (20, "default")
+    (project / PROJECT).write_text("limit = 7\n")
+    assert ask(deep)["limit"] == (20, "default") if root == "none" else (7, str(project / PROJECT))
+
+
+def test_without_xdg_the_users_file_lies_in_dot_config(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.delenv("APPDATA", raising=False)
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    place = tmp_path / ".config/codelens/config.toml"
+    place.parent.mkdir(parents=True)
+    place.write_text("limit = 8\n")
+    assert ask(project)["limit"] == (8, str(place))
+
+
+def test_no_config_reads_no_files(project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
+    """Not even to find them broken; the environment still counts."""
+    user_file.write_text("mode = ")
+    (project / PROJECT).write_text("no_such = 1\nlimit = 3\n")
+    monkeypatch.setenv("CODELENS_COLOR", "never")
+    told = ask(project, "--no-config")
+    assert told["limit"] == (20, "default")
+    assert told["color"] == ("never", "$CODELENS_COLOR")
+
+
+WRONG = [
+    ("limitt = 3", "unknown setting 'limitt'"),
+    ("[search]\nlimit = 3", "unknown setting 'search'"),
+    ('limit = "many"', "'limit' wants int, not 'many'"),
+    ("limit = true", "'limit' wants int, not True"),
+    ("limit = 2.5", "'limit' wants int, not 2.5"),
+    ("hidden = 1", "'hidden' wants bool, not 1"),
+    ('fuzzy = "yes"', "'fuzzy' wants bool, not 'yes'"),
+    ('regex_seconds = "5"', "'regex_seconds' wants float, not '5'"),
+    ("regex_seconds = true", "'regex_seconds' wants float, not True"),
+    ("mode = 1", "'mode' wants str, not 1"),
+    ('mode = "magic"', "'mode' is one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
+    ('color = "blue"', "'color' is one of auto, always, never, not 'blue'"),
+    ('path_style = ""', "'path_style' is one of cwd, root, absolute, not ''"),
+    ("limit = ", "Invalid value (at "),
+    ("limit = 1\nlimit = 2", "Cannot overwrite a value (at "),
+    ("= = =", "Invalid statement (at "),
+]
+
+
+def refused(run: Run, cwd: Path, *command: str) -> str:
+    """The one line that says why, of a command that did nothing else."""
+    ran = run(*command, cwd=cwd)
+    assert (ran.code, ran.out) == (2, "")
+    line, hint = ran.err.splitlines()
+    assert hint.startswith("hint: ")
+    return line
+
+
+@pytest.mark.parametrize("whose", ["user's", "project's"])
+@pytest.mark.parametrize(("text", "said"), WRONG)
+def test_a_file_that_cannot_be_taken_is_named(
+    whose: str,
+    text: str,
+    said: str,
+    project: Path,
+    user_file: Path,
+    run: Run,
+) -> None:
+    file = user_file if whose == "user's" else project / PROJECT
+    file.write_text(text + "\n")
+    assert refused(run, project, "config").startswith(f"codelens: error: {file}: {said}")
+
+
+def test_a_file_that_is_not_utf_8_is_named(project: Path, run: Run) -> None:
+    (project / PROJECT).write_bytes(b'mode = "\xff"\n')
+    assert refused(run, project, "config").startswith(f"codelens: error: {project / PROJECT}: 'utf-8' codec")
+
+
+@pytest.mark.parametrize("command", ["index", "search widget", "why widget", "status", "symbols a.py", "config"])
+def test_every_command_refuses_a_broken_file(command: str, project: Path, run: Run) -> None:
+    (project / "a.py").write_text(functions(1))
+    (project / ".codelens").mkdir()
+    db = project / ".codelens/index.db"
+    Index.build(db, [project], QUICK)
+    before = db.read_bytes()
+    (project / PROJECT).write_text("limit = \n")
+    assert refused(run, project, *command.split()).startswith(f"codelens: error: {project / PROJECT}: ")
+    assert db.read_bytes() == before
+    assert run(*command.split(), "--no-config", cwd=project).code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "said"),
+    [
+        ("LIMIT", "many", "$CODELENS_LIMIT wants int, not 'many'"),
+        ("LIMIT", "2.5", "$CODELENS_LIMIT wants int, not '2.5'"),
+        ("LIMIT", "", "$CODELENS_LIMIT wants int, not ''"),
+        ("HIDDEN", "perhaps", "$CODELENS_HIDDEN wants bool, not 'perhaps'"),
+        ("REGEX_SECONDS", "soon", "$CODELENS_REGEX_SECONDS wants float, not 'soon'"),
+        ("MODE", "magic", "$CODELENS_MODE: 'mode' is one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
+        ("COLOR", "blue", "$CODELENS_COLOR: 'color' is one of auto, always, never, not 'blue'"),
+    ],
+)
+def test_a_variable_that_cannot_be_taken_is_named(
+    name: str,
+    raw: str,
+    said: str,
+    project: Path,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(f"CODELENS_{name}", raw)
+    assert refused(run, project, "config") == f"codelens: error: {said}"
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"), [("1", True), ("true", True), ("YES", True), ("0", False), ("False", False), ("no", False), ("", False)]
+)  # fmt: skip
+def test_a_variable_says_yes_or_no(
+    raw: str, value: bool, project: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    monkeypatch.setenv("CODELENS_FUZZY", raw)
+    assert ask(project)["fuzzy"] == (value, "$CODELENS_FUZZY")
+
+
+def test_what_config_prints_can_be_pasted_into_the_users_file(
+    project: Path,
+    user_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Run,
+) -> None:
+    monkeypatch.setenv("CODELENS_HYPERLINK_FORMAT", 'x://"a\\b{path}#')
+    monkeypatch.setenv("CODELENS_REGEX_SECONDS", "1e-7")
+    monkeypatch.setenv("CODELENS_VECTOR", "no")
+    printed = [run("config", *option, cwd=project).out for option in ([], ["--show-origin"])]
+    for name in ("HYPERLINK_FORMAT", "REGEX_SECONDS", "VECTOR"):
+        monkeypatch.delenv(f"CODELENS_{name}")
+    wanted = Settings(hyperlink_format='x://"a\\b{path}#', regex_seconds=1e-7, vector=False)
+    for text in printed:
+        user_file.write_text(text)
+        loaded = load_settings(project, project)
+        assert loaded.values == wanted
+        assert set(loaded.origin.values()) == {str(user_file)}
