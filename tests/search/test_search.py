@@ -432,11 +432,30 @@ def test_freshness_and_text_from_the_snapshot(tmp_path: Path) -> None:
         assert every(index, "return 'gone'", literal=True)
 
 
-ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "shift_jis", "latin-1", "gb18030"]
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-16-be-sig", "shift_jis", "euc_jp", "gbk", "gb18030",
+             "big5", "euc_kr", "koi8_r", "cp1252", "latin-1"]  # fmt: skip
+"""As Python names them; of utf-16-be-sig it has no name. Those without -sig have no byte order mark, except utf-16."""
 WORDS = {
     "shift_jis": "設定ファイルを読み込む関数です",
+    "euc_jp": "設定ファイルを読み込む関数です",
     "latin-1": "déjà vu, café crème à côté",
+    "cp1252": "“déjà vu” – café crème à côté…",
     "gb18030": "读取配置文件的函数",
+    "gbk": "读取配置文件的函数",
+    "big5": "讀取設定檔案的函數",
+    "euc_kr": "설정 파일을 읽는 함수입니다",
+    "koi8_r": "функция читает файл настроек",
+}
+NAMES = {
+    "shift_jis": "設定を読む",
+    "euc_jp": "設定を読む",
+    "latin-1": "café_crème",
+    "cp1252": "café_crème",
+    "gb18030": "读取配置",
+    "gbk": "读取配置",
+    "big5": "讀取設定",
+    "euc_kr": "설정_읽기",
+    "koi8_r": "читать_файл",
 }
 
 
@@ -448,10 +467,12 @@ def test_places_in_files_of_every_encoding(tmp_path: Path, encoding: str) -> Non
         "        return note\n"
     )
     text += "".join(f"\n\ndef plain_{i}(value):\n    # {words} {i}\n    return value\n" for i in range(4))
-    raw = text.encode(encoding)
+    name = NAMES.get(encoding, "naïve_連接")
+    text += f"\n\ndef {name}(value):\n    return value  # {words}\n"
+    raw = b"\xfe\xff" + text.encode("utf-16-be") if encoding == "utf-16-be-sig" else text.encode(encoding)
     with Tree(tmp_path, {"reader.py": raw}).index() as index:
         (hit,) = (h for h in every(index, "mark = 1", literal=True) if h.unit.name == "read_it")
-        codec = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(encoding, encoding)
+        codec = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-16-be-sig": "utf-16-be"}.get(encoding, encoding)
         body = raw[hit.unit.span.start : hit.unit.span.end].decode(codec)
         assert body.startswith("def read_it(self):")
         assert body.endswith("return note")
@@ -461,4 +482,7 @@ def test_places_in_files_of_every_encoding(tmp_path: Path, encoding: str) -> Non
         assert hit.column_utf16 == len(line[: line.index("mark")].encode("utf-16-le")) // 2 + 1
         assert [s.text for s in hit.snippet if s.number == 6] == [line]
         found = every(index, words, literal=True)
-        assert {h.unit.name for h in found} >= {"read_it", *(f"plain_{i}" for i in range(4))}
+        assert {h.unit.name for h in found} >= {"read_it", name, *(f"plain_{i}" for i in range(4))}
+        for unit in (h.unit for h in found if h.unit.kind in ("function", "method")):
+            assert raw[unit.name_span.start : unit.name_span.end] == unit.name.encode(codec)
+            assert raw.index(f"def {unit.name}(".encode(codec)) == unit.span.start
