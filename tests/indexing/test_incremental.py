@@ -650,8 +650,13 @@ def _seen(file: Path) -> SeenFile:
     return SeenFile(file.name, file.name, FileStamp(found.st_size, found.st_mtime_ns, found.st_ino))
 
 
-def test_old_and_future_files_are_not_waited_for() -> None:
-    started = time.perf_counter()
-    for offset in (-1.0, 3600.0):
-        reading.let_clock_tick(time.time_ns() + int(offset * 1e9))
-    assert time.perf_counter() - started < 0.005
+def test_only_what_this_tick_wrote_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the clock held still: how long for a file of this age in ns, to the end of the tick and no longer."""
+    now, slept = 1_700_000_000_000_000_000, list[float]()
+    monkeypatch.setattr(time, "time_ns", lambda: now)
+    monkeypatch.setattr(time, "sleep", slept.append)
+    tick = reading.TICK_NS
+    for age, wait in ((0, tick), (1, tick - 1), (tick - 1, 1), (tick, 0), (10**9, 0), (-1, 0), (-3600 * 10**9, 0)):
+        reading.let_clock_tick(now - age)
+        assert [round(seconds * 1e9) for seconds in slept] == ([wait] if wait else []), f"{age} ns old"
+        slept.clear()
