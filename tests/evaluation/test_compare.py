@@ -1,0 +1,92 @@
+"""Two hand-made runs whose comparison can be computed by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from codelens.evaluation.compare import compare, load_run, main
+
+
+def changed(*differences: float) -> tuple[dict[str, float], dict[str, float]]:
+    """Two runs that differ by these values, task by task."""
+    before = {f"t{number}": 0.5 for number in range(len(differences))}
+    return before, {task: 0.5 + d for task, d in zip(before, differences, strict=True)}
+
+
+def test_means_and_counts() -> None:
+    found = compare(*changed(0.25, 0.25, -0.125, 0.0))
+    assert (found.tasks, found.better, found.worse) == (4, 2, 1)
+    assert (found.before, found.after) == (0.5, 0.59375)
+
+
+def test_the_same_run_twice_is_no_difference() -> None:
+    found = compare(*changed(0.0, 0.0, 0.0))
+    assert (found.p_value, found.low, found.high, found.better, found.worse) == (1.0, 0.0, 0.0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("differences", "p_value"),
+    [
+        ((0.25,), 1.0),  # either sign is as far from zero
+        ((0.375, -0.125), 1.0),  # |±.375 ± .125| is never below .25
+        ((0.3, 0.2, 0.1), 2 / 8),  # only all with one sign reach .6
+        ((0.25, 0.25, 0.25, -0.25), 10 / 16),  # of 16 sums, 6 are 0
+        ((0.1,) * 10, 2 / 1024),
+        ((0.1,) * 10 + (0.0,) * 40, 2 / 1024),  # tasks that did not move tell nothing
+        ((-0.1,) * 10, 2 / 1024),  # two-sided
+    ],
+)
+def test_p_is_the_share_of_signs_that_reach_as_far(differences: tuple[float, ...], p_value: float) -> None:
+    """Of 10,000 drawn, so within four standard errors of the share of all of them; the same in each run."""
+    before, after = changed(*differences)
+    found = compare(before, after)
+    assert found.p_value == pytest.approx(p_value, abs=4 * (p_value * (1 - p_value) / 10_000) ** 0.5 + 1e-4)
+    assert found == compare(before, after)
+    assert compare(after, before).p_value == pytest.approx(found.p_value)
+
+
+def test_the_interval_is_that_of_the_mean() -> None:
+    """All tasks alike leave no room; of a hundred halves, a mean of .25 has a standard error of .025."""
+    alike = compare(*changed(*(0.25,) * 8))
+    assert (alike.low, alike.high) == (0.25, 0.25)
+    mixed = compare(*changed(*(0.5, 0.0) * 50))
+    assert (mixed.low, mixed.high) == pytest.approx((0.25 - 1.96 * 0.025, 0.25 + 1.96 * 0.025), abs=0.01)
+
+
+def test_only_tasks_of_both_runs_count() -> None:
+    found = compare({"a": 0.0, "b": 0.5, "c": 1.0}, {"b": 0.75, "c": 1.0, "d": 0.0})
+    assert (found.tasks, found.before, found.after) == (2, 0.75, 0.875)
+    with pytest.raises(ValueError, match="no task in common"):
+        compare({"a": 1.0}, {"b": 1.0})
+
+
+def write_run(path: Path, rows: Mapping[tuple[str, str], float]) -> Path:
+    """As score.py writes it: tasks of two repositories may bear one id; a task that failed has no value."""
+    values = [{"repo": repo, "id": name, "snDCG@10": value, "other": 1} for (repo, name), value in rows.items()]
+    path.write_text(json.dumps({"rows": [*values, {"repo": "x", "id": "failed"}]}))
+    return path
+
+
+def test_a_run_is_read(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1})
+    assert load_run(run, "snDCG@10") == {"a/1": ("a", 0.5), "b/1": ("b", 1.0)}
+    assert load_run(run, "MRR") == {}
+
+
+def test_as_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    before = write_run(tmp_path / "before.json", {("a", "1"): 0.5, ("b", "1"): 0.5, ("b", "2"): 0.125})
+    after = write_run(tmp_path / "after.json", {("a", "1"): 0.875, ("b", "1"): 0.375, ("b", "3"): 0.0})
+    monkeypatch.setattr(sys, "argv", ["compare", str(before), str(after)])
+    main()
+    assert capsys.readouterr().out == (
+        "snDCG@10 0.5000 → 0.6250  +0.1250 [-0.1250, +0.3750]  p 1.0000  1 better, 1 worse of 2\n"
+    )
+    monkeypatch.setattr(sys, "argv", ["compare", str(before), str(before), "--metric", "other"])
+    main()
+    assert re.fullmatch(r"other 1\.0000 → 1\.0000 .* 0 better, 0 worse of 3\n", capsys.readouterr().out)
