@@ -19,8 +19,8 @@ $(VENV)/ready: pyproject.toml
 
 demo: $(VENV)/ready  ## set up, index sample_repos, search, and ask why
 	$(BIN)/codelens index --db $(DEMO) sample_repos/*/repo
-	$(BIN)/codelens search --db $(DEMO) "where is the shopping cart total computed"
-	$(BIN)/codelens why --db $(DEMO) -m 3 "where is the shopping cart total computed"
+	$(BIN)/codelens search --db $(DEMO) -m 5 "where is the shopping cart total computed"
+	$(BIN)/codelens why --db $(DEMO) -m 1 "where is the shopping cart total computed"
 
 test: $(VENV)/ready  ## the whole suite
 	$(BIN)/pytest -n 2

@@ -145,7 +145,8 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
 
 def _from_project(path: Path) -> Mapping[str, Any]:
     values = _read_toml(path)
-    if refused := sorted(NOT_FROM_PROJECTS & set(values)):
+    refused = [key for key in sorted(NOT_FROM_PROJECTS) if values.get(key, "") != getattr(Settings(), key)]
+    if refused:
         raise SettingsError(f"{path}: a project may not set '{refused[0]}'", "set it in your own configuration file")
     return values
 

@@ -61,8 +61,9 @@ def search_options(
     everything: bool = False,
     before: int = 0,
     after: int = 0,
+    every_line: bool = False,
 ) -> SearchOptions:
-    """`everything` lifts the limit where none was given."""
+    """`everything` lifts the limit where none was given, `every_line` that of the lines of a hit that are shown."""
     limit = flags.limit if flags.limit is not None else EVERYTHING if everything else settings.limit
     _check_numbers(flags, limit, before, after)
     if flags.case not in (None, "yes", "no", "auto"):
@@ -92,6 +93,7 @@ def search_options(
         reverse=flags.reverse,
         context_before=before,
         context_after=after,
+        **({"snippet_lines": EVERYTHING} if every_line else {}),
     )
 
 

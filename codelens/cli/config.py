@@ -1,5 +1,6 @@
 """codelens config: every setting that holds here, and where it came from."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated
@@ -45,7 +46,7 @@ def _toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML's basic strings are JSON's
     return str(value)
 
 

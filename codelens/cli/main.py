@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
         silence_stdout()
         return 0
     except (KeyboardInterrupt, typer.Abort):
-        say("interrupted")
+        say("interrupted" + ("; `codelens index` goes on where it was" if arguments[:1] == ["index"] else ""))
         return INTERRUPTED
     except typer.Exit as ending:
         return ending.exit_code

@@ -16,6 +16,7 @@ from codelens.model import Freshness, SearchResult
 from codelens.render.paths import PathStyle
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
+OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
 JSON_FORMATS = ("json", "jsonl", "sarif")
 
 
@@ -45,6 +46,7 @@ def search(flags: SearchFlags) -> int:
             everything=chosen in ("files", "files_without", "count"),
             before=before,
             after=after,
+            every_line=flags.only_matching,
         )
         result = index.search(query, options)
         files = index.files(options) if chosen == "files_without" else []
@@ -58,7 +60,8 @@ def search(flags: SearchFlags) -> int:
 def _chosen_format(flags: SearchFlags) -> str:
     chosen = [name for name in FORMATS if getattr(flags, name) not in (False, None)]
     if len(chosen) > 1:
-        raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot both be had".replace("_", "-"))
+        names = [OPTIONS.get(name, f"--{name}") for name in chosen]
+        raise UsageError(f"{names[0]} and {names[1]} cannot both be had")
     return chosen[0] if chosen else "text"
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
-from codelens.render.visible import for_terminal
+from codelens.render.visible import for_line, for_terminal
 
 
 def write(texts: Iterable[str], styled: bool = False) -> None:
@@ -56,13 +56,13 @@ def say_plain(texts: Iterable[str]) -> None:
 
 def report(fault: CodelensError) -> None:
     """What went wrong and what to do about it; a query's fault points at its place."""
-    say(f"error: {fault}")
+    say(f"error: {for_line(str(fault))}")
     if isinstance(fault, QueryError):
         say_plain(f"  {for_terminal(line)}\n" for line in fault.pointer().split("\n"))
     if isinstance(fault, TargetError):
         say_plain(f"  {for_terminal(line)}\n" for line in fault.candidates)
     if fault.hint:
-        say_plain([f"hint: {for_terminal(fault.hint)}\n"])
+        say_plain([f"hint: {for_terminal(for_line(fault.hint))}\n"])
 
 
 def stdin_text() -> str:

@@ -10,16 +10,16 @@ from codelens.render.visible import for_line
 
 
 def symbols_of(units: Sequence[UnitRow]) -> list[UnitRow]:
-    return [u for u in units if u.kind in SYMBOL_KINDS]
+    """What an outline lists: symbols, and the sections of a text with headings."""
+    return [u for u in units if u.kind in SYMBOL_KINDS or u.kind == "section"]
 
 
 def outline_record(path: str, units: Sequence[UnitRow], exit_code: int) -> Record:
-    """Chunks are units too, and are listed with them."""
     return {
         "schema": SCHEMA,
         "path": path,
         **path_b64(path),
-        "symbols": [_symbol(u) for u in units],
+        "symbols": [_symbol(u) for u in symbols_of(units)],
         "exit_code": exit_code,
     }
 
@@ -51,6 +51,10 @@ def ctags_lines(units: Sequence[UnitRow], path: str) -> Iterator[str]:
     yield "!_TAG_FILE_SORTED\t1\t/0=unsorted, 1=sorted, 2=foldcase/\n"
     for unit in sorted(symbols_of(units), key=lambda u: (u.name.encode("utf-8", "surrogatepass"), u.name_line)):
         scope = f"\tscope:{for_line(unit.container)}" if unit.container else ""
-        name = for_line(unit.name).replace("\t", "\\t")
+        name = _in_field(unit.name)
         fields = f"kind:{unit.kind}\tline:{unit.name_line}{scope}\tend:{unit.end_line}\tlanguage:{unit.language}"
-        yield f'{name}\t{path}\t{unit.name_line};"\t{fields}\n'
+        yield f'{name}\t{_in_field(path)}\t{unit.name_line};"\t{fields}\n'
+
+
+def _in_field(text: str) -> str:
+    return for_line(text).replace("\t", "\\t")

@@ -31,12 +31,15 @@ PATH, PLACE, MATCH = "35", "32", "1;31"
 
 def render_plain(result: SearchResult, view: PlainView) -> Iterator[str]:
     """Each text with its line break."""
+    if view.only_matching:
+        known: set[tuple[str, str, int, int]] = set()
+        for hit in result.hits:
+            yield from _matched_parts(hit, view, known)
+        return
     for i, hit in enumerate(result.hits):
         if view.context:
             yield from (["--\n"] if i else [])
             yield from _with_context(hit, view)
-        elif view.only_matching:
-            yield from _matched_parts(hit, view)
         else:
             yield _line(hit, view, hit.line, hit.column, _text_of_place(hit, view))
 
@@ -108,10 +111,14 @@ def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:
             yield _line(hit, view, line.number, None, text, "-")
 
 
-def _matched_parts(hit: Hit, view: PlainView) -> Iterator[str]:
-    """-o: each matched part; the name where a hit was found by nearness and no word of it was said."""
+def _matched_parts(hit: Hit, view: PlainView, known: set[tuple[str, str, int, int]]) -> Iterator[str]:
+    """-o: each matched part once, though units lie in units; the name where a hit was found by nearness alone."""
     parts = [(line, start, end) for line in hit.snippet for start, end in line.matches]
     for line, start, end in parts:
+        place = (hit.root, hit.unit.path, line.number, start)
+        if place in known:
+            continue
+        known.add(place)
         yield _line(hit, view, line.number, column_of(line, start), for_line(line.text[start:end]))
     if not parts:
         yield _line(hit, view, hit.unit.name_line, hit.unit.name_column, for_line(hit.unit.name))

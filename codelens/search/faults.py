@@ -11,6 +11,8 @@ from codelens.model import Notice
 from codelens.nouns import dataclass
 from codelens.search.nodes import FIELDS
 
+AS_TEXT = "; searched as text"
+"""How a notice ends; a strict query is refused instead."""
 MOST = 8
 """Faults of one kind that are told; a pasted page of text is no reason for a page of notices."""
 _LONGEST = 24
@@ -48,7 +50,7 @@ class Faults:
         """Raises a QueryError for the first fault in the text, if there is one."""
         if self.found:
             position, notice = min(self.found, key=lambda fault: fault[0])
-            raise QueryError(notice.text, self.query, min(position, len(self.query)))
+            raise QueryError(notice.text.removesuffix(AS_TEXT), self.query, min(position, len(self.query)))
 
     def notices(self) -> tuple[Notice, ...]:
         """Each sentence once, in the order of the text."""

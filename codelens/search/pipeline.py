@@ -28,7 +28,7 @@ from codelens.search.expand import ExpandedQuery, expand
 from codelens.search.fuse import FUSIONS, fuse, normalised
 from codelens.search.present import present
 from codelens.search.query import Query, parse_query
-from codelens.search.scope import Scope, build_scope
+from codelens.search.scope import Scope, build_scope, unknown_repositories
 from codelens.search.signals import apply_signals, gather_evidence, spread_files
 from codelens.search.spelling import with_corrections
 from codelens.search.telling import with_common
@@ -42,6 +42,8 @@ MODES: Mapping[str, tuple[str, ...]] = {
     "exact": ("exact",),
     "fuzzy": ("fuzzy",),
 }
+OPTIONAL = frozenset({"fuzzy", "vector"})
+"""Channels that an index or a machine may lack."""
 LITERAL_POOL = 5000
 """Units that enter the ranking for their text alone; the first of each file always does, so that no file is lost."""
 
@@ -100,6 +102,7 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     query = _parse(text, options)
     notices = [*query.notices, *_strays(store)]
     scope = build_scope(store, query, options, texts, settings)
+    notices += unknown_repositories(query, scope)
     features = _features(store, notices)
     expanded = replace(
         expand(_plain_texts(query), query.identifiers, text), scoped=scope.units is not None, features=features
@@ -202,6 +205,8 @@ def _retrieve(
     rankings: dict[str, Sequence[Match]] = {}
     channels = make_channels(profile, options.mode)
     for name in MODES[options.mode]:
+        if name in OPTIONAL and name not in query.features:
+            continue
         started = time.perf_counter()
         try:
             with store.time_limit(settings.channel_seconds):

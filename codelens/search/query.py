@@ -151,7 +151,11 @@ def _operand_begins(tokens: list[Token]) -> list[bool]:
 
 def _as_word(token: Token, text: str, faults: Faults) -> Token:
     said = text[token.start : token.end]
-    faults.add("operator", token.start, lambda: f"{said} lacks something to join; searched as text")
+    faults.add(
+        "operator",
+        token.start,
+        lambda: f"{said} lacks something to {'negate' if said == 'NOT' else 'join'}; searched as text",
+    )
     return Token("leaf", token.start, token.end, Word(said, token.start))
 
 

@@ -11,7 +11,7 @@ from dataclasses import field
 
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
-from codelens.model import Match, SearchOptions, Span, UnitId, UnitRow
+from codelens.model import Match, Notice, SearchOptions, Span, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.conditions import (
     DocumentFacts,
@@ -166,6 +166,18 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     scope.reach = satisfying.reach
     store.units.set_scope(scope.units)
     return scope
+
+
+def unknown_repositories(query: Query, scope: Scope) -> list[Notice]:
+    """A notice for each `repo:` value that names no repository of the index."""
+    known = [DocumentFacts("", name, "") for name in scope.repositories.values()]
+    leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "repo"]
+    text = f"no repository fits repo:{{}}; there are {', '.join(scope.repositories.values())}"
+    return [
+        Notice("repository", text.format(value))
+        for value in dict.fromkeys(value for leaf in leaves for value in leaf.values)
+        if not any(evaluate(Filter("repo", (value,)), facts, scope.matching).value for facts in known)
+    ]
 
 
 def documents_in_scope(store: Store, options: SearchOptions) -> list[DocumentRow]:

@@ -282,3 +282,19 @@ def test_context_ends_where_the_file_ends(own: Path, run: Run) -> None:
         "end.py-1-def last():",
         "end.py:2:5:    return 177",
     ]
+
+
+def test_only_matching_shows_every_match_once(own: Path, run: Run) -> None:
+    """However many lines a hit shows, and though a class and its method both hold a match."""
+    body = "".join(f"        x{n} = lamplight\n" for n in range(9))
+    (own / "lit.py").write_text(f"class Lit:\n    def on(self, lamplight):\n{body}")
+    run("index", "-q", cwd=own)
+    lines = run("search", "-F", "lamplight", "-o", cwd=own).out.splitlines()
+    assert sorted(lines) == sorted(["lit.py:2:18:lamplight", *(f"lit.py:{n}:14:lamplight" for n in range(3, 12))])
+
+
+def test_a_repository_that_there_is_not_is_said(indexed: Path, run: Run) -> None:
+    ran = run("search", "repo:nope stock", cwd=indexed)
+    assert ran.code == 1
+    assert "no repository fits repo:nope; there are notes, shop" in ran.err
+    assert run("search", "repo:sho stock", cwd=indexed).err == ""

@@ -201,7 +201,7 @@ LINK = re.compile(r"\x1b\]8;(?:id=[^;]*)?;([^\x1b]+)\x1b\\")
     ],
 )  # fmt: skip
 def test_headings_are_links(url: str, links: list[str], lamps: Path, run: Run) -> None:
-    asked = ("search", "--sort", "path", "-F", "lamp", "--color", "always", "--hyperlink-format", url)
+    asked = ("search", "--sort", "path", "-F", "lamp", "--pretty", "--hyperlink-format", url)
     expected = [link.replace("{root}", lamps.resolve().as_posix()) for link in links]
     assert LINK.findall(run(*asked, cwd=lamps).out) == expected
 
@@ -213,6 +213,6 @@ def test_links_are_for_terminals(lamps: Path, run: Run) -> None:
 
 
 def test_a_link_without_a_path_is_refused(lamps: Path, run: Run) -> None:
-    ran = run("search", "lamp", "--color", "always", "--hyperlink-format", "https://example.org", cwd=lamps)
+    ran = run("search", "lamp", "--pretty", "--hyperlink-format", "https://example.org", cwd=lamps)
     assert (ran.code, ran.out) == (2, "")
     assert "--hyperlink-format: 'https://example.org' is no URL with {path}" in ran.err

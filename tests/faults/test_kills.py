@@ -235,7 +235,7 @@ def test_an_interrupt_ends_a_run_at_once(tmp_path: Path, update: bool) -> None:
     said = [line for line in process.stderr.read().splitlines() if not line.startswith("{")]
     assert process.wait() == 130
     assert time.monotonic() - sent < 3
-    assert said == ["codelens: interrupted"]
+    assert said == ["codelens: interrupted; `codelens index` goes on where it was"]
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
     if update:
         assert beside(index) == ["index.db"]
