@@ -486,3 +486,13 @@ def test_places_in_files_of_every_encoding(tmp_path: Path, encoding: str) -> Non
         for unit in (h.unit for h in found if h.unit.kind in ("function", "method")):
             assert raw[unit.name_span.start : unit.name_span.end] == unit.name.encode(codec)
             assert raw.index(f"def {unit.name}(".encode(codec)) == unit.span.start
+
+
+def test_a_word_of_a_file_s_own_name_or_folder_is_a_place(tmp_path: Path) -> None:
+    files = {f"dock{n}/boat{n}.py": f"def row_{n}(): pass\n" for n in range(15)} | {
+        "harbour/ship.py": "def sail(): pass\n"
+    }
+    with Tree(tmp_path, files).index() as index:
+        for word in ("ship", "harbour"):
+            (hit,) = (h for h in index.search(word, SearchOptions()).hits if h.unit.name == "sail")
+            assert "path" in hit.channels, word

@@ -17,7 +17,7 @@ class PathChannel:
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
         most = COMMON_SHARE * store.units.count()
-        frequencies = {t.text: store.postings.document_frequency(t.text, ("path",)) for t in query.words}
+        frequencies = {t.text: store.postings.document_frequency(t.text, ("path", "concepts")) for t in query.words}
         terms = [t for t, n in frequencies.items() if 0 < n <= most]
         if not terms:
             return []
