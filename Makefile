@@ -5,9 +5,10 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := $(VENV)/demo.db
+LEXICAL = $(abspath $(BIN))/python $(abspath $(EVAL))/baseline_ctags.py search -n {k} --mode body --test-weight 0.5 --index $(abspath $(INDEXES))
 ASK = $(abspath $(BIN))/codelens search --jsonl --no-config -m {k} --db $(abspath $(INDEXES))
 
-.PHONY: demo test check format lint types contracts golden wheel bench eval clean
+.PHONY: demo test check format lint types contracts golden wheel bench recheck eval clean
 
 $(VENV)/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "codelens needs Python 3.11 or newer: make PYTHON=path/to/python3.12"; exit 2; }
@@ -49,6 +50,11 @@ bench: $(VENV)/ready  ## speed beside public tools: make bench TREE=path/to/a/tr
 	@test -n "$(TREE)" || { echo "usage: make bench TREE=path/to/a/tree"; exit 2; }
 	$(BIN)/python -m codelens.evaluation.bench "$(TREE)"
 
+recheck: $(VENV)/ready  ## every score of 200 queries, computed again from its account: make recheck TREE=path/to/a/tree
+	@test -n "$(TREE)" || { echo "usage: make recheck TREE=path/to/a/tree"; exit 2; }
+	$(BIN)/codelens index -q --db "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db" "$(TREE)"
+	$(BIN)/python -m codelens.evaluation.recheck "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db"
+
 # EVAL holds score.py, tasks.jsonl and commits/*.jsonl; a task's tree is TREES/REPO, of a commit TREES/REPO-commits.
 eval: $(VENV)/ready  ## quality on development tasks: make eval TREES=folder INDEXES=folder EVAL=folder
 	@test -n "$(TREES)" -a -n "$(INDEXES)" -a -n "$(EVAL)" || { echo "usage: make eval TREES=folder INDEXES=folder EVAL=folder"; exit 2; }
@@ -59,6 +65,13 @@ eval: $(VENV)/ready  ## quality on development tasks: make eval TREES=folder IND
 	    --out "$(INDEXES)/tasks.json" --cmd '$(ASK)/{repo}.db -- {query}'
 	$(BIN)/python "$(EVAL)/score.py" --tasks "$(EVAL)"/commits/*.jsonl --suffix=-commits --same-file --trees "$(abspath $(TREES))" \
 	    --out "$(INDEXES)/commits.json" --cmd '$(ASK)/{repo}-commits.db -- {query}'
+	@command -v ctags >/dev/null || { echo "no Universal Ctags: the baseline is left out"; exit 0; }; set -e; \
+	for tree in "$(TREES)"/*/; do tree=$${tree%/}; \
+	    $(BIN)/python "$(EVAL)/baseline_ctags.py" index "$$tree" "$(INDEXES)/$${tree##*/}.ctags" --body >/dev/null; done; \
+	echo baseline; \
+	$(BIN)/python "$(EVAL)/score.py" --tasks "$(EVAL)/tasks.jsonl" --trees "$(abspath $(TREES))" --cmd '$(LEXICAL)/{repo}.ctags -- {query}'; \
+	$(BIN)/python "$(EVAL)/score.py" --tasks "$(EVAL)"/commits/*.jsonl --suffix=-commits --same-file --trees "$(abspath $(TREES))" \
+	    --cmd '$(LEXICAL)/{repo}-commits.ctags -- {query}'
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

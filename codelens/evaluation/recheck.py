@@ -1,7 +1,8 @@
-"""`python -m codelens.evaluation.recheck INDEX QUERIES`: what `search --json` prints, computed again from `why --json`.
+"""`python -m codelens.evaluation.recheck INDEX [QUERIES]`: what `search --json` prints, computed again from `why --json`.
 
-QUERIES has one query a line. For every hit of each: the contributions are computed from their operands, added up, and
-compared with the score and the rank that the search printed. Only the JSON texts are used, and none of the ranking's code.
+QUERIES has one query a line; without it, 200 are made from the index itself. For every hit of each the contributions are
+computed from their operands, added up, and compared with the score and the rank that the search printed. Only the JSON
+texts are used, and none of the ranking's code.
 """
 
 from __future__ import annotations
@@ -15,11 +16,18 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import CodelensError
+from codelens.evaluation.queries import make_queries
 from codelens.index import Index
 from codelens.model import SearchOptions
 from codelens.render.explain import why_record
 from codelens.render.recompute import TOLERANCE, Record, recompute
 from codelens.render.records import render_json, to_json
+
+MADE = 200
+"""Queries, where none are given."""
+
+MADE = 200
+"""Queries, where none are given."""
 
 
 @dataclass(slots=True)
@@ -81,11 +89,14 @@ def _sum(candidate: Record) -> float:
 
 def main(arguments: list[str]) -> int:
     """Print the figures; 0 if all agree, 1 if something differs, 2 for wrong arguments."""
-    if len(arguments) != 2:
+    if len(arguments) not in (1, 2):
         sys.stderr.write(f"{__doc__}")
         return 2
-    queries = [line for line in Path(arguments[1]).read_text(encoding="utf-8").splitlines() if line.strip()]
     with Index.open(Path(arguments[0]), Settings()) as index:
+        if len(arguments) == 2:
+            queries = [line for line in Path(arguments[1]).read_text(encoding="utf-8").splitlines() if line.strip()]
+        else:
+            queries = make_queries(index, MADE)
         found = recheck(index, queries, SearchOptions())
     sys.stdout.write(
         f"{found.queries} queries, {found.without_hits} of them without hits, {len(found.refused)} refused; "

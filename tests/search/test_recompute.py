@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from codelens.evaluation.queries import make_queries
 from codelens.evaluation.recheck import main, recheck
 from codelens.index import Index
 from codelens.model import SearchOptions
@@ -65,6 +66,17 @@ def test_as_a_command(db: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main([str(db), str(tmp_path / "queries")]) == 0
     assert capsys.readouterr().out.startswith("5 queries, 0 of them without hits, 0 refused; ")
     assert main([]) == 2
+
+
+def test_queries_of_every_shape_made_from_the_index(index: Index) -> None:
+    """`make recheck` asks 200 of any tree."""
+    queries = make_queries(index, 80)
+    assert len(queries) == len(set(queries)) == 80
+    assert queries == make_queries(index, 80)
+    found = recheck(index, queries, SearchOptions())
+    assert found.differences == found.refused == []
+    assert found.largest == 0.0
+    assert found.without_hits < 8 < found.hits / 80
 
 
 def test_what_the_check_notices(index: Index) -> None:
