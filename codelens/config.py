@@ -94,14 +94,15 @@ def _assign(values: Settings, key: str, value: Any, source: str) -> Settings:
     if key not in known:
         raise SettingsError(f"{source}: unknown setting '{key}'", f"known settings: {', '.join(sorted(known))}")
     wanted = known[key]
+    said = f"--{key.replace('_', '-')}" if source == "flag" else f"{source}: '{key}'"
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise SettingsError(f"{source}: '{key}' wants {wanted.__name__}, not {value!r}")
+        raise SettingsError(f"{said} wants {wanted.__name__}, not {value!r}")
     if key in CHOICES and value not in CHOICES[key]:
-        raise SettingsError(f"{source}: '{key}' is one of {', '.join(CHOICES[key])}, not {value!r}")
+        raise SettingsError(f"{said} is one of {', '.join(CHOICES[key])}, not {value!r}")
     if not isinstance(value, (bool, str)) and not LEAST.get(key, 0) <= value < float("inf"):
-        raise SettingsError(f"{source}: '{key}' is at least {LEAST.get(key, 0):g}, not {value!r}")
+        raise SettingsError(f"{said} is at least {LEAST.get(key, 0):g}, not {value!r}")
     return replace(values, **{key: value})
 
 

@@ -71,7 +71,8 @@ def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
                 connection.pragma("user_version", number)
             connection.execute("COMMIT").fetchall()
         except BaseException:
-            connection.execute("ROLLBACK").fetchall()
+            if connection.in_transaction:  # a full disk ends it by itself
+                connection.execute("ROLLBACK").fetchall()
             raise
 
 

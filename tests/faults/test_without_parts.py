@@ -57,3 +57,25 @@ def test_without_sqlite_vec_an_index_with_vectors_is_read_and_not_half_updated(t
     assert "--rebuild --no-vector" in refused.stderr
     assert codelens(tree, "index", "--rebuild", "--no-vector", lacking=no_vec).returncode == 0
     assert "release_stock" in codelens(tree, "search", "stock", lacking=no_vec).stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of a process")
+@pytest.mark.parametrize("room", [20_000, 200_000])
+def test_a_disk_that_is_full_is_named_and_the_next_run_goes_on(room: int, tree: Path) -> None:
+    import resource
+
+    for number in range(60):
+        lines = (f"def function_{number}_{i}(a):\n    return {hash((number, i)) % 997}\n" for i in range(60))
+        (tree / f"m{number}.py").write_text("".join(lines))
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    command = [sys.executable, "-m", "codelens", "index"]
+    full = subprocess.run(command, cwd=tree, capture_output=True, text=True, preexec_fn=little_room)
+    assert full.returncode == 2
+    assert "index.db cannot be written" in full.stderr
+    assert "Traceback" not in full.stderr
+    assert codelens(tree, "search", "function").returncode == 3
+    assert codelens(tree, "index").returncode == 0
+    assert codelens(tree, "search", "function_3_7").stdout.startswith("m3.py:15:5:")
