@@ -87,7 +87,3 @@ def _set_state(self: Any, state: Any) -> None:
     for part in state if isinstance(state, tuple) else (state,):
         for name, value in (part or {}).items():
             object.__setattr__(self, name, value)
-
-
-def _nothing(_: Any) -> tuple[()]:
-    return ()

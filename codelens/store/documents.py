@@ -96,11 +96,6 @@ class Documents:
         ).fetchall()
         return RepositoryRow(RepositoryId(self._connection.last_insert_rowid()), name, root)
 
-    def remove_repository(self, repository: RepositoryId) -> None:
-        """Of a repository without documents."""
-        self._connection.execute("DELETE FROM skips WHERE repository_id = ?", (repository,)).fetchall()
-        self._connection.execute("DELETE FROM repositories WHERE id = ?", (repository,)).fetchall()
-
     # Documents
 
     def add(self, repository: RepositoryId, derived: DerivedDocument) -> DocumentId:
@@ -134,11 +129,6 @@ class Documents:
     def remove(self, document: DocumentId) -> None:
         self._connection.execute("DELETE FROM snapshots WHERE document_id = ?", (document,)).fetchall()
         self._connection.execute("DELETE FROM documents WHERE id = ?", (document,)).fetchall()
-
-    def repository_of(self, document: DocumentId) -> RepositoryId:
-        row = self._connection.execute("SELECT repository_id FROM documents WHERE id = ?", (document,)).fetchone()
-        assert row is not None
-        return RepositoryId(row[0])
 
     def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
         """The same content was seen under another stamp: after a touch, or a checkout there and back."""

@@ -115,9 +115,6 @@ class Postings:
 
     # Trigrams
 
-    def has_trigrams(self) -> bool:
-        return self._connection.execute("SELECT rowid FROM text_trigrams LIMIT 1").fetchone() is not None
-
     def documents_matching(self, expression: str) -> list[DocumentId]:
         """Documents that may match an expression over quoted trigrams (see `all_trigrams`); verify them on the text."""
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"

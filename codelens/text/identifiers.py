@@ -68,8 +68,3 @@ def is_cjk(word: str) -> bool:
 def cjk_terms(word: str) -> list[str]:
     """Overlapping pairs of characters: a run of CJK has no word borders, and people search for parts of it."""
     return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
-
-
-def join_words(words: list[str]) -> tuple[str, str]:
-    """The identifiers that these words would be: ('blastradius', 'blast_radius'), as terms write them."""
-    return "".join(words), "_".join(words)

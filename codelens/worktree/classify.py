@@ -11,9 +11,6 @@ from collections.abc import Collection, Iterator
 
 from codelens.model import SkipReason
 from codelens.worktree.decode import is_binary
-from codelens.worktree.roles import path_roles
-
-__all__ = ["classify_bytes", "classify_folder", "classify_name", "path_roles"]
 
 Reason = tuple[SkipReason, str]
 

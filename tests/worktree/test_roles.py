@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.worktree.classify import path_roles
+from codelens.worktree.roles import path_roles
 
 TABLE = {
     "test": """
