@@ -9,6 +9,7 @@ from inspect import cleandoc
 
 import tree_sitter
 
+from codelens.lang.gather import text_of
 from codelens.lang.registry import Language
 
 _OPEN = re.compile(
@@ -35,12 +36,12 @@ def doc_before(node: tree_sitter.Node, language: Language, claimed: Container[in
         if _end_row(above) < below.start_point[0] - 1 or above.start_byte in claimed:
             break
         if above.type in language.attributes:
-            attributes.insert(0, _text(above).strip().lstrip("#@![").rstrip("]"))
+            attributes.insert(0, text_of(above).strip().lstrip("#@![").rstrip("]"))
         else:
             before = above.prev_sibling
             if before is not None and _end_row(before) == above.start_point[0] and before.end_byte > before.start_byte:
                 break  # it trails the line of code above
-            comments.insert(0, _text(above))
+            comments.insert(0, text_of(above))
         below, above = above, above.prev_sibling
     return comments, attributes
 
@@ -53,10 +54,6 @@ def _opens(node: tree_sitter.Node, block: tree_sitter.Node) -> bool:
 def _end_row(node: tree_sitter.Node) -> int:
     row, column = node.end_point
     return row - 1 if column == 0 and row > node.start_point[0] else row  # some grammars count the newline in
-
-
-def _text(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 def clean_comment(comments: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from codelens.model import Hit, SearchResult, SnippetLine
 from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line
+from codelens.text.lines import column_utf8
 
 
 class PlainView(NamedTuple):
@@ -119,11 +120,6 @@ def _matched_parts(hit: Hit, view: PlainView, known: set[tuple[str, str, int, in
         if place in known:
             continue
         known.add(place)
-        yield _line(hit, view, line.number, column_of(line, start), for_line(line.text[start:end]))
+        yield _line(hit, view, line.number, column_utf8(line.text, start), for_line(line.text[start:end]))
     if not parts:
         yield _line(hit, view, hit.unit.name_line, hit.unit.name_column, for_line(hit.unit.name))
-
-
-def column_of(line: SnippetLine, start: int) -> int:
-    """The column in UTF-8 bytes, from 1, of a character of a line."""
-    return len(line.text[:start].encode("utf-8", "surrogatepass")) + 1

@@ -7,11 +7,10 @@ known is None (Kleene's "unknown"); And and Or make of that what they can. False
 from __future__ import annotations
 
 from codelens.nouns import dataclass
-from codelens.search.facts import DocumentFacts, Matching, TextFacts, UnitFacts, contains, occurs
+from codelens.search.facts import DocumentFacts, Matching, TextFacts, UnitFacts, contains, occurs, pattern_ranges
 from codelens.search.fields import FIELD_TESTS
 from codelens.search.literals import ANY, Plan, all_of, any_of, required_literals, required_text
 from codelens.search.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
-from codelens.search.patterns import compile_pattern, find_all, has_upper
 
 __all__ = [
     "DocumentFacts",
@@ -129,7 +128,7 @@ def _leaf(leaf: Node, facts: DocumentFacts, matching: Matching) -> bool | None:
         case Phrase(wanted):
             return None if text is None else contains(text, wanted, matching)
         case Pattern(source):
-            return None if text is None else _matches(text, source, matching)
+            return None if text is None else bool(pattern_ranges(text, source, matching, limit=1))
         case Filter(name, values):
             return FIELD_TESTS[name](facts, values, matching)
     return True
@@ -146,11 +145,6 @@ def _mentions(word: str, facts: DocumentFacts, matching: Matching) -> bool | Non
     if any(occurs(text, word, ignore, whole_word=True) for text in known):
         return True
     return False if isinstance(facts, TextFacts) else None
-
-
-def _matches(text: str, source: str, matching: Matching) -> bool:
-    ignore = matching.case == "no" or (matching.case == "auto" and not has_upper(source))
-    return bool(find_all(compile_pattern(source, ignore, matching.whole_word), text, matching.budget, limit=1))
 
 
 def literal_requirements(node: Node | None) -> Plan:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from codelens.config import Settings
 from codelens.nouns import dataclass
 from codelens.search.literals import fold
-from codelens.search.patterns import TimeBudget
+from codelens.search.patterns import Ranges, TimeBudget, compile_pattern, find_all, has_upper
 from codelens.text.identifiers import is_cjk
 
 
@@ -44,7 +44,14 @@ class Matching:
 
     def ignores_case(self, text: str) -> bool:
         """Smart case: a text with an upper-case letter means its case."""
-        return self.case == "no" or (self.case == "auto" and not any(map(str.isupper, text)))
+        return self._ignores_case(any(map(str.isupper, text)))
+
+    def ignores_case_of_pattern(self, source: str) -> bool:
+        """The same for a regular expression, whose escapes such as \\S are no letters."""
+        return self._ignores_case(has_upper(source))
+
+    def _ignores_case(self, says_upper: bool) -> bool:
+        return self.case == "no" or (self.case == "auto" and not says_upper)
 
 
 def contains(text: str, wanted: str, matching: Matching) -> bool:
@@ -91,3 +98,9 @@ def occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tuple[in
         if not matching.whole_word or _stands_alone(text, at, end):
             yield at, end
         at = text.find(wanted, end)
+
+
+def pattern_ranges(text: str, source: str, matching: Matching, limit: int = 0) -> Ranges:
+    """Character ranges in which a text matches a pattern, as the query compares patterns; see `find_all`."""
+    program = compile_pattern(source, matching.ignores_case_of_pattern(source), matching.whole_word)
+    return find_all(program, text, matching.budget, limit)

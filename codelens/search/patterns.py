@@ -20,6 +20,7 @@ from codelens.search.ambiguity import find_danger
 from codelens.search.syntax import parse_tree
 
 Ranges = tuple[tuple[int, int], ...]
+"""Half-open ranges of characters."""
 _DOTLESS = str.maketrans("İı", "ƻƻ")
 """The engine takes these for i when it ignores case, as no one else does. The stand-in is a letter without case."""
 _NO_REPEAT = re.compile(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)

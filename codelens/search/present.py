@@ -10,10 +10,11 @@ from pathlib import Path
 
 from codelens.model import Candidate, Freshness, Hit, SearchOptions, SnippetLine, UnitRow
 from codelens.search.expand import ExpandedQuery
+from codelens.search.patterns import Ranges
 from codelens.search.texts import Texts
 from codelens.store.documents import DocumentRow
 from codelens.text.identifiers import split_identifier
-from codelens.text.lines import column_utf16
+from codelens.text.lines import column_utf8, column_utf16
 from codelens.worktree.freshness import freshness
 
 MAX_LINE = 400
@@ -22,7 +23,6 @@ SCANNED_LINES = 400
 """Lines of a long unit in which the best lines are looked for."""
 
 _TOKEN = re.compile(r"\w+")
-Ranges = tuple[tuple[int, int], ...]
 
 
 def present(
@@ -90,13 +90,13 @@ def _place(
     if places:
         line = min(places)
         start = places[line][0][0] if places[line] else 0
-        return line, len(lines[line - 1][:start].encode("utf-8", "surrogatepass")) + 1
+        return line, column_utf8(lines[line - 1], start)
     if unit.name_line and unit.signature:
         return unit.name_line, unit.name_column
     best = max(marks, key=lambda n: (len(marks[n]), -n), default=unit.start_line)
     ranges = marks.get(best, ())
     start = ranges[0][0] if ranges else 0
-    return best, len(lines[best - 1][:start].encode("utf-8", "surrogatepass")) + 1 if best <= len(lines) else 1
+    return best, column_utf8(lines[best - 1], start) if best <= len(lines) else 1
 
 
 def _shown_lines(unit: UnitRow, line: int, marks: Mapping[int, Ranges], last: int, options: SearchOptions) -> list[int]:

@@ -21,7 +21,7 @@ from codelens.search.conditions import (
     evaluate,
     literal_requirements,
 )
-from codelens.search.facts import occurrences
+from codelens.search.facts import occurrences, pattern_ranges
 from codelens.search.fields import path_glob
 from codelens.search.literals import AllOf, AnyOf, Plan, Substring
 from codelens.search.nodes import (
@@ -37,14 +37,13 @@ from codelens.search.nodes import (
     positive_leaves,
     without,
 )
-from codelens.search.patterns import TimeBudget, compile_pattern, find_all, has_upper
+from codelens.search.patterns import Ranges, TimeBudget
 from codelens.search.satisfying import Demand, units_satisfying
 from codelens.search.texts import Texts, line_at, line_starts
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
 
-Ranges = tuple[tuple[int, int], ...]
 ELSEWHERE = "the folder that is searched"
 """What keeps a document out that lies elsewhere: a PATH, or the working directory."""
 
@@ -248,8 +247,7 @@ def _is_textual(leaf: Node) -> bool:
 
 def _ranges(leaf: Node, text: str, matching: Matching) -> Ranges:
     if isinstance(leaf, Pattern):
-        ignore = matching.case == "no" or (matching.case == "auto" and not has_upper(leaf.source))
-        return find_all(compile_pattern(leaf.source, ignore, matching.whole_word), text, matching.budget)
+        return pattern_ranges(text, leaf.source, matching)
     wanted = leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
     return tuple(r for one in wanted for r in occurrences(text, one, matching))
 

@@ -8,15 +8,16 @@ from dataclasses import replace
 from codelens.search.expand import ExpandedQuery, Term
 from codelens.store.store import Store
 
-MIN_LETTERS = 5
+MIN_WORD_LETTERS = 5
 LETTERS_PER_SLIP = 4
-"""One slip is forgiven for each four letters, two at most; the first letter is taken to be right."""
+"""One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel."""
+MOST_SLIPS_IN_A_WORD = 2
 MOST_CORRECTIONS = 3
 
 
 def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """The query with likely words beside each unknown one; they help to find, and do not count as coverage."""
-    unknown = [t.text for t in query.words if len(t.text) >= MIN_LETTERS and t.text.isalpha()]
+    unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
     unknown = [word for word in unknown if not store.postings.document_frequency(word)]
     corrections = [term for word in unknown for term in _corrections(word, store)]
     return replace(query, extra=(*query.extra, *corrections)) if corrections else query
@@ -26,10 +27,10 @@ def _corrections(word: str, store: Store) -> Iterable[Term]:
     """Commonest first among those with the fewest slips. The index's words are stems, so a missing ending is no slip."""
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
-    most = min(2, len(word) // LETTERS_PER_SLIP)
+    most = min(MOST_SLIPS_IN_A_WORD, len(word) // LETTERS_PER_SLIP)
     near = []
     for term, units in store.postings.vocabulary(word[0]):
-        if len(term) >= MIN_LETTERS - 1 and abs(len(term) - len(word)) <= most + 3:
+        if len(term) >= MIN_WORD_LETTERS - 1 and abs(len(term) - len(word)) <= most + 3:
             slips = OSA.distance(word[: max(len(term), len(word) - 3)], term, score_cutoff=most)
             if slips <= most:
                 near.append((slips, -units, term))

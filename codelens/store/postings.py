@@ -29,6 +29,11 @@ def any_of(terms: Iterable[str]) -> str:
     return " OR ".join(map(quoted, terms))
 
 
+def _in_columns(expression: str, columns: Sequence[str]) -> str:
+    """The FTS5 expression limited to some columns; as it is where none is named."""
+    return f"{{{' '.join(columns)}}} : {expression}" if columns else expression
+
+
 class Postings:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -74,8 +79,7 @@ class Postings:
     def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
         """In how many units the term (stemmed) occurs, in any of the columns."""
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
-        match = f"{{{' '.join(columns)}}} : {quoted(term)}" if columns else quoted(term)
-        row = self._connection.execute(sql, (match,)).fetchone()
+        row = self._connection.execute(sql, (_in_columns(quoted(term), columns),)).fetchone()
         return int(row[0]) if row else 0
 
     def vocabulary(self, prefix: str) -> list[tuple[str, int]]:
@@ -91,9 +95,7 @@ class Postings:
         self, terms: Sequence[str], weights: Mapping[str, float], scoped: bool, limit: int, columns: Sequence[str] = ()
     ) -> list[tuple[UnitId, float]]:
         """Units with any of the terms and their BM25 score (positive, higher is better), best first, ties by content."""
-        match = f"({any_of(terms)})"
-        if columns:
-            match = f"{{{' '.join(columns)}}} : {match}"
+        match = _in_columns(f"({any_of(terms)})", columns)
         numbers = ", ".join(repr(float(weights.get(c, 1.0))) for c in COLUMNS)
         # The limit is applied to scores alone first; whatever ties with the last one is kept and cut by content.
         sql = (
@@ -109,9 +111,8 @@ class Postings:
 
     def pool_with_term(self, term: str, columns: Sequence[str] = ()) -> set[UnitId]:
         """Which units of the pool hold the term, in any of the columns."""
-        match = f"{{{' '.join(columns)}}} : {quoted(term)}" if columns else quoted(term)
         sql = "SELECT rowid FROM unit_terms WHERE unit_terms MATCH ? AND +rowid IN (SELECT id FROM temp.pool)"
-        return {UnitId(row[0]) for row in self._connection.execute(sql, (match,))}
+        return {UnitId(row[0]) for row in self._connection.execute(sql, (_in_columns(quoted(term), columns),))}
 
     # Trigrams
 

@@ -61,6 +61,11 @@ class TextMap:
         return ours, theirs
 
 
+def column_utf8(line_text: str, character: int) -> int:
+    """The column of a line's character (counted from 0) in UTF-8 bytes, from 1."""
+    return len(line_text[:character].encode("utf-8", "surrogatepass")) + 1
+
+
 def column_utf16(line_text: str, utf8_column: int) -> int:
     """A column in UTF-8 bytes → the column in UTF-16 units, as LSP and JavaScript editors count; both from 1."""
     before = line_text.encode("utf-8", "surrogatepass")[: utf8_column - 1].decode("utf-8", "ignore")

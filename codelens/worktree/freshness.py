@@ -15,8 +15,8 @@ def content_hash(raw: bytes) -> bytes:
     return xxhash.xxh3_128_digest(raw)
 
 
-def freshness(root: Path, os_path: str, stamp: FileStamp, content_hash: bytes) -> Freshness:
-    """Whether the file still is what was indexed.
+def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:
+    """Whether the file still is what was indexed: `indexed` is the `content_hash` of that.
 
     A touch, a checkout or a copy of the tree changes the stamp and not the content: that is fresh. What has become
     a link, a folder or unreadable is changed.
@@ -28,7 +28,7 @@ def freshness(root: Path, os_path: str, stamp: FileStamp, content_hash: bytes) -
             return Freshness.CHANGED
         if FileStamp(found.st_size, found.st_mtime_ns, found.st_ino) == stamp:
             return Freshness.FRESH
-        same = xxhash.xxh3_128_digest(path.read_bytes()) == content_hash
+        same = content_hash(path.read_bytes()) == indexed
     except (FileNotFoundError, NotADirectoryError):
         return Freshness.DELETED
     except OSError:

@@ -9,7 +9,7 @@ files count from the root downwards. The root itself is never judged: whoever na
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -149,18 +149,22 @@ def outermost_scope(root: Path, no_ignore: bool = False) -> Scope:
 def _fresh(scope: Scope, repository: Repository, folder: str) -> Scope:
     """The scope at the top of a repository: of what holds outside it, only .codelensignore files go on."""
     configuration = configured(repository)
-    fold_case = configuration.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1")
+    fold_case = _folds_case(configuration)
     lead = os.fsencode(scope.root.relative_to(repository.top).as_posix() + "/") if folder.startswith("../") else b""
     tracked = Tracked(repository, lead, 0 if lead else len(os.fsencode(folder)))
     git = _excludes(scope.root, repository, folder, configuration)
     return replace(scope, git=git, tracked=tracked, inherited="", fold_case=fold_case)
 
 
+def _folds_case(configuration: Mapping[str, str]) -> bool:
+    return configuration.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1")
+
+
 def _excludes(
     root: Path, repository: Repository | None, folder: str, configuration: dict[str, str]
 ) -> tuple[RuleFile, ...]:
     """.git/info/exclude and the user's own excludes, which git weighs in this order."""
-    fold_case = configuration.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1")
+    fold_case = _folds_case(configuration)
     chosen = configuration.get("core.excludesfile")
     user = expanded(chosen) if chosen is not None else user_folder() / "ignore"
     places = [repository.common / "info" / "exclude"] if repository else []

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from codelens.model import Match, UnitId
 from codelens.search.expand import ExpandedQuery, Term
+from codelens.search.spelling import LETTERS_PER_SLIP
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 
-MIN_LETTERS = 4
+MIN_NAME_LETTERS = 4
 """Shorter words resemble too much."""
 RESEMBLING = 400
 """Names that trigram overlap proposes to the edit distance."""
 OF_A_WORD = 0.1
 """A word of prose that no name bears is seldom a mistyped name; one that is written like code, or stands alone, is."""
-LETTERS_PER_SLIP = 4
-"""One slip is forgiven for each four letters, three at most."""
+MOST_SLIPS_IN_A_NAME = 3
 TRIGRAM = 3
 """Letters of the shortest part that the trigram index finds; shorter ones are taken as beginnings."""
 
@@ -34,7 +34,7 @@ class FuzzyChannel:
             return []
         found: dict[UnitId, Match] = {}
         for term in query.names:
-            if term.tier != "pair" and len(term.text) >= MIN_LETTERS:
+            if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS:
                 self._holding(term, query, store, limit, found)
         for term in query.words if self._every_word else ():
             self._holding(term, query, store, limit, found)
@@ -63,7 +63,7 @@ class FuzzyChannel:
             fold_identifier(w): 1.0 if alone else OF_A_WORD for w in words if not store.postings.document_frequency(w)
         }
         unknown |= {name: 1.0 for name in names if not store.units.named(name, False, 1)}
-        return {w: certainty for w, certainty in unknown.items() if len(w) >= MIN_LETTERS}
+        return {w: certainty for w, certainty in unknown.items() if len(w) >= MIN_NAME_LETTERS}
 
 
 def _resembling(word: str, query: ExpandedQuery, store: Store) -> list[tuple[UnitId, str, int]]:
@@ -73,6 +73,6 @@ def _resembling(word: str, query: ExpandedQuery, store: Store) -> list[tuple[Uni
         return []
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
-    most = min(3, len(word) // LETTERS_PER_SLIP)
+    most = min(MOST_SLIPS_IN_A_NAME, len(word) // LETTERS_PER_SLIP)
     near = [(unit, name, OSA.distance(word, name, score_cutoff=most)) for unit, name in proposed]
     return sorted((n for n in near if n[2] <= most), key=lambda n: n[2])

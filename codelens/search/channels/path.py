@@ -8,7 +8,7 @@ from codelens.model import Match
 from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
 
-COMMON_SHARE = 0.1
+COMMON_ON_PATHS = 0.1
 """A word in this share of all paths names the project, not a place in it."""
 
 
@@ -16,7 +16,7 @@ class PathChannel:
     name = "path"
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
-        most = COMMON_SHARE * store.units.count()
+        most = COMMON_ON_PATHS * store.units.count()
         frequencies = {t.text: store.postings.document_frequency(t.text, ("path", "concepts")) for t in query.words}
         terms = [t for t, n in frequencies.items() if 0 < n <= most]
         if not terms:
