@@ -22,16 +22,24 @@ from codelens.indexing.wire import Result, pack, unpack
 from codelens.model import SeenFile, Skip, SkipReason
 
 AHEAD_JOBS = 256
+"""Files that the workers may run ahead of who takes the results. Chosen."""
 AHEAD_BYTES = 8_000_000
-"""How far the workers may run ahead of who takes the results: a result is about four times its source."""
+"""The same in bytes of source: a result is about four times its source, so some 32 MB wait at most. Chosen."""
 QUEUED = 4
-"""Jobs that a worker holds: it must not wait for us while we write to the database."""
+"""Jobs that a worker holds: it must not wait for us while we write to the database. Chosen, not measured."""
 BYTES_A_WORKER = 400_000
+"""Another worker starts when this much more source is known: about what one does in the time it takes to start."""
 JOBS_A_WORKER = 100
-"""Another worker starts when this much more work is known: about what one does in the time it takes to start."""
+"""The same in files, for trees of small ones."""
 MOST_WORKERS = 8
+"""Unless the setting `jobs` asks for more. One process writes; a prototype's was the limit from two or three workers on."""
 WALL_FACTOR, WALL_EXTRA = 10.0, 20.0
-"""Wall seconds before a worker is killed: parse_seconds × 10 + 20. The CPU limit comes first unless the file sleeps."""
+"""Wall seconds before a worker is killed: parse_seconds × 10 + 20. The CPU limit comes first unless the file sleeps; so
+both are chosen wide, for a machine that is busy with something else."""
+WATCH_SECONDS = 0.25
+"""Between two looks for an overdue worker; a quarter of the wall limit where that is shorter. Chosen."""
+STOP_SECONDS = 0.05
+"""Between two tries to end a worker: its thread may just have put another process in the place of the killed one. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +165,7 @@ class _Pool:
 
     def _watch(self) -> None:
         while not self.closed:
-            time.sleep(min(0.25, self.wall_seconds / 4))
+            time.sleep(min(WATCH_SECONDS, self.wall_seconds / 4))
             for worker in self._workers:
                 worker.check()
 
@@ -187,7 +195,7 @@ class _Worker:
         while self._thread.is_alive():
             if process := self._process:
                 process.kill()
-            self._thread.join(0.05)
+            self._thread.join(STOP_SECONDS)
 
     def _serve(self) -> None:
         try:

@@ -40,6 +40,14 @@ ROLE_WORDS: Mapping[str, frozenset[str]] = {
     "generated": frozenset({"generated"}),
 }
 """Role of a path → words of a query that ask for just that."""
+MOST_FURTHER = 8
+"""Hits of one file after which a further one counts no less than the last. Chosen; shipped profiles leave it without effect
+(factor 1)."""
+OTHER_CONTAINER = 0.5
+"""Value of an exact name, of 1, where the query wrote it within something else: `Class.method`, and this is another class's.
+Chosen, not measured."""
+SHORTEST_STEM = 3
+"""Letters that must remain of a word whose ending goes: `using` is no form of `us`. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,7 @@ def gather_evidence(
     found: dict[str, frozenset[UnitId]] = {}
     for term in dict.fromkeys(t.text for t in query.words):
         frequency = store.postings.document_frequency(term)
+        # BM25's idf with 1 added, as Lucene has it: no term counts less than nothing.
         rarity[term] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
         found[term] = frozenset(store.postings.pool_with_term(term))
     strength = {channel: _strength(matches) for channel, matches in rankings.items()}
@@ -124,7 +133,7 @@ def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candid
         before = seen.get(place, 0)
         seen[place] = before + 1
         if before and further != 1.0:
-            _add_factor(candidate, "further", further ** min(before, 8), f"hit {before + 1} of its file")
+            _add_factor(candidate, "further", further ** min(before, MOST_FURTHER), f"hit {before + 1} of its file")
     return sorted(candidates, key=Candidate.order)
 
 
@@ -151,7 +160,8 @@ def _exact_name(unit: UnitRow, query: ExpandedQuery, _: Evidence) -> Gain | None
     for term in query.names:
         if term.tier != "pair" and term.text == name:
             qualified = fold_identifier(unit.qualified_name)
-            return (1.0 if qualified.endswith(fold_identifier(term.origin)) else 0.5, f"is named {term.origin}")
+            whole = qualified.endswith(fold_identifier(term.origin))
+            return (1.0 if whole else OTHER_CONTAINER, f"is named {term.origin}")
     if len(query.words) and name == fold_identifier(query.text):
         return (1.0, "the whole query is its name")
     return None
@@ -212,9 +222,9 @@ BONUSES: Mapping[str, Callable[[UnitRow, ExpandedQuery, Evidence], Gain | None]]
 def stem(word: str) -> str:
     """A word without its commonest English ending, for comparing single words; the index itself stems by Porter."""
     for ending in ("ing", "ies", "ed", "es", "er", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
+        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
             return word[: -len(ending)]
-    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+    return word[:-1] if len(word) > SHORTEST_STEM and word.endswith("e") else word
 
 
 def _factors(unit: UnitRow, said: frozenset[str]) -> list[tuple[str, str]]:

@@ -9,10 +9,15 @@ from codelens.search.expand import ExpandedQuery, Term
 from codelens.store.store import Store
 
 MIN_WORD_LETTERS = 5
+"""Letters. Shorter words have too many neighbours in any vocabulary. Chosen, not measured."""
 LETTERS_PER_SLIP = 4
-"""One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel."""
+"""One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel. Chosen."""
 MOST_SLIPS_IN_A_WORD = 2
+"""One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right. Chosen."""
+LONGEST_ENDING = 3
+"""Letters that the stemmer may have taken off the end of the index's word (`ing`), and that are no slips for it."""
 MOST_CORRECTIONS = 3
+"""Words of the index that stand in for one unknown word. Chosen, not measured."""
 
 
 def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
@@ -30,8 +35,8 @@ def _corrections(word: str, store: Store) -> Iterable[Term]:
     most = min(MOST_SLIPS_IN_A_WORD, len(word) // LETTERS_PER_SLIP)
     near = []
     for term, units in store.postings.vocabulary(word[0]):
-        if len(term) >= MIN_WORD_LETTERS - 1 and abs(len(term) - len(word)) <= most + 3:
-            slips = OSA.distance(word[: max(len(term), len(word) - 3)], term, score_cutoff=most)
+        if len(term) >= MIN_WORD_LETTERS - 1 and abs(len(term) - len(word)) <= most + LONGEST_ENDING:
+            slips = OSA.distance(word[: max(len(term), len(word) - LONGEST_ENDING)], term, score_cutoff=most)
             if slips <= most:
                 near.append((slips, -units, term))
     return [Term(term, "spelling", f"{word} ~ {term}") for _, _, term in sorted(near)[:MOST_CORRECTIONS]]

@@ -17,8 +17,12 @@ from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 
 MOST_CANDIDATES = 20
+"""Places told where a name fits several things: a screenful. Chosen."""
 MOST_ALIKE = 5
+"""Names told that resemble one that there is not. Chosen."""
 SAME_NAME = 500
+"""Units of one name among which the one meant is looked for, in the order of `Units.named`. Chosen: far more than a person
+could tell apart, though a name like `init` may have more."""
 
 
 @dataclass(frozen=True, slots=True)

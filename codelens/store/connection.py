@@ -21,7 +21,14 @@ from codelens.errors import CannotWrite, IndexBusy, IndexCorrupt, NoIndex, Usage
 from codelens.worktree.place import BESIDE, LOCK
 
 BUSY_MS = 5000
+"""Milliseconds that a statement waits for a lock of another process. Locks are held for a commit or a change of the journal
+mode; more than this is a fault that a person should hear of. Chosen."""
 SWITCH_BACK_SECONDS = 2.0
+"""How long a writer tries to go back to one file while readers hold the log; then the next writer does. Chosen."""
+SWITCH_TRY_MS, SWITCH_PAUSE_SECONDS = 100, 0.02
+"""Of each try in that time: how long it waits for the lock, and how long it lets readers go on before the next. Chosen."""
+WRITER_CACHE_KIB = 65_536
+"""SQLite's page cache of a writer, 64 MiB instead of its default of 2. Chosen."""
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 
 
@@ -86,7 +93,7 @@ def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
         connection = _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         with_vectors = load_vector_extension(connection)
         connection.execute(
-            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536; PRAGMA foreign_keys = OFF"
+            f"PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{WRITER_CACHE_KIB}; PRAGMA foreign_keys = OFF"
         ).fetchall()
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except _DAMAGE as fault:
@@ -102,7 +109,7 @@ def to_wal(connection: apsw.Connection) -> None:
 def to_rest(connection: apsw.Connection) -> bool:
     """Fold the log into the file and go back to one file. False where a reader kept that from happening: the next writer will."""
     deadline = time.monotonic() + SWITCH_BACK_SECONDS
-    connection.set_busy_timeout(100)
+    connection.set_busy_timeout(SWITCH_TRY_MS)
     try:
         while True:
             with suppress(apsw.BusyError, apsw.LockedError):
@@ -111,7 +118,7 @@ def to_rest(connection: apsw.Connection) -> bool:
                     return True
             if time.monotonic() > deadline:
                 return False
-            time.sleep(0.02)
+            time.sleep(SWITCH_PAUSE_SECONDS)
     finally:
         connection.set_busy_timeout(BUSY_MS)
 
@@ -228,19 +235,27 @@ def _locked_file(beside: Path) -> int:
         os.close(handle)  # its last holder removed it between our opening and our lock
 
 
+_LONGEST_LOCK = 32
+"""Bytes. A process id of 64 bits has 20 digits and a line end."""
+
+
 def _names_a_process(handle: int) -> bool:
     """Whether a file holds what our locks hold, a process id or nothing yet. On Windows a locked one may be unreadable."""
     try:
-        text = os.read(handle, 64)
+        text = os.read(handle, _LONGEST_LOCK)
         os.lseek(handle, 0, os.SEEK_SET)
     except OSError:
         return True
-    return len(text) < 32 and (not text or text.strip().isdigit())
+    return len(text) < _LONGEST_LOCK and (not text or text.strip().isdigit())
 
 
 def _read_holder(handle: int) -> str:
     with suppress(OSError):
-        if text := os.pread(handle, 20, 0).decode("ascii", "replace").strip() if hasattr(os, "pread") else "":
+        if (
+            text := os.pread(handle, _LONGEST_LOCK, 0).decode("ascii", "replace").strip()
+            if hasattr(os, "pread")
+            else ""
+        ):
             return f"pid {text}"
     return "pid unknown"
 

@@ -63,12 +63,19 @@ _COMMENT_MARK = re.compile(
 )
 _BLOCKS = (("/*", "*/"), ("<!--", "-->"), ('"""', '"""'), ("'''", "'''"), ("--[[", "]]"), ("{-", "-}"), ("(*", "*)"))
 _HEADER_LINES = 60
+"""In which a mark of generated code is looked for: a licence may stand before it. Chosen, not measured."""
 _HEADER_BYTES = 8_000
+"""The same in bytes, for files with long lines. Chosen."""
+_SHOWN = 80
+"""Characters of that mark that are shown as evidence."""
 _LONG_LINE = 2_000
 """Bytes. Prose, tables and embedded arrays stay below it for the most part of a file; minifiers write one line."""
 _LONG_MEAN = 250
 """Bytes per line in .js and .css: minifiers that wrap do so at 500 or more; hand-written code stays under 90."""
+_MOSTLY = 0.8
+"""Share of a file's bytes in lines over _LONG_LINE above which it is minified: little stands beside them, a licence. Chosen."""
 _SMALLEST_MINIFIED = 4_000
+"""Bytes. In a smaller file two long lines of a person's would decide; it costs little to index. Chosen."""
 
 
 def classify_folder(name: str, entries: Collection[str] = ()) -> Reason | None:
@@ -108,7 +115,7 @@ def classify_bytes(path: str, raw: bytes, include_vendored: bool = False) -> Rea
 def _generated(raw: bytes) -> Reason | None:
     for number, text in _header(raw):
         if GENERATED_LINE.fullmatch(text):
-            return SkipReason.GENERATED, f"line {number}: {text[:80]}"
+            return SkipReason.GENERATED, f"line {number}: {text[:_SHOWN]}"
     return None
 
 
@@ -136,7 +143,7 @@ def _minified(path: str, raw: bytes) -> Reason | None:
         return None
     lines = raw.split(b"\n")
     within_long = sum(len(line) for line in lines if len(line) > _LONG_LINE)
-    if within_long > 0.8 * len(raw):
+    if within_long > _MOSTLY * len(raw):
         return SkipReason.MINIFIED, f"{within_long * 100 // len(raw)} % of it in lines of over {_LONG_LINE} bytes"
     mean = len(raw) // len(lines)
     if mean > _LONG_MEAN and path.lower().endswith((".js", ".mjs", ".cjs", ".css")):

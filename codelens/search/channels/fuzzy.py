@@ -11,12 +11,16 @@ from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 
 MIN_NAME_LETTERS = 4
-"""Shorter words resemble too much."""
+"""Letters. Shorter words resemble too much: they are parts of too many names, and one slip makes `get` of `set`. Chosen."""
 RESEMBLING = 400
-"""Names that trigram overlap proposes to the edit distance."""
+"""Names that trigram overlap proposes to the edit distance, four for each match that the channel may give. Chosen."""
 OF_A_WORD = 0.1
-"""A word of prose that no name bears is seldom a mistyped name; one that is written like code, or stands alone, is."""
+"""Certainty, of 1. A word of prose that no name bears is seldom a mistyped name; one that is written like code, or stands
+alone, is. Chosen: below any slip in a name of the query, the worst of which has 1 / (1 + MOST_SLIPS_IN_A_NAME)."""
+HOLDS = 1.0
+"""Raw score of a name that holds the query's; a resembling one has its certainty / (1 + slips), hence at most half."""
 MOST_SLIPS_IN_A_NAME = 3
+"""However long a name is: LETTERS_PER_SLIP reaches it at twelve letters. Chosen, not measured."""
 TRIGRAM = 3
 """Letters of the shortest part that the trigram index finds; shorter ones are taken as beginnings."""
 
@@ -49,10 +53,10 @@ class FuzzyChannel:
         part = fold_identifier(term.text)
         if len(part) >= TRIGRAM:
             for unit in store.postings.names_containing(part, query.scoped, limit):
-                found.setdefault(unit, Match(unit, 1.0, f"name holds {term.origin}"))
+                found.setdefault(unit, Match(unit, HOLDS, f"name holds {term.origin}"))
         elif part:
             for unit in store.units.named_from(part, query.scoped, limit):
-                found.setdefault(unit, Match(unit, 1.0, f"name begins with {term.origin}"))
+                found.setdefault(unit, Match(unit, HOLDS, f"name begins with {term.origin}"))
 
     def _unknown(self, query: ExpandedQuery, store: Store) -> dict[str, float]:
         """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""

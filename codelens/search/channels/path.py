@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from codelens.model import Match
 from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
 
 COMMON_ON_PATHS = 0.1
-"""A word in this share of all paths names the project, not a place in it."""
+"""Share of all units. A word on the paths of more names the project, not a place in it. Chosen, not measured."""
+COLUMNS: Mapping[str, float] = {"path": 1.0, "concepts": 1.0}
+"""Column → weight in BM25: the folders above, and the file's name with its folder. Neither goes first. Chosen."""
 
 
 class PathChannel:
@@ -17,10 +19,9 @@ class PathChannel:
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
         most = COMMON_ON_PATHS * store.units.count()
-        frequencies = {t.text: store.postings.document_frequency(t.text, ("path", "concepts")) for t in query.words}
+        frequencies = {t.text: store.postings.document_frequency(t.text, tuple(COLUMNS)) for t in query.words}
         terms = [t for t, n in frequencies.items() if 0 < n <= most]
         if not terms:
             return []
-        weights = {"path": 1.0, "concepts": 1.0}
-        found = store.postings.bm25(terms, weights, query.scoped, limit, ("path", "concepts"))
+        found = store.postings.bm25(terms, COLUMNS, query.scoped, limit, tuple(COLUMNS))
         return [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in found]

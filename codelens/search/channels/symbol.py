@@ -12,10 +12,15 @@ from codelens.search.expand import ExpandedQuery, Term
 from codelens.store.store import Store
 
 FEW_PRIMARY = 5
+"""Matches. Single words are looked up as whole names only where the names of the query gave fewer; knowing's figure."""
 PREFIX_BELOW, PREFIX_CAP = 15, 30
+"""Beginnings are looked for below the first number of matches, and fill up to the second; knowing's figures."""
 SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
+"""The same for parts of names, of words with at least four letters; knowing's figures."""
 EXACT_CAP = 60
-"""A name that more units than this bear (get, init) ranks nothing by itself."""
+"""Units of one name that are taken: one that more bear (get, init) ranks nothing by itself. Chosen; knowing has no cap."""
+IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0
+"""Raw scores of the tiers. Only their order is meant; with --fusion weighted or minmax they count as they stand."""
 
 
 class SymbolChannel:
@@ -39,7 +44,7 @@ class SymbolChannel:
     def _exact(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
         for term in terms:
             for unit in store.units.named(term.text, query.scoped, EXACT_CAP):
-                found.setdefault(unit, Match(unit, 3.0, f"is named {term.origin}"))
+                found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
 
     def _prefix(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
         for term in terms:
@@ -47,7 +52,7 @@ class SymbolChannel:
             if room <= 0:
                 return
             for unit in store.units.named_from(term.text, query.scoped, room):
-                found.setdefault(unit, Match(unit, 2.0, f"name begins with {term.origin}"))
+                found.setdefault(unit, Match(unit, BEGINS, f"name begins with {term.origin}"))
 
     def _substring(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
         for term in terms:
@@ -55,4 +60,4 @@ class SymbolChannel:
             if room <= 0 or len(term.text) < SUBSTRING_LETTERS:
                 continue
             for unit in store.postings.names_containing(term.text, query.scoped, room):
-                found.setdefault(unit, Match(unit, 1.0, f"name holds {term.origin}"))
+                found.setdefault(unit, Match(unit, HOLDS, f"name holds {term.origin}"))
