@@ -2,7 +2,7 @@
 
 The ranking's numbers are data in weights.toml; every other number of the program that a person may want to
 change is a field here. A project's file may not name commands, networks or paths outside its root, so
-`PROJECT_KEYS` lists what it may set.
+`NOT_FROM_PROJECTS` lists what it may not set.
 """
 
 from __future__ import annotations
@@ -46,16 +46,21 @@ class Settings:
     limit: int = 20
     """Hits shown (the marketplace's default)."""
     context_lines: int = 0
+    """Lines before and after a hit, where no flag says how many; 0 shows the lines that say most instead."""
     profile: str = "codelens"
     """Named set of weights in weights.toml."""
     mode: str = "hybrid"
+    """Named set of channels: see CHOICES."""
     color: str = "auto"
+    """auto, always or never; auto asks the terminal and NO_COLOR."""
     path_style: str = "cwd"
+    """How text shows paths: relative to the working directory, to the repository's root, or absolute."""
     regex_seconds: float = 5.0
     """Time that regular expressions of one query may take in all: as long as a person waits before trying another."""
     channel_seconds: float = 10.0
     """A channel that outlasts this is left out, and said (CodexLens' figure)."""
     hyperlink_format: str = ""
+    """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
 
 
 NOT_FROM_PROJECTS = frozenset({"hyperlink_format"})
@@ -65,6 +70,8 @@ a command, a network or a path, so a project's file may set them."""
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
+    """Settings together with who set each of them."""
+
     values: Settings
     origin: Mapping[str, str]
     """Setting → 'default', a file's path, an environment variable's name or 'flag'."""

@@ -59,6 +59,7 @@ class Unit:
 
     @property
     def qualified_name(self) -> str:
+        """Container and name, joined by a dot: 'Flask.run'."""
         return f"{self.container}.{self.name}" if self.container else self.name
 
 

@@ -35,6 +35,8 @@ class CodelensError(Exception):
 
 
 class UsageError(CodelensError):
+    """Options or arguments that make no sense, alone or together."""
+
     hint = "see `codelens help`"
 
 
@@ -59,18 +61,26 @@ class RegexTimeout(CodelensError):
 
 
 class QueryTimeout(CodelensError):
+    """Deciding the conditions of a query took longer than the setting channel_seconds."""
+
     hint = "ask for fewer alternatives, narrow it with path: or lang:, or raise the setting channel_seconds"
 
 
 class SettingsError(CodelensError):
+    """A configuration file or a CODELENS_* variable that cannot be taken; the message begins with its place."""
+
     hint = "`codelens config --show-origin` lists every setting and where it came from"
 
 
 class CannotWrite(CodelensError):
+    """The disk is full or fails, or the index's folder takes no files. What was committed stays."""
+
     hint = "make room, or name a file elsewhere with --db; `codelens index` goes on where it was"
 
 
 class TargetError(CodelensError):
+    """A target that fits nothing, or several things: `candidates` are the places it may mean."""
+
     hint = "name it as PATH:LINE or by its qualified name"
 
     def __init__(self, message: str, candidates: tuple[str, ...] = (), hint: str = "") -> None:
@@ -79,35 +89,49 @@ class TargetError(CodelensError):
 
 
 class NoIndex(CodelensError):
+    """There is no index here, or none that was finished."""
+
     exit_code = 3
     hint = "run `codelens index` first"
 
 
 class IndexCorrupt(CodelensError):
+    """The file is no index, is damaged or unfinished, or has a schema that `codelens index` must first bring up to date."""
+
     exit_code = 3
     hint = "`codelens index --rebuild` makes it anew from the files"
 
 
 class NoVectors(CodelensError):
+    """A writer must keep an index's vectors in step, and cannot without sqlite-vec."""
+
     exit_code = 3
     hint = "`pip install sqlite-vec`, or `codelens index --rebuild --no-vector`"
 
 
 class SchemaTooNew(CodelensError):
+    """A newer codelens wrote the index; it is not touched."""
+
     exit_code = 3
     hint = "upgrade codelens, or `codelens index --rebuild` with this version"
 
 
 class StaleIndex(CodelensError):
+    """The tree is another than the one indexed, and --require-fresh was given."""
+
     exit_code = 4
     hint = "run `codelens index`, or search with --refresh"
 
 
 class IndexBusy(CodelensError):
+    """Another process writes this index, or readers hold the file that a new one is to replace."""
+
     exit_code = 5
     hint = "wait for it to end; reading is possible meanwhile"
 
 
 class FilesFailed(CodelensError):
+    """Files could not be read, or their grammar broke, and --strict was given."""
+
     exit_code = 6
     hint = "`codelens status --skipped` lists them"

@@ -45,7 +45,7 @@ class Index:
     ) -> tuple[IndexReport, ...]:
         """Bring the index at `path` up to date with these roots; make it if there is none. Raises IndexBusy.
 
-        How a root is walked is said by `settings_of` it, else by `as_indexed` as in its last run, else by `settings`.
+        `settings_of` says how a root is walked; without it, its last run does if `as_indexed`, else `settings`.
         """
         from codelens.indexing.build import build_index
 
@@ -157,6 +157,7 @@ class Index:
             return [unit for document in documents for unit in self._store.units.of_document(document.id)]
 
     def close(self) -> None:
+        """Gives up the state that this index was read at; a later one shows newer content."""
         self._store.close()
 
     def __enter__(self) -> Index:

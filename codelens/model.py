@@ -93,9 +93,9 @@ SYMBOL_KINDS = (
 )
 TYPE_KINDS = ("class", "struct", "interface", "trait", "enum", "type")
 CHUNK_KINDS = ("toplevel", "section", "text")
+"""Code outside any symbol; a part of a document with headings; lines of plain text or configuration."""
 PARTLY = "syntax errors"
 """The fault of a document that its grammar knew in part; any other says that it gave nothing."""
-"""Code outside any symbol; a part of a document with headings; lines of plain text or configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,7 @@ class UnitRow:
 
     @property
     def qualified_name(self) -> str:
+        """Container and name, joined by a dot: 'Flask.run'."""
         return f"{self.container}.{self.name}" if self.container else self.name
 
 
@@ -164,6 +165,7 @@ class Candidate:
 
     @property
     def score(self) -> float:
+        """The exact sum (fsum) of the contributions so far, so their order does not matter."""
         return math.fsum(c.amount for c in self.contributions)
 
     def order(self) -> tuple[float, tuple[str, str, int, str, str]]:
@@ -172,6 +174,8 @@ class Candidate:
 
 
 class Freshness(StrEnum):
+    """An indexed file against the one on disk, when a hit is shown."""
+
     FRESH = "fresh"
     CHANGED = "changed"
     DELETED = "deleted"
@@ -179,6 +183,8 @@ class Freshness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SnippetLine:
+    """One line of a hit as it was indexed; `number` is from 1."""
+
     number: int
     text: str
     matches: tuple[tuple[int, int], ...] = ()
@@ -200,7 +206,8 @@ class Hit:
     line: int
     column: int
     column_utf16: int
-    """The place to jump to: the first matching line, else the name; from 1, column in UTF-8 bytes of the decoded line."""
+    """The place to jump to: where a phrase or pattern matches, else a symbol's name, else the line that says most. From 1, the
+    column in UTF-8 bytes of the decoded line."""
     snippet: tuple[SnippetLine, ...]
     path_bytes: bytes | None = None
     """The path's bytes where they are not UTF-8."""
@@ -279,11 +286,13 @@ class SearchOptions:
     context_before: int = 0
     context_after: int = 0
     snippet_lines: int = 3
-    """Lines around the best line where no context was asked for."""
+    """Lines shown where no context was asked for: the place to jump to, and the lines of the unit that say most."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryInfo:
+    """One indexed tree: its name in the index, and how much of it is indexed."""
+
     name: str
     root: str
     """Absolute path."""
@@ -299,7 +308,7 @@ class IndexInfo:
     path: str
     schema: int
     snapshot: str
-    """Changes with every committed update; equal content and history give equal values."""
+    """A hash of what is indexed and how: equal for equal content, whatever the history (`Documents.content_id`)."""
     embedder: str
     repositories: tuple[RepositoryInfo, ...]
 
@@ -350,6 +359,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class WhyResult:
+    """The search that was asked about, with an account of each rank."""
+
     search: SearchResult
     explanations: tuple[Explanation, ...]
     """One for each target; without targets, one for each hit shown."""

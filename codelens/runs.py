@@ -44,7 +44,7 @@ class Progress:
     """How far an index run is. `total` is 0 while it is not known; `path` is the file last finished."""
 
     phase: str
-    """walk, index, verify: a word for people."""
+    """index, verify: a word for people."""
     done: int
     total: int
     path: str = ""

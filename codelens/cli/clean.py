@@ -15,6 +15,8 @@ from codelens.worktree.place import INDEX_FOLDER, new_index_place, unfinished_in
 
 
 class CleanFlags(CommonFlags):
+    """Whether to ask before the index goes."""
+
     yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
 
 

@@ -10,6 +10,8 @@ SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
 class CompletionsFlags:
+    """No index is opened, so it does without the common flags."""
+
     shell: Annotated[str | None, argument("bash, zsh, fish or powershell", "SHELL")] = None
     install: Annotated[bool, option("--install", help="Install it for this user instead of printing it")] = False
     debug: Annotated[bool, option("--debug", help="Show tracebacks")] = False

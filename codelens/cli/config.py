@@ -14,6 +14,8 @@ from codelens.worktree.place import find_index
 
 
 class ConfigFlags(CommonFlags, JsonFlags):
+    """What `config` prints, and how."""
+
     show_origin: Annotated[bool, option("--show-origin", help="Say for each setting where its value comes from")] = (
         False
     )

@@ -27,6 +27,7 @@ def option(*names: str, help: str, section: str = OTHER, metavar: str | None = N
 
 
 def argument(help: str, metavar: str) -> Any:
+    """A positional argument: what it is, and the name that help gives it. Whether it may be left out is its default's to say."""
     return typer.Argument(help=help, metavar=metavar, show_default=False)
 
 
@@ -55,6 +56,7 @@ class SectionedCommand(TyperCommand):
     """Help with options under the headings that they name."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Called by typer for `--help`: arguments first, the section of options that name none last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)

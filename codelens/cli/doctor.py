@@ -34,6 +34,8 @@ class Check:
 
 
 class DoctorFlags(CommonFlags, JsonFlags):
+    """How much `doctor` lists."""
+
     all_grammars: Annotated[bool, option("--all", help="List the grammars that work, too")] = False
 
 

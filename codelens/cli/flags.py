@@ -29,10 +29,14 @@ class CommonFlags:
 
 
 class JsonFlags:
+    """For commands that can print an object."""
+
     json: Annotated[bool, option("--json", section=OUTPUT, help="One JSON object on stdout")] = False
 
 
 class ColorFlags:
+    """How text for people looks."""
+
     color: Annotated[
         str | None, option("--color", section=OUTPUT, metavar="WHEN", help="auto, always or never [default: auto]")
     ] = None
@@ -157,6 +161,8 @@ class RankingFlags:
 
 
 class ProgressFlags:
+    """For commands that may take long."""
+
     progress: Annotated[
         str,
         option("--progress", metavar="HOW", help="auto, json (one object a line on stderr) or none [default: auto]"),

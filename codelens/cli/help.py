@@ -40,6 +40,8 @@ TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
 
 
 class HelpFlags:
+    """Which topic; without one, the list of commands."""
+
     topic: Annotated[str | None, argument("A command, or exit-codes, or query", "[TOPIC]")] = None
 
 

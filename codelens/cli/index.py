@@ -23,6 +23,8 @@ FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)
 
 
 class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
+    """Which trees, how they are walked, and what is made of them."""
+
     roots: Annotated[
         list[Path] | None,
         argument(

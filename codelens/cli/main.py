@@ -30,9 +30,11 @@ class LazyGroup(TyperGroup):
         self.commands = cast(Any, dict.fromkeys(COMMANDS))
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of COMMANDS, in which help shows them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Imports the command's module; None for a name that is no command, which typer turns into an error."""
         return import_module(f"codelens.cli.{cmd_name}").command if cmd_name in COMMANDS else None
 
 

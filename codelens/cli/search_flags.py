@@ -18,6 +18,8 @@ FRESHNESS = "Freshness"
 
 
 class SearchFlags(ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
+    """What `search` takes beside the shared groups: where to look, what to print and in which form, how fresh it must be."""
+
     query: Annotated[str | None, argument("What to look for; `-` reads it from stdin", "[QUERY]")] = None
     paths: Annotated[list[Path] | None, argument("Only below these files and folders", "[PATH]...")] = None
     type_list: Annotated[bool, option("--type-list", section=FILTERS, help="List the languages that -t knows")] = False

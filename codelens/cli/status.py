@@ -10,6 +10,8 @@ from codelens.errors import StaleIndex
 
 
 class StatusFlags(CommonFlags, JsonFlags):
+    """What `status` says, and whether it looks at the trees."""
+
     skipped: Annotated[
         bool, option("--skipped", help="List every file that was left out or parsed only in part, with the reason")
     ] = False

@@ -11,6 +11,8 @@ from codelens.errors import UsageError
 
 
 class SymbolsFlags(CommonFlags, JsonFlags):
+    """The file, and the form of its outline."""
+
     file: Annotated[Path | None, argument("The file, relative to the working directory or to its root", "FILE")] = None
     ctags: Annotated[bool, option("--ctags", section=OUTPUT, help="Lines for a tags file")] = False
 

@@ -20,6 +20,8 @@ from codelens.render.paths import PathStyle
 
 
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
+    """The search to account for, with the flags that rank as `search` has them, and what is asked about."""
+
     query: Annotated[str | None, argument("What was searched for; `-` reads it from stdin", "QUERY")] = None
     targets: Annotated[
         list[str] | None,

@@ -20,6 +20,8 @@ from codelens.worktree.place import INDEX_FOLDER, find_index, git_top, new_index
 
 
 class Workplace(NamedTuple):
+    """The working directory, the index file and the settings of one command."""
+
     cwd: Path
     index_path: Path
     """Absolute; the file may not be there yet."""
@@ -27,6 +29,7 @@ class Workplace(NamedTuple):
 
     @property
     def settings(self) -> Settings:
+        """The values alone, without where each comes from."""
         return self.loaded.values
 
     @property
@@ -37,6 +40,7 @@ class Workplace(NamedTuple):
         return "never" if refused and self.loaded.origin["color"] != "flag" else wanted
 
     def open(self) -> Index:
+        """The index, for reading. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
         return Index.open(self.index_path, self.settings)
 
 

@@ -63,6 +63,7 @@ class FeatureCache(dict[str, Features]):
         return features
 
     def clear(self) -> None:
+        """Forgets tokens and words alike; what was made stays right, so this only frees memory."""
         super().clear()
         self._words.clear()
 

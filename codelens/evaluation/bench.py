@@ -245,6 +245,7 @@ def describe(status: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
+    """Copies the tree, measures each tool on the copy, and prints the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("tree", type=Path, help="a folder with source code")
     parser.add_argument("--queries", type=Path, help="a file of queries, one a line")

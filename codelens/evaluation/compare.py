@@ -22,6 +22,8 @@ SEED = 20_261_121
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
+    """Two runs over the tasks that both have: their means, and how sure the difference is."""
+
     tasks: int
     before: float
     after: float
@@ -73,6 +75,7 @@ def _bootstrap(differences: Sequence[float]) -> tuple[float, float]:
 
 
 def main() -> None:
+    """Prints one line: both means, their difference with its interval, p, and how many tasks moved."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)

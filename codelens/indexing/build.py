@@ -36,7 +36,7 @@ def build_index(
 ) -> tuple[IndexReport, ...]:
     """Bring the index at `path` up to date with these roots, making it if there is none. One report for each root.
 
-    How a root is walked is said by `settings_of` it, else by `as_indexed` as in its last run, else by `settings`.
+    `settings_of` says how a root is walked; without it, its last run does if `as_indexed`, else `settings`.
 
     Raises IndexBusy where another process writes it, NoIndex or UsageError for roots that are no folders.
     """

@@ -46,6 +46,7 @@ def read_text(
 
 
 def unreadable(seen: SeenFile, fault: OSError) -> Skip:
+    """The skip of a file that could not be read, in the operating system's words; a file that is gone says so."""
     reason = "vanished while indexing" if isinstance(fault, FileNotFoundError) else fault.strerror or str(fault)
     return Skip(seen.path, SkipReason.UNREADABLE, reason, seen.stamp)
 

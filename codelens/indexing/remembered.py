@@ -25,13 +25,16 @@ class WalkRules(NamedTuple):
     said: frozenset[str] = frozenset()
 
     def applied_to(self, settings: Settings) -> Settings:
+        """The settings with these rules in place of their own."""
         return replace(settings, **self.values)
 
     def as_text(self) -> str:
+        """JSON with sorted keys, as the index keeps it: equal rules have equal texts."""
         return json.dumps({"values": dict(self.values), "said": sorted(self.said)}, sort_keys=True)
 
 
 def rules_key(repository: str) -> str:
+    """Where the index's `meta` table keeps the rules of a repository, by its name."""
     return f"walk:{repository}"
 
 

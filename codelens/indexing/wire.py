@@ -68,6 +68,7 @@ def pack(result: Result) -> tuple[Any, ...]:
 
 
 def pack_extraction(found: Extraction) -> tuple[Any, ...]:
+    """An extraction as plain tuples, units with their spans flattened; `unpack_extraction` is the way back."""
     return (
         found.namespace,
         tuple(map(_unit_row, found.units)),
@@ -78,6 +79,7 @@ def pack_extraction(found: Extraction) -> tuple[Any, ...]:
 
 
 def unpack_extraction(row: Any) -> Extraction:
+    """An extraction from what `pack_extraction` made of it, after `marshal`."""
     namespace, units, references, imports, fault = row
     return Extraction(
         namespace,

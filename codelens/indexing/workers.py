@@ -141,9 +141,10 @@ class _Pool:
         return task.answer
 
     def next_task(self, idle: bool) -> _Task | None:
-        """For a worker's thread: the next task. An idle one waits for it until the pool closes; None to any other that
+        """For a worker's thread: the next task. An idle worker waits for it until the pool closes.
 
-        could not be sent without waiting: while the process is writing an answer, nobody takes a large message from it.
+        Any other gets None instead of waiting, and instead of a large task: while its process is writing an answer, nobody
+        takes a large message from the pipe.
         """
         with self._changed:
             while idle and not self._waiting and not self.closed:

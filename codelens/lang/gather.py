@@ -40,9 +40,11 @@ class Draft:
 
     @property
     def outer(self) -> tree_sitter.Node:
+        """The node that the unit spans: with decorators or a template head where something widens it."""
         return self.around if self.around and _length(self.around) > _length(self.inner) else self.inner
 
     def order(self) -> tuple[int, int, int]:
+        """Sort key: by place, enclosing definitions before what they hold, several names of one statement by theirs."""
         return (self.outer.start_byte, -self.outer.end_byte, self.name.start_byte if self.name else -1)
 
 
@@ -65,6 +67,7 @@ class Gathered:
         self.claimed: set[int] = set()
 
     def take(self, pattern: int, captures: Captures) -> None:
+        """Sort one match in. Its first capture with a role decides what it is; a match without one may hold a doc string."""
         for capture, nodes in captures.items():
             head, kind = _role(capture)
             if head == "reference":
@@ -176,6 +179,7 @@ def _length(node: tree_sitter.Node) -> int:
 
 
 def text_of(node: tree_sitter.Node) -> str:
+    """The source text of a node; bytes that are not UTF-8 as U+FFFD."""
     return (node.text or b"").decode("utf-8", "replace")
 
 

@@ -42,6 +42,7 @@ class Language:
 
 @cache
 def languages() -> Mapping[str, Language]:
+    """Name → row, in the order of languages.toml; read once."""
     table = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
     return {name: _language(name, row) for name, row in table.items()}
 

@@ -33,6 +33,7 @@ _BOLD = Style(bold=True)
 def render_picture(
     why: WhyResult, place: Show, color: bool, side_by_side: bool = False, same: SameSearch = HERE
 ) -> Iterator[str]:
+    """As `render_explanation`, drawn: all bars of one answer have one scale."""
     console = make_console(color)
     yield styled(console, [Text(for_terminal(line.rstrip("\n")), DIM) for line in head_lines(why.search.trace)])
     pair = two_candidates(why) if side_by_side else None

@@ -33,6 +33,7 @@ class Difference:
 
     @property
     def gap(self) -> float:
+        """Positive where the first candidate has more of it."""
         return self.first - self.second
 
 
@@ -77,6 +78,7 @@ def _sorted(trace: Trace) -> list[tuple[str, Sequence[object]]]:
 
 
 def title(candidate: Candidate, rank: int | None, place: Show) -> str:
+    """Rank, qualified name, kind and place on one line; a dash for what has no rank."""
     unit = candidate.unit
     return for_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {place(candidate)}")
 
@@ -125,6 +127,7 @@ def neighbour_lines(explanation: Explanation) -> Iterator[str]:
 
 
 def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearch) -> Iterator[str]:
+    """What lost the target, what brings it in, and the command for that; nothing where it was not lost."""
     loss = explanation.loss
     if loss is not None:
         yield for_line(f"lost at: {loss.stage}: {loss.text}")
@@ -164,6 +167,7 @@ def option_flags(options: SearchOptions) -> Iterator[str]:
 
 
 def shell_quoted(text: str) -> str:
+    """One word for a POSIX shell, whatever is in it."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 

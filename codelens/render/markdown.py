@@ -11,6 +11,7 @@ from codelens.render.visible import for_line, for_terminal
 
 
 def render_markdown(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+    """A heading with the query and the counts, then one section a hit."""
     yield f"## {_code(result.query)}: {len(result.hits)} of {result.total}\n"
     for hit in result.hits:
         yield f"\n### {hit.rank}. {_code(hit.unit.qualified_name)} · {hit.unit.kind} · {_code(_place(hit, paths))}\n\n"

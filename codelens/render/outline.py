@@ -15,6 +15,7 @@ def symbols_of(units: Sequence[UnitRow]) -> list[UnitRow]:
 
 
 def outline_record(path: str, units: Sequence[UnitRow], exit_code: int) -> Record:
+    """The object of `symbols --json`. `path` is as indexed, with escapes where its bytes are not UTF-8."""
     return {
         "schema": SCHEMA,
         "path": path,

@@ -20,6 +20,7 @@ class PathStyle(NamedTuple):
     repositories: Sequence[RepositoryInfo] = ()
 
     def of_hit(self, hit: Hit) -> str:
+        """The path of a hit's file in this style, with the file's own bytes."""
         return self.of(hit.root, real_path(hit))
 
     def of(self, root: str, path: str) -> str:

@@ -42,6 +42,7 @@ def render_jsonl(result: SearchResult, exit_code: int, stats: Mapping[str, float
 
 
 def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
+    """The object of `search --json`: the hits, and what is said about the answer. `stats` are seconds by channel."""
     record: Record = {
         "schema": SCHEMA,
         "query": result.query,
@@ -57,6 +58,7 @@ def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, floa
 
 
 def hit_record(hit: Hit) -> Record:
+    """One element of `results`: the unit, its score with every contribution, the lines shown and the place to jump to."""
     return unit_record(hit.unit) | {
         "score": hit.score,
         "rank": hit.rank,
@@ -108,6 +110,7 @@ def path_b64(shown: str) -> Record:
 
 
 def contribution_record(contribution: Contribution) -> Record:
+    """A part of a score, with the rule and operands from which `recompute` gets its amount again."""
     return {
         "source": contribution.source,
         "amount": contribution.amount,
@@ -129,10 +132,12 @@ def candidate_record(candidate: Candidate, rank: int | None) -> Record:
 
 
 def notice_record(notice: Notice) -> Record:
+    """A notice by its stable code and its sentence."""
     return {"code": notice.code, "text": notice.text}
 
 
 def index_record(index: IndexInfo) -> Record:
+    """Which state of which index an answer comes from: equal `snapshot` means equal content."""
     return {
         "path": index.path,
         "schema": index.schema,

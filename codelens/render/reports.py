@@ -17,6 +17,7 @@ _REPORT_FIELDS = (
 
 
 def index_run_record(reports: Sequence[IndexReport], exit_code: int) -> Record:
+    """The object of `index --json`, one element of `repositories` for each root."""
     return {
         "schema": SCHEMA,
         "index": reports[0].index if reports else "",
@@ -59,6 +60,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def megabytes(count: int) -> str:
+    """A number of bytes for people, in MB, or in kB below a tenth of one."""
     return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
 
 
@@ -91,6 +93,7 @@ def _planned(root: Path, entry: SeenFile | Skip) -> Record:
 
 
 def skip_text(skip: Skip) -> str:
+    """The reason and what it rests on, without saying it twice."""
     detail = for_line(skip.detail)
     return detail if detail.startswith(str(skip.reason)) else f"{skip.reason}: {detail}" if detail else str(skip.reason)
 
@@ -111,6 +114,7 @@ def fault_lines(status: Status) -> Iterator[str]:
 
 
 def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
+    """The object of `status --json`; `skips` are (repository, skip); without them that field is left out."""
     record: Record = {
         "schema": SCHEMA,
         "index": index_record(status.index),
@@ -153,6 +157,7 @@ def _changes_record(changes: Changes | None) -> Record | None:
 
 
 def status_lines(status: Status) -> Iterator[str]:
+    """`status` for people: the file, then a paragraph a repository, then the largest tables."""
     yield f"index       {for_line(status.index.path)}\n"
     yield f"            schema {status.index.schema}, {megabytes(status.file_bytes)}, journal {status.journal_mode}\n"
     yield f"embedder    {status.index.embedder or 'none'}\n"

@@ -36,6 +36,8 @@ LINKS = {
 
 @dataclass(frozen=True, slots=True)
 class TerminalView:
+    """How hits look on a terminal."""
+
     paths: PathStyle
     color: bool
     hyperlinks: str = ""
@@ -44,6 +46,7 @@ class TerminalView:
 
 
 def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
+    """One text for each file, with its hits; a last line says how many more there are."""
     console = make_console(view.color)
     template = link_template(view.hyperlinks)
     files: dict[tuple[str, str], list[Hit]] = {}
@@ -78,6 +81,7 @@ def make_console(color: bool) -> Console:
 
 
 def styled(console: Console, lines: list[Text]) -> str:
+    """The lines as the console would print them, control sequences and line breaks included."""
     with console.capture() as capture:
         for line in lines:
             console.print(line, soft_wrap=True)
@@ -119,6 +123,7 @@ def link_template(name: str) -> str:
 
 
 def link(template: str, hit: Hit) -> str:
+    """The URL of a hit's place, after `link_template` has chosen the template."""
     path = quote(Path(hit.root, real_path(hit)).as_posix().encode("utf-8", "surrogateescape"))
     fill = {"path": path, "line": str(hit.line), "column": str(hit.column), "host": gethostname()}
     return re.sub(r"\{(path|line|column|host)\}", lambda m: fill[m[1]], template)

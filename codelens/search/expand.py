@@ -34,6 +34,7 @@ class Words:
 
 @cache
 def load_words() -> Words:
+    """The word lists of words.toml, read once; abbreviations in both directions."""
     table = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
     both: dict[str, list[str]] = {}
     for short, long in table["abbreviations"].items():
@@ -63,7 +64,7 @@ class ExpandedQuery:
     words: tuple[Term, ...]
     """Terms of the full-text index, in the order of the query."""
     extra: tuple[Term, ...]
-    """Further terms from abbreviations; they help to find and do not count as coverage."""
+    """Further terms from abbreviations and corrected spellings; they help to find and do not count as coverage."""
     common: tuple[str, ...] = ()
     """Terms of the full-text index that too many units hold: they take no part in the exact channel (telling.py)."""
     scoped: bool = False

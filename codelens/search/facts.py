@@ -15,6 +15,8 @@ from codelens.text.identifiers import is_cjk
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
+    """What is known of a document before any of its units is looked at."""
+
     path: str
     repository: str
     language: str
@@ -24,6 +26,8 @@ class DocumentFacts:
 
 @dataclass(frozen=True, slots=True)
 class UnitFacts(DocumentFacts):
+    """What is known of a unit before its text is read."""
+
     kind: str = ""
     name: str = ""
     qualified_name: str = ""
@@ -31,6 +35,8 @@ class UnitFacts(DocumentFacts):
 
 @dataclass(frozen=True, slots=True)
 class TextFacts(UnitFacts):
+    """All that can be known of a unit: no condition stays undecided."""
+
     text: str = ""
 
 

@@ -53,6 +53,7 @@ class Lexer:
         self.position = 0
 
     def run(self) -> list[Token]:
+        """All tokens in order; parentheses that wait for a partner stay in `open`."""
         while (start := self._skip_space()) < len(self.text):
             if not self._begins(start):
                 self._word(start, start)

@@ -34,11 +34,15 @@ class Substring:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
+    """Every part must hold; made by `all_of`, which keeps it flat."""
+
     parts: tuple[Plan, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
+    """One part must hold; made by `any_of`, which keeps it flat."""
+
     parts: tuple[Plan, ...]
 
 

@@ -67,16 +67,22 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class And:
+    """Every part must hold; words and identifiers right below the top rank instead."""
+
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """At least one part must hold."""
+
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """The part must not hold, which takes words below it out of the ranking too."""
+
     part: Node
 
 
@@ -100,6 +106,7 @@ class Query:
 
     @property
     def identifiers(self) -> tuple[str, ...]:
+        """The names in back-ticks that are wanted, in order."""
         return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Identifier))
 
     @property

@@ -47,6 +47,7 @@ class TimeBudget:
 
     @property
     def left(self) -> float:
+        """Seconds; below 0 where the last pattern ran over."""
         return self.seconds - self.spent
 
 

@@ -181,6 +181,7 @@ def _features(store: Store, notices: list[Notice]) -> frozenset[str]:
 
 
 def make_channels(profile: Profile, mode: str) -> dict[str, Channel]:
+    """Name → channel, all that there are; a mode chooses among them, and `fuzzy` alone looks for plain words in names too."""
     channels: Sequence[Channel] = (
         ExactChannel(profile.fields),
         FuzzyChannel(every_word=mode == "fuzzy"),

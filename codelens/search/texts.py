@@ -20,10 +20,12 @@ class DocumentText:
     bom: int
 
     def slice(self, span: Span) -> str:
+        """The text of a byte range, without the byte order mark; broken characters as U+FFFD."""
         return self.raw[max(span.start, self.bom) : span.end].decode(self.encoding, "replace")
 
     @property
     def text(self) -> str:
+        """All of it, without the byte order mark; decoded anew at each call."""
         return self.raw[self.bom :].decode(self.encoding, "replace")
 
     def line_start(self, place: int) -> int:
@@ -46,6 +48,7 @@ class Texts:
     _lines: dict[DocumentId, list[str]] = field(default_factory=dict)
 
     def of(self, document: DocumentRow) -> DocumentText:
+        """The document's text; it stays in memory until `forget`."""
         known = self._documents.get(document.id)
         if known is None:
             known = DocumentText(
@@ -69,6 +72,7 @@ class Texts:
 
 
 def decompress(snapshot: bytes) -> bytes:
+    """The file's own bytes from a stored snapshot."""
     import zstandard  # 28 ms: a search that shows no text does without
 
     return zstandard.ZstdDecompressor().decompress(snapshot)

@@ -11,6 +11,8 @@ from codelens.store.connection import load_vector_extension
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
+    """Versions, and whether each thing that an index needs works here."""
+
     sqlite: str
     driver: str
     fts5: bool

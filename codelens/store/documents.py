@@ -17,6 +17,8 @@ from codelens.nouns import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RepositoryRow:
+    """An indexed tree; `root` is absolute, wherever the index lies now."""
+
     id: RepositoryId
     name: str
     root: Path
@@ -55,6 +57,8 @@ _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, content_hash, l
 
 
 class Documents:
+    """The gateway to repositories, documents, snapshots and skips. `index` is the file's path: roots are stored relative to it."""
+
     def __init__(self, connection: apsw.Connection, index: Path) -> None:
         self._connection = connection
         self._index = index
@@ -62,6 +66,7 @@ class Documents:
     # Repositories
 
     def repositories(self) -> list[RepositoryRow]:
+        """All of them, by name."""
         rows: list[Any] = self._connection.execute("SELECT id, name, root FROM repositories ORDER BY name").fetchall()
         return [RepositoryRow(RepositoryId(i), n, self._absolute(r)) for i, n, r in rows]
 
@@ -99,6 +104,7 @@ class Documents:
     # Documents
 
     def add(self, repository: RepositoryId, derived: DerivedDocument) -> DocumentId:
+        """Store a document with its snapshot; its units and postings are for the other gateways."""
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
         self._connection.execute(
             "INSERT INTO documents (repository_id, path, os_path, size, mtime_ns, inode, content_hash, language, roles, "
@@ -127,6 +133,7 @@ class Documents:
         return document
 
     def remove(self, document: DocumentId) -> None:
+        """Its row and its snapshot alone; `Store.remove_document` takes everything."""
         self._connection.execute("DELETE FROM snapshots WHERE document_id = ?", (document,)).fetchall()
         self._connection.execute("DELETE FROM documents WHERE id = ?", (document,)).fetchall()
 
@@ -208,6 +215,7 @@ class Documents:
         return (row[0], row[1])
 
     def faults(self, repository: RepositoryId) -> dict[str, str]:
+        """Path → what the grammar could not do, of the documents that have a fault; by path."""
         sql = "SELECT path, fault FROM documents WHERE repository_id = ? AND fault <> '' ORDER BY path"
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return dict(rows)
@@ -215,12 +223,14 @@ class Documents:
     # Skips
 
     def skips(self, repository: RepositoryId) -> Iterator[Skip]:
+        """What the last run left out, in order of path."""
         sql = "SELECT path, reason, detail, size, mtime_ns, inode FROM skips WHERE repository_id = ? ORDER BY path"
         for path, reason, detail, size, mtime, inode in self._connection.execute(sql, (repository,)):
             stamp = FileStamp(size, mtime, inode) if size is not None else None
             yield Skip(path, SkipReason(reason), detail, stamp)
 
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
+        """Forget the skips of the paths in `gone`, and store `new` ones over any of the same path."""
         self._connection.executemany(
             "DELETE FROM skips WHERE repository_id = ? AND path = ?", [(repository, path) for path in gone]
         ).fetchall()

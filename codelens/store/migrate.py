@@ -28,10 +28,12 @@ def migrations() -> tuple[tuple[int, Path], ...]:
 
 
 def newest_version() -> int:
+    """The schema that this program writes."""
     return len(migrations())
 
 
 def schema_version(connection: apsw.Connection) -> int:
+    """The file's `user_version`; 0 for one that no migration has touched."""
     return int(connection.pragma("user_version"))
 
 

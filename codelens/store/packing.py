@@ -15,6 +15,7 @@ LEVEL = 6
 
 
 def pack_references(references: Sequence[Reference]) -> PackedReferences:
+    """The columns, compressed, and the distinct names; `unpack_references` is the way back."""
     if not references:
         return PackedReferences(b"", "")
     import zstandard

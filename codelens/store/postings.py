@@ -26,6 +26,7 @@ def quoted(term: str) -> str:
 
 
 def any_of(terms: Iterable[str]) -> str:
+    """The FTS5 expression that a text with any of these terms satisfies."""
     return " OR ".join(map(quoted, terms))
 
 
@@ -35,6 +36,8 @@ def _in_columns(expression: str, columns: Sequence[str]) -> str:
 
 
 class Postings:
+    """The gateway to the full-text tables; rowids are ids of units, or of documents for texts."""
+
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
@@ -46,11 +49,13 @@ class Postings:
             self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 0)").fetchall()
 
     def end_build(self) -> None:
+        """Merge each table into one segment, and merge as it goes from here on (4 is FTS5's default)."""
         for table in _TABLES:
             self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')").fetchall()
             self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 4)").fetchall()
 
     def add(self, document: DocumentId, units: Sequence[UnitId], derived: DerivedDocument) -> None:
+        """One row of terms for each unit, in the order of `units`; trigrams where the index has them."""
         self._connection.executemany(
             f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)",
             [
@@ -69,6 +74,7 @@ class Postings:
         ).fetchall()
 
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:
+        """Take a document and its units out of all full-text tables but that of references."""
         rows = [(u,) for u in units]
         self._connection.executemany("DELETE FROM unit_terms WHERE rowid = ?", rows).fetchall()
         self._connection.executemany("DELETE FROM name_trigrams WHERE rowid = ?", rows).fetchall()

@@ -11,10 +11,13 @@ from codelens.store.postings import quoted
 
 
 class References:
+    """The gateway to uses of names and to imports."""
+
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     def add(self, document: DocumentId, extraction: Extraction, packed: PackedReferences) -> None:
+        """Store a document's packed references and its imports; an import that stands twice at one place, once."""
         if packed.columns:
             self._connection.execute("INSERT INTO refs VALUES (?, ?)", (document, packed.columns)).fetchall()
             self._connection.execute(
@@ -26,6 +29,7 @@ class References:
         ).fetchall()
 
     def remove(self, document: DocumentId) -> None:
+        """Take a document out, and out of the index of names."""
         self._connection.execute("DELETE FROM ref_names WHERE rowid = ?", (document,)).fetchall()
         self._connection.execute("DELETE FROM refs WHERE document_id = ?", (document,)).fetchall()
         self._connection.execute("DELETE FROM imports WHERE document_id = ?", (document,)).fetchall()
@@ -36,6 +40,7 @@ class References:
         return unpack_references(row[0]) if row else ()
 
     def imports_of(self, document: DocumentId) -> tuple[Import, ...]:
+        """The imports of a document in order of place."""
         sql = (
             "SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ? ORDER BY start_byte, name"
         )

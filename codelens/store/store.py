@@ -97,6 +97,7 @@ class Store:
         return store
 
     def close(self) -> None:
+        """Ends the transaction that a reader holds; a writer's that is open is rolled back."""
         self._connection.close()
 
     def __enter__(self) -> Store:
@@ -108,18 +109,22 @@ class Store:
     # What is known about the whole file
 
     def meta(self, key: str, default: str = "") -> str:
+        """A value of the `meta` table; `default` where the key is not there."""
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else default
 
     def set_meta(self, key: str, value: str) -> None:
+        """Set a value; nothing is written where it is that already. Part of the caller's transaction."""
         self._connection.execute(
             "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 WHERE value <> ?2", (key, value)
         ).fetchall()
 
     def schema(self) -> int:
+        """The version of the file's schema, from 1."""
         return schema_version(self._connection)
 
     def features(self) -> Features:
+        """What the index was built with; all of it where it does not say."""
         return Features(fuzzy=self.meta("fuzzy", "1") == "1", vector=self.meta("vector", "1") == "1")
 
     def features_wanted(self, fuzzy: bool, vector: bool) -> bool:
@@ -151,6 +156,7 @@ class Store:
         return load_vector_extension(self._connection)
 
     def journal_mode(self) -> str:
+        """`delete` at rest; `truncate` in a build; `wal` in an update, and after it where a reader kept that from ending."""
         return str(self._connection.pragma("journal_mode"))
 
     def table_bytes(self) -> dict[str, int]:
@@ -186,12 +192,15 @@ class Store:
     # Writing
 
     def begin(self) -> None:
+        """Begin to write, waiting BUSY_MS for another writer. `writing` is the usual way."""
         self._connection.execute("BEGIN IMMEDIATE").fetchall()
 
     def commit(self) -> None:
+        """Keep what was written since `begin`."""
         self._connection.execute("COMMIT").fetchall()
 
     def rollback(self) -> None:
+        """Forget what was written since `begin`; nothing where no transaction is open."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK").fetchall()
 

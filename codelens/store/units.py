@@ -24,6 +24,8 @@ CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind,
 
 
 class Units:
+    """The gateway to units, and to the sets of them that a search works on."""
+
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._next = 0
@@ -76,10 +78,12 @@ class Units:
         return rows
 
     def remove(self, document: DocumentId) -> None:
+        """The rows alone: postings and vectors need the ids first, see `Store.remove_document`."""
         self._connection.execute("DELETE FROM units WHERE document_id = ?", (document,)).fetchall()
         self._next = 0
 
     def rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
+        """Id → row, of those ids that there are; in no order to rely on."""
         sql = f"SELECT {_ROW} WHERE u.id IN (SELECT value FROM json_each(?))"
         wanted = f"[{','.join(map(str, ids))}]"
         return {UnitId(row[0]): _unit_row(row) for row in self._connection.execute(sql, (wanted,))}
@@ -154,6 +158,7 @@ class Units:
         return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
 
     def kinds(self, repository: RepositoryId) -> dict[str, int]:
+        """Kind → number of a repository's units, largest first."""
         sql = (
             "SELECT u.kind, count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE d.repository_id = ? "
             "GROUP BY 1 ORDER BY 2 DESC, 1"
@@ -162,6 +167,7 @@ class Units:
         return dict(rows)
 
     def count(self) -> int:
+        """Units of all repositories."""
         row = self._connection.execute("SELECT count(*) FROM units").fetchone()
         assert row is not None
         return int(row[0])
@@ -185,9 +191,11 @@ class Units:
 
 
 def within(column: str, scoped: bool) -> str:
-    """The condition that a column of unit ids be in scope. The plus keeps SQLite from asking a full-text index once for
+    """The condition that a column of unit ids be in scope.
 
-    each unit in scope instead of once (18 s, not 0.1 s, for three words and 30,000 units)."""
+    The plus keeps SQLite from asking a full-text index once for each unit in scope instead of once (18 s, not 0.1 s, for
+    three words and 30,000 units).
+    """
     return f"AND +{column} IN (SELECT id FROM temp.scope)" if scoped else ""
 
 

@@ -18,6 +18,8 @@ _INSERT = "INSERT INTO vectors (rowid, repository_id, embedding) VALUES (?, ?, v
 
 
 class Vectors:
+    """The gateway to the vec0 table; asking it anything but `exist` needs sqlite-vec on the connection."""
+
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
@@ -26,6 +28,7 @@ class Vectors:
         return self._connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vectors'").fetchone() is not None
 
     def add(self, repository: RepositoryId, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
+        """`vectors`: for each unit those of its pieces, int8 and PIECES at most; a unit may have none."""
         self._connection.executemany(
             _INSERT,
             [
@@ -41,9 +44,10 @@ class Vectors:
             self._connection.executemany("DELETE FROM vectors WHERE rowid = ?", rows).fetchall()
 
     def compact(self) -> None:
-        """Make the table anew if more than a third of its room is dead: vec0 fills only its newest chunk, so what
+        """Make the table anew if more than a third of its room is dead.
 
-        scattered deletions leave in older ones stays empty for ever, VACUUM or not (sqlite-vec#54, #185, #220).
+        vec0 fills only its newest chunk, so what scattered deletions leave in older ones stays empty for ever, VACUUM or
+        not (sqlite-vec#54, #185, #220).
         """
         slots, parts = self._numbers("SELECT coalesce(sum(size), 0), count(DISTINCT partition00) FROM vectors_chunks")
         (live,) = self._numbers("SELECT count(*) FROM vectors_rowids")
@@ -76,5 +80,6 @@ class Vectors:
         return [(UnitId(row // PIECES), float(d)) for row, d in self._connection.execute(sql, (query,))]
 
     def count(self) -> int:
+        """Vectors, not units."""
         row = self._connection.execute("SELECT count(*) FROM vectors").fetchone()
         return int(row[0]) if row else 0

@@ -62,6 +62,7 @@ _shapes = _Shapes()
 
 
 def is_cjk(word: str) -> bool:
+    """Whether a word begins with a Chinese, Japanese or Korean character; tokens of mixed scripts count by their first."""
     return not word.isascii() and _CJK.match(word) is not None
 
 

@@ -10,12 +10,15 @@ from codelens.store.store import Store
 
 
 class ExactChannel:
+    """`fields`: column → its weight in BM25."""
+
     name = "exact"
 
     def __init__(self, fields: Mapping[str, float]) -> None:
         self._fields = fields
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
+        """Units with any term of the query, without those that too many units hold. The raw score is BM25, above 0."""
         terms = dict.fromkeys(t.text for t in (*query.words, *query.extra) if t.text not in query.common)
         if not terms:
             return []

@@ -34,6 +34,7 @@ class FuzzyChannel:
         self._every_word = every_word
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
+        """Names that hold a name of the query first, then those that are it but for slips. The raw score is 1 at most."""
         if "fuzzy" not in query.features:
             return []
         found: dict[UnitId, Match] = {}

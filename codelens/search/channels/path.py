@@ -15,9 +15,12 @@ COLUMNS: Mapping[str, float] = {"path": 1.0, "concepts": 1.0}
 
 
 class PathChannel:
+    """Every unit of a file is in its place, so this ranks files and folders more than units."""
+
     name = "path"
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
+        """Units whose path holds any word of the query that tells places apart. The raw score is BM25, above 0."""
         most = COMMON_ON_PATHS * store.units.count()
         frequencies = {t.text: store.postings.document_frequency(t.text, tuple(COLUMNS)) for t in query.words}
         terms = [t for t, n in frequencies.items() if 0 < n <= most]

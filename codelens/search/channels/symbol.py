@@ -24,9 +24,12 @@ IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0
 
 
 class SymbolChannel:
+    """A unit is found in the first tier that it fits, and not again."""
+
     name = "symbol"
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
+        """Tier by tier, each only where those before found little. The raw score says the tier."""
         found: dict[UnitId, Match] = {}
         primary = [t for t in query.names if t.tier != "pair"]
         pairs = [t for t in query.names if t.tier == "pair"]

@@ -22,12 +22,15 @@ LENGTH = 127.0
 
 
 class VectorChannel:
+    """`embedder` must be the one that the index was made with."""
+
     name = "vector"
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
+        """Units by their nearest piece. The raw score is the cosine, MIN_COSINE or more."""
         if "vector" not in query.features or not _says_something(query, store):
             return []
         vector = self._embedder.embed_query(query.text)
