@@ -23,6 +23,7 @@ from codelens.model import (
     UnitRow,
     WhyResult,
 )
+from codelens.search.nodes import Filter, describe
 from codelens.search.pipeline import Ranking, answer, make_channels, rank, rank_of
 from codelens.search.scope import ELSEWHERE, Blame
 from codelens.search.targets import Target, resolve_target
@@ -198,7 +199,7 @@ class _Asker:
         words = [w for w in split_identifier(unit.name) if w not in said and len(w) > 1]
         name = unit.name.replace("`", "")
         exact = f"`{name}`" if unit.kind not in CHUNK_KINDS else f'"{name}"'
-        ways = [*words, " ".join(words), name, exact, f"{exact} path:{_quoted(unit.path)}"]
+        ways = [*words, " ".join(words), name, exact, f"{exact} {describe(Filter('path', (unit.path,)))}"]
         return [f"{query} {way}" for query in queries for way in dict.fromkeys(ways) if way] + [exact]
 
     def _first_that_works(self, unit: UnitRow, queries: Sequence[str]) -> str:
@@ -215,10 +216,6 @@ class _Asker:
 
 
 MEND = "mend the file, or report the grammar; its text is searched all the same"
-
-
-def _quoted(path: str) -> str:
-    return f'"{path}"' if any(c in path for c in ' ",()') else path
 
 
 def _say(query: str) -> str:
