@@ -11,7 +11,8 @@ from types import TracebackType
 
 from codelens.config import LoadedSettings, Settings
 from codelens.errors import TargetError
-from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow, WhyResult
+from codelens.explained import WhyResult
+from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
 from codelens.runs import IndexReport, Progress, Status
 from codelens.store.connection import holds_index
 from codelens.store.store import Store

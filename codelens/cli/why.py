@@ -13,8 +13,9 @@ from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFla
 from codelens.cli.streams import colored, say, write, write_json
 from codelens.cli.workplace import Workplace, reading_place, scope_of
 from codelens.errors import TargetError
+from codelens.explained import NO_SUCH_FILE, WhyResult
 from codelens.index import Index
-from codelens.model import NO_SUCH_FILE, Candidate, WhyResult
+from codelens.model import Candidate
 from codelens.render.explain_text import SameSearch, shell_quoted
 from codelens.render.paths import PathStyle
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from codelens.model import Candidate, Explanation, Loss, SearchOptions, Trace, WhyResult
+from codelens.explained import Explanation, Loss, WhyResult
+from codelens.model import Candidate, SearchOptions, Trace
 from codelens.render.records import SCHEMA, Record, candidate_record, index_record, notice_record, place_record
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.style import Style
 from rich.text import Text
 
-from codelens.model import Candidate, Explanation, SearchOptions, SearchResult, WhyResult
+from codelens.explained import Explanation, WhyResult
+from codelens.model import Candidate, SearchOptions, SearchResult
 from codelens.render.explain_text import (
     HERE,
     Difference,

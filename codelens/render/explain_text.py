@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from codelens.model import Candidate, Explanation, SearchOptions, SearchResult, Trace, WhyResult
+from codelens.explained import Explanation, WhyResult
+from codelens.model import Candidate, SearchOptions, SearchResult, Trace
 from codelens.render.visible import for_line
 
 Show = Callable[[Candidate], str]

@@ -9,20 +9,8 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import CodelensError
-from codelens.model import (
-    CHUNK_KINDS,
-    NO_SUCH_FILE,
-    Candidate,
-    DocumentId,
-    Explanation,
-    IndexInfo,
-    Loss,
-    SearchOptions,
-    Skip,
-    SkipReason,
-    UnitRow,
-    WhyResult,
-)
+from codelens.explained import NO_SUCH_FILE, Explanation, Loss, WhyResult
+from codelens.model import CHUNK_KINDS, Candidate, DocumentId, IndexInfo, SearchOptions, Skip, SkipReason, UnitRow
 from codelens.search.nodes import Filter, describe
 from codelens.search.pipeline import Ranking, answer, make_channels, rank, rank_of
 from codelens.search.scope import ELSEWHERE, Blame

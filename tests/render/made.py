@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from codelens.explained import Explanation, Loss, WhyResult
 from codelens.model import (
     Candidate,
     Contribution,
     DocumentId,
-    Explanation,
     Freshness,
     Hit,
     IndexInfo,
-    Loss,
     Match,
     RepositoryInfo,
     SearchOptions,
@@ -20,7 +19,6 @@ from codelens.model import (
     Trace,
     UnitId,
     UnitRow,
-    WhyResult,
 )
 
 ROOT = "/srv/tree"

@@ -13,8 +13,8 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import TargetError
+from codelens.explained import Explanation
 from codelens.index import Index
-from codelens.model import Explanation
 from tests.cli.conftest import Run, plain_environment, run  # noqa: F401
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, functions
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from codelens.config import Settings
+from codelens.explained import Explanation, WhyResult
 from codelens.index import Index
-from codelens.model import Explanation, SearchOptions, SearchResult, WhyResult
+from codelens.model import SearchOptions, SearchResult
 from codelens.render.explain import why_record
 from codelens.render.recompute import recompute
 from codelens.render.records import Record, render_json, to_json
