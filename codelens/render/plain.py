@@ -83,9 +83,10 @@ def _text(line: SnippetLine, view: PlainView) -> str:
     if not view.color or for_line(text) != text:
         return for_line(text)
     parts, at = [], 0
-    for start, end in line.matches:
+    for start, end in line.matches:  # in order of their starts; a phrase and its words overlap
+        start = max(start, at)
         parts += [text[at:start], _in(MATCH, text[start:end], view)]
-        at = end
+        at = max(at, end)
     return "".join([*parts, text[at:]])
 
 
