@@ -63,5 +63,6 @@ def _changes(store: Store, row: RepositoryRow, settings: Settings, states: dict[
                 changed.append(seen.path)
         except OSError:
             changed.append(seen.path)
-    new = tuple(seen.path for seen in plan.new)
+    known = {skip.path: skip.stamp for skip in skipped.values()}
+    new = tuple(seen.path for seen in plan.new if known.get(seen.path) != seen.stamp)  # else it only is tried again
     return Changes(new=new, changed=tuple(changed), deleted=tuple(state.path for state in plan.removed))

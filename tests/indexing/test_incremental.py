@@ -238,6 +238,9 @@ def test_a_file_that_could_not_be_read_is_tried_again(tree: Tree) -> None:
         store.remove_document(state.id)
         failed = Skip("a.py", SkipReason.UNREADABLE, "grammar crashed (SIGSEGV)", state.stamp)
         store.documents.replace_skips(store.documents.repositories()[0].id, [], [failed])
+    with Index.open(tree.index) as index:
+        (repository,) = index.status(check=True).repositories
+        assert not repository.is_stale, "the file has not changed; it only is tried again"
     report = tree.run()
     assert (report.added, report.skipped) == (1, {})
 
