@@ -106,8 +106,9 @@ def _assign(values: Settings, key: str, value: Any, source: str) -> Settings:
         value = float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise SettingsError(f"{said} wants {wanted.__name__}, not {value!r}")
-    if key in CHOICES and value not in CHOICES[key]:
-        raise SettingsError(f"{said} is one of {', '.join(CHOICES[key])}, not {value!r}")
+    allowed = tuple(load_weights()) if key == "profile" else CHOICES.get(key, (value,))
+    if value not in allowed:
+        raise SettingsError(f"{said} is one of {', '.join(allowed)}, not {value!r}")
     if not isinstance(value, (bool, str)) and not LEAST.get(key, 0) <= value < float("inf"):
         raise SettingsError(f"{said} is at least {LEAST.get(key, 0):g}, not {value!r}")
     return replace(values, **{key: value})
@@ -117,7 +118,6 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": ("hybrid", "keyword", "vector", "exact", "fuzzy"),
     "color": ("auto", "always", "never"),
     "path_style": ("cwd", "root", "absolute"),
-    "profile": ("codelens", "rrf"),
 }
 LEAST: Mapping[str, float] = {"max_file_size": 1, "commit_bytes": 1, "limit": 1, "parse_seconds": 0.1}
 """The least that a number may be, where that is not 0. No number is infinite or none (NaN)."""

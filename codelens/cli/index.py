@@ -11,7 +11,7 @@ from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write, write_json
 from codelens.cli.workplace import Workplace, named_index, present_roots, settings_at, working_folder
 from codelens.config import LoadedSettings
-from codelens.errors import CodelensError, FilesFailed, NoIndex, UsageError
+from codelens.errors import FilesFailed, IndexCorrupt, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
 from codelens.model import PARTLY, SeenFile, Skip, SkipReason
 from codelens.runs import IndexReport
@@ -109,11 +109,10 @@ def _default_roots(place: Workplace) -> list[Path]:
                 raise UsageError(text, "name the folder that is to be indexed")
             if roots := [Path(r.root) for r in opened.info().repositories]:
                 return present_roots(roots)
-    except UsageError:
-        raise
-    except CodelensError as fault:
-        if not isinstance(fault, NoIndex):
-            say(f"note: {fault}")
+    except (IndexCorrupt, SchemaTooNew) as fault:
+        say(f"note: {fault}")
+    except NoIndex:
+        pass
     if place.index_path.parent.name == INDEX_FOLDER:
         return [place.index_path.parent.parent]
     return [git_top(place.cwd) or place.cwd]

@@ -15,7 +15,7 @@ from codelens.derived import Unchanged
 from codelens.embed import default_embedder
 from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import current_recipe
-from codelens.indexing.remembered import KEYS, WalkRules, chosen, remembered, rules_key
+from codelens.indexing.remembered import KEYS, WalkRules, chosen, remembered, walk_rules_key
 from codelens.indexing.renames import Moved, find_renames
 from codelens.indexing.transaction import LazyTransaction
 from codelens.indexing.workers import Job, derive_all
@@ -77,7 +77,7 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
     run = _with_walk_rules(store, repository, run, transaction)
     skipped = {s.path: s for s in store.documents.skips(repository.id)}
     # Under other rules a file that was read may be left out now, or one that was left out be taken: read all again.
-    verify = run.verify or run.force or store.meta(_rules_key(repository)) != _skip_rules(run.settings)
+    verify = run.verify or run.force or store.meta(_skip_rules_key(repository)) != _skip_rules(run.settings)
     states = store.documents.states(repository.id)
     plan = compare(walk(root, run.settings, own_files(run.index)), states, skipped, run.is_current, verify)
     moved = find_renames(store, root, plan, run.is_current)
@@ -137,11 +137,13 @@ def _with_walk_rules(store: Store, repository: RepositoryRow, run: Run, transact
         rules = WalkRules({key: getattr(run.settings, key) for key in KEYS})
     if rules != kept:
         transaction.begin()
-        store.set_meta(rules_key(repository.name), rules.as_text())
+        store.set_meta(walk_rules_key(repository.name), rules.as_text())
     settings = rules.applied_to(run.settings)
-    if not store.meta(_rules_key(repository)):  # at the start, so that a killed build goes on without reading all again
+    if not store.meta(
+        _skip_rules_key(repository)
+    ):  # at the start, so that a killed build goes on without reading all again
         transaction.begin()
-        store.set_meta(_rules_key(repository), _skip_rules(settings))
+        store.set_meta(_skip_rules_key(repository), _skip_rules(settings))
     return replace(run, settings=settings)
 
 
@@ -187,7 +189,7 @@ def _skip_rules(settings: Settings) -> str:
     return f"{CLASSIFYING} {settings.max_file_size} {settings.include_vendored} {settings.encoding_threshold}"
 
 
-def _rules_key(repository: RepositoryRow) -> str:
+def _skip_rules_key(repository: RepositoryRow) -> str:
     """Each repository has its own: a run over one of them says nothing about the files of the others."""
     return f"skip_rules:{repository.name}"
 
@@ -199,7 +201,7 @@ def _write_skips(
     new = {s.path: s for s in skips}
     gone = [path for path in old if path not in new]
     fresh = [s for path, s in sorted(new.items()) if old.get(path) != s]
-    key, rules = _rules_key(repository), _skip_rules(run.settings)
+    key, rules = _skip_rules_key(repository), _skip_rules(run.settings)
     if gone or fresh or store.meta(key) != rules:
         transaction.begin()
         store.documents.replace_skips(repository.id, gone, fresh)

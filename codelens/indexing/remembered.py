@@ -33,14 +33,14 @@ class WalkRules(NamedTuple):
         return json.dumps({"values": dict(self.values), "said": sorted(self.said)}, sort_keys=True)
 
 
-def rules_key(repository: str) -> str:
+def walk_rules_key(repository: str) -> str:
     """Where the index's `meta` table keeps the rules of a repository, by its name."""
     return f"walk:{repository}"
 
 
 def remembered(store: Store, repository: str) -> WalkRules | None:
     """The rules by which a repository was walked last; None before its first run."""
-    text = store.meta(rules_key(repository))
+    text = store.meta(walk_rules_key(repository))
     if not text:
         return None
     kept = json.loads(text)
