@@ -70,13 +70,30 @@ class Reference(NamedTuple):
     """
 
     kind: str
-    """call, construct, type, extends, implements, decorate, throw, field, use."""
+    """call, construct, type, extends, implements, decorate, throw, field, use; env, process, route, endpoint and flag
+    name what a literal says; mention is a name in prose."""
     name: str
     receiver: str
-    """The expression before the last dot, as written ('self', 'app.config'); empty if there is none or it is long."""
+    """The expression before the last dot without its calls' arguments ('self', 'app.make()'); empty if there is none or
+    it is long."""
     unit: int | None
     start: int
     line: int
+
+
+class Binding(NamedTuple):
+    """What the text says of a name's type or value: of a variable, parameter, field, or of what a function gives."""
+
+    how: str
+    """type (a declared type), value (what it is set to), element (what it runs over), return (a declared result), result
+    (what a return statement gives), base and interface (of the type that `unit` is)."""
+    name: str
+    """As written: 'app', 'self.app'; empty where `how` speaks of the unit itself."""
+    text: str
+    """The expression with its calls' arguments left out ('Flask()'); empty where it names nothing."""
+    unit: int | None
+    """Position of the enclosing unit in the document's list, None at module level."""
+    start: int
 
 
 class Import(NamedTuple):
@@ -99,6 +116,7 @@ class Extraction:
     references: tuple[Reference, ...]
     imports: tuple[Import, ...]
     fault: str = ""
+    bindings: tuple[Binding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +140,8 @@ class PackedReferences:
     """Empty where there are none."""
     names: str
     """The distinct names, separated by spaces, for the index that finds documents by name."""
+    bindings: bytes = b""
+    """Packed as the references are; empty where there are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,20 @@ _UNIT = (
     "(SELECT r.name || '/' || d.path || ':' || u.start_byte || '-' || u.end_byte || ' ' || u.kind || ' ' || u.name "
     "FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id WHERE u.id = {})"
 )
-FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names")
+_NODE = (
+    "coalesce((SELECT name FROM externals WHERE id = {0} - (1 << 40)), "
+    + _PATH.format("-{0}")
+    + ", "
+    + _UNIT.replace("{}", "{0}")
+    + ")"
+)
+FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 _TABLES = {
     "meta": "SELECT key, value FROM meta",
     "repositories": "SELECT name FROM repositories",
     "documents": (
         "SELECT r.name, d.path, d.os_path, d.size, d.content_hash, d.language, d.roles, d.encoding, d.confidence, d.bom, "
-        "d.lines, d.recipe, d.namespace, d.fault FROM documents d JOIN repositories r ON r.id = d.repository_id"
+        "d.lines, d.recipe, d.namespace, d.fault, d.linked FROM documents d JOIN repositories r ON r.id = d.repository_id"
     ),
     "snapshots": f"SELECT {_PATH.format('document_id')}, bytes FROM snapshots",
     "skips": "SELECT r.name, s.path, s.reason, s.detail FROM skips s JOIN repositories r ON r.id = s.repository_id",
@@ -31,7 +38,10 @@ _TABLES = {
         "x.start_byte, x.end_byte, x.name_start, x.name_end, x.body_start, x.start_line, x.end_line, x.name_line, "
         "x.name_column, x.local, x.pieces, x.signature, x.doc, x.decorators FROM units x"
     ),
-    "refs": f"SELECT {_PATH.format('document_id')}, columns FROM refs",
+    "refs": f"SELECT {_PATH.format('document_id')}, columns, bindings FROM refs",
+    "externals": "SELECT name FROM externals",
+    "edges": f"SELECT {_NODE.format('x.source')}, kind, {_NODE.format('x.target')}, line, tier FROM edges x",
+    "link_asks": f"SELECT term, {_PATH.format('doc')} FROM temp.link_asks_rows",
     "ref_names": f"SELECT term, {_PATH.format('doc')} FROM temp.ref_names_rows",
     "imports": f"SELECT {_PATH.format('document_id')}, start_byte, line, module, name, alias FROM imports",
     "vectors": f"SELECT {_UNIT.format('v.rowid / 64')}, v.rowid % 64, v.embedding FROM vectors v",
@@ -60,6 +70,7 @@ _OWNERS = {
     "refs": ("document_id", "documents"),
     "imports": ("document_id", "documents"),
     "ref_names_docsize": ("id", "refs"),
+    "link_asks_docsize": ("id", "documents"),
     "text_trigrams_docsize": ("id", "documents"),
     "unit_terms_docsize": ("id", "units"),
     "name_trigrams_docsize": ("id", "units"),

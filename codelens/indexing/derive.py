@@ -105,8 +105,8 @@ def derive(
         bom=decoded.bom,
         lines=text.lines,
         recipe=current_recipe(language, settings),
-        extraction=replace(mapped, references=()),
-        references=pack_references(mapped.references),
+        extraction=replace(mapped, references=(), bindings=()),
+        references=pack_references(mapped.references, mapped.bindings),
         postings=_postings(seen.path, found.units, own),
         vectors=_vectors(seen.path, found.units, own, default_embedder())
         if _embeds(language, settings)

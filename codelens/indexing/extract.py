@@ -53,7 +53,8 @@ def _merged(found: Extraction, chunks: Sequence[Unit]) -> Extraction:
             for r in found.references
         ]
     )
-    return replace(found, units=units, references=references)
+    bindings = tuple([b if b.unit is None else b._replace(unit=moved[b.unit]) for b in found.bindings])
+    return replace(found, units=units, references=references, bindings=bindings)
 
 
 def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
@@ -110,4 +111,5 @@ def _mapped(found: Extraction, there: Callable[[int], int]) -> Extraction:
     )
     references = tuple(r._replace(start=there(r.start)) for r in found.references)
     imports = tuple(i._replace(start=there(i.start)) for i in found.imports)
-    return replace(found, units=units, references=references, imports=imports)
+    bindings = tuple(b._replace(start=there(b.start)) for b in found.bindings)
+    return replace(found, units=units, references=references, imports=imports, bindings=bindings)

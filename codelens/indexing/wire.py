@@ -12,7 +12,17 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, BinaryIO
 
-from codelens.derived import DerivedDocument, Extraction, Import, PackedReferences, Posting, Reference, Unchanged, Unit
+from codelens.derived import (
+    Binding,
+    DerivedDocument,
+    Extraction,
+    Import,
+    PackedReferences,
+    Posting,
+    Reference,
+    Unchanged,
+    Unit,
+)
 from codelens.model import SeenFile, Skip, SkipReason, Span
 
 Result = DerivedDocument | Skip | Unchanged
@@ -49,7 +59,7 @@ _import_row = attrgetter("module", "name", "alias", "start", "line")
 _posting_row = attrgetter("name", "concepts", "path", "container", "doc", "signature", "body")
 _document_row = attrgetter(
     *("content_hash", "language", "encoding", "confidence", "bom", "lines", "recipe"),
-    *("references.columns", "references.names", "vectors", "trigram_text", "snapshot", "roles"),
+    *("references.columns", "references.names", "references.bindings", "vectors", "trigram_text", "snapshot", "roles"),
 )
 
 
@@ -75,18 +85,20 @@ def pack_extraction(found: Extraction) -> tuple[Any, ...]:
         tuple(map(_reference_row, found.references)),
         tuple(map(_import_row, found.imports)),
         found.fault,
+        tuple(map(tuple, found.bindings)),
     )
 
 
 def unpack_extraction(row: Any) -> Extraction:
     """An extraction from what `pack_extraction` made of it, after `marshal`."""
-    namespace, units, references, imports, fault = row
+    namespace, units, references, imports, fault, bindings = row
     return Extraction(
         namespace,
         units=tuple([_unit(unit) for unit in units]),
         references=tuple([Reference(*reference) for reference in references]),
         imports=tuple([Import(*one) for one in imports]),
         fault=fault,
+        bindings=tuple([Binding(*one) for one in bindings]),
     )
 
 
@@ -100,12 +112,12 @@ def _skip(seen: SeenFile, reason: str, detail: str) -> Skip:
 
 
 def _derived(seen: SeenFile, document: Any, extraction: Any, postings: Any) -> DerivedDocument:
-    content_hash, language, encoding, confidence, bom, lines, recipe, columns, names, *rest = document
+    content_hash, language, encoding, confidence, bom, lines, recipe, columns, names, bindings, *rest = document
     vectors, trigram_text, snapshot, roles = rest
     return DerivedDocument(
         *(seen, content_hash, language, encoding, confidence, bom, lines, recipe),
         extraction=unpack_extraction(extraction),
-        references=PackedReferences(columns, names),
+        references=PackedReferences(columns, names, bindings),
         postings=tuple([Posting(*row) for row in postings]),
         vectors=vectors,
         trigram_text=trigram_text,

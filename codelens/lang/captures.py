@@ -13,6 +13,9 @@ All knowledge of a language is in its query file and its row of languages.toml. 
                        it are methods, but in @scope.namespace they stay functions
     @namespace         the package or namespace of the whole file
     @reference.KIND    a used name, with @receiver before its dot
+    @binding.name    a variable, parameter or field, with what the same match says of it: @binding.type (declared), @binding.value
+                     (assigned) or @binding.element (run over); alone it only hides an outer name
+    @binding.return  the declared result of the function around it; @binding.result what a return statement gives
     @import.module, @import.name, @import.alias    one imported name a match; `(#set! import.name "default")` gives a part that
                        the text does not say
     @import.prefix     a path that goes before the module of every import inside its parent (Rust `a::{b, c}`)
@@ -28,12 +31,12 @@ count UTF-8 bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Literal
 
 import tree_sitter
 
-from codelens.derived import Extraction, Reference
+from codelens.derived import Binding, Extraction, Reference
 from codelens.lang.gather import Gathered, Key
 from codelens.lang.nesting import nest
 from codelens.lang.parser import load_grammar
@@ -52,12 +55,14 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
     for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, _predicate):
         gathered.take(pattern, captures)
     units, spans = nest(gathered)
+    references = tuple(_references(gathered, spans))
     return Extraction(
         namespace=gathered.namespace,
         units=tuple(units),
-        references=tuple(_references(gathered, spans)),
+        references=references,
         imports=gathered.placed_imports(),
         fault=PARTLY if tree.root_node.has_error else "",
+        bindings=tuple(_bindings(gathered, spans, references)),
     )
 
 
@@ -78,26 +83,60 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
     for start, kind in found:
         strongest[start] = max(strongest.get(start, 0), _STRENGTH.get(kind, 2))
-    stack: list[int] = []
-    following, line, counted = 0, 1, 0
+    around = _Enclosing(spans)
+    line, counted = 1, 0
     for (start, kind), (node, receiver) in sorted(found.items(), key=_by_key):
         end = node.end_byte
         if _STRENGTH.get(kind, 2) < strongest[start] or start == end:
             continue  # a sharper pattern speaks of the same place, or the parser made the name up
         # Counting line ends as it goes is several times cheaper than asking each node for its place.
         line, counted = line + utf8.count(b"\n", counted, start), start
-        while following < len(spans) and spans[following][0] <= start:
-            while stack and spans[stack[-1]][1] <= spans[following][0]:
-                stack.pop()
-            stack.append(following)
-            following += 1
-        while stack and spans[stack[-1]][1] <= start:
-            stack.pop()
+        unit = around.at(start)
         name, place = utf8[start:end].decode("utf-8", "replace"), start
         if not name[0].isidentifier():
             name = name.lstrip().lstrip(language.sigils)
             place = end - len(name.encode())
-        yield Reference(kind, name, receiver, stack[-1] if stack else None, place, line)
+        yield Reference(kind, name, receiver, unit, place, line)
+
+
+_BASES = {"extends": "base", "implements": "interface"}
+
+
+def _bindings(gathered: Gathered, spans: list[Key], references: Iterable[Reference]) -> Iterable[Binding]:
+    """Bindings in order of their place, each with the innermost unit around it, and the bases that references name."""
+    around = _Enclosing(spans)
+    found = [
+        Binding(how, name, text, around.at(start), start)
+        for (start, how), (name, text) in sorted(gathered.bindings.items())
+    ]
+    found += [
+        Binding(_BASES[r.kind], "", f"{r.receiver}.{r.name}" if r.receiver else r.name, r.unit, r.start)
+        for r in references
+        if r.kind in _BASES
+    ]
+    found.sort(key=attrgetter("start"))
+    return found
+
+
+class _Enclosing:
+    """The innermost of nested spans around places that are asked for in rising order."""
+
+    def __init__(self, spans: list[Key]) -> None:
+        self._spans = spans
+        self._stack: list[int] = []
+        self._following = 0
+
+    def at(self, place: int) -> int | None:
+        """Position of the innermost span around a place; None outside of all."""
+        spans, stack = self._spans, self._stack
+        while self._following < len(spans) and spans[self._following][0] <= place:
+            while stack and spans[stack[-1]][1] <= spans[self._following][0]:
+                stack.pop()
+            stack.append(self._following)
+            self._following += 1
+        while stack and spans[stack[-1]][1] <= place:
+            stack.pop()
+        return stack[-1] if stack else None
 
 
 _by_key = itemgetter(0)

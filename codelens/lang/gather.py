@@ -13,9 +13,14 @@ import tree_sitter
 
 from codelens.derived import Import
 from codelens.lang.registry import Language
+from codelens.text.expressions import without_arguments
 
 MAX_RECEIVER = 60
-"""Characters. A longer receiver is an expression that names nothing."""
+"""Characters, without the arguments of calls. A longer receiver is an expression that names nothing."""
+MAX_BOUND = 100
+"""Characters of a type or value. Chosen: what names one definition is shorter."""
+MAX_SOURCE = 2000
+"""Bytes of an expression that is looked at: it is cut before its arguments are left out."""
 
 Captures = Mapping[str, list[tree_sitter.Node]]
 Key = tuple[int, int]
@@ -61,6 +66,8 @@ class Gathered:
         self.docs: dict[int, tree_sitter.Node] = {}
         self.references: dict[tuple[int, str], tuple[tree_sitter.Node, str]] = {}
         self.imports: list[Import] = []
+        self.bindings: dict[tuple[int, str], tuple[str, str]] = {}
+        """(place, how) → (name, text)."""
         self.unpacked: set[int] = set()
         """Places of modules of which names are imported: these stand for the import of the module itself."""
         self.prefixes: list[tuple[Key, str]] = []
@@ -72,6 +79,9 @@ class Gathered:
             head, kind = _role(capture)
             if head == "reference":
                 self._reference(kind, nodes, captures)
+                return
+            if head == "binding":
+                self._binding(captures)
                 return
             if head == "definition":
                 self._definition(kind, pattern, nodes[0], captures)
@@ -94,13 +104,24 @@ class Gathered:
     def _reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
         receiver = ""
         if len(captures) > 1 and "receiver" in captures:
-            receiver = text_of(captures["receiver"][0])
-            if len(receiver) > MAX_RECEIVER or "\n" in receiver:
-                receiver = ""
+            receiver = shortened(captures["receiver"][0], MAX_RECEIVER)
         for node in nodes:
             key = (node.start_byte, kind)
             if key not in self.references or receiver:
                 self.references[key] = (node, receiver)
+
+    def _binding(self, captures: Captures) -> None:
+        """A name and what is bound to it. A declared type and a value may stand at one place; of two texts the first is kept."""
+        names = captures.get("binding.name")
+        for capture, nodes in captures.items():
+            head, how = _role(capture)
+            if head != "binding" or (how == "name" and len(captures) > 1):
+                continue
+            text = "" if how == "name" else shortened(nodes[0], MAX_BOUND)
+            for name in names or nodes[:1]:
+                key = (name.start_byte, "value" if how == "name" else how)
+                if not self.bindings.get(key, ("", ""))[1]:
+                    self.bindings[key] = (shortened(name, MAX_RECEIVER) if names else "", text)
 
     def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
         for name in captures.get("name") or [node.child_by_field_name("name")]:  # type: ignore[list-item]
@@ -181,6 +202,15 @@ def _length(node: tree_sitter.Node) -> int:
 def text_of(node: tree_sitter.Node) -> str:
     """The source text of a node; bytes that are not UTF-8 as U+FFFD."""
     return (node.text or b"").decode("utf-8", "replace")
+
+
+def shortened(node: tree_sitter.Node, most: int) -> str:
+    """An expression on one line, the arguments of its calls left out; empty where it is longer than `most` characters."""
+    raw = node.text or b""
+    if len(raw) <= most and b"(" not in raw and b"\n" not in raw:
+        return raw.decode("utf-8", "replace")
+    text = without_arguments(raw[:MAX_SOURCE].decode("utf-8", "replace"))
+    return text if len(text) <= most else ""
 
 
 def bare(text: str, language: Language) -> str:

@@ -1,4 +1,4 @@
-"""The references of one document in a few bytes each: columns of numbers over a list of its texts, compressed.
+"""The references and bindings of one document in a few bytes each: columns of numbers over a list of its texts, compressed.
 
 A row for each use of a name would be half the size of the source (measured on Django: 48 bytes a row with its index,
 5 packed), and nothing asks for one row: a document's references are read together, and `names` finds the documents.
@@ -7,45 +7,35 @@ A row for each use of a name would be half the size of the source (measured on D
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from codelens.derived import PackedReferences, Reference
+from codelens.derived import Binding, PackedReferences, Reference
 
 LEVEL = 6
 
 
-def pack_references(references: Sequence[Reference]) -> PackedReferences:
-    """The columns, compressed, and the distinct names; `unpack_references` is the way back."""
-    if not references:
-        return PackedReferences(b"", "")
-    import zstandard
-
-    texts = dict.fromkeys(t for r in references for t in (r.name, r.receiver, r.kind))
-    place = {text: i for i, text in enumerate(texts)}
-    starts = [r.start for r in references]
-    lines = [r.line for r in references]
+def pack_references(references: Sequence[Reference], bindings: Sequence[Binding] = ()) -> PackedReferences:
+    """The columns, compressed, and the distinct names; `unpack_references` and `unpack_bindings` are the way back."""
+    texts, place = _places(t for r in references for t in (r.name, r.receiver, r.kind))
     columns = [
-        list(texts),
+        texts,
         [place[r.kind] for r in references],
         [place[r.name] for r in references],
         [place[r.receiver] for r in references],
         [-1 if r.unit is None else r.unit for r in references],
-        _differences(starts),
-        _differences(lines),
+        _differences([r.start for r in references]),
+        _differences([r.line for r in references]),
     ]
-    raw = json.dumps(columns, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     names = " ".join(sorted({r.name for r in references}))
-    return PackedReferences(zstandard.ZstdCompressor(level=LEVEL).compress(raw), names)
+    return PackedReferences(_packed(columns) if references else b"", names, _pack_bindings(bindings))
 
 
 def unpack_references(columns: bytes) -> tuple[Reference, ...]:
     """What was packed, in the same order."""
     if not columns:
         return ()
-    import zstandard
-
-    raw = zstandard.ZstdDecompressor().decompress(columns)
-    texts, kinds, names, receivers, units, starts, lines = json.loads(raw.decode("utf-8", "surrogatepass"))
+    texts, kinds, names, receivers, units, starts, lines = _unpacked(columns)
     found, start, line = [], 0, 0
     for kind, name, receiver, unit, more, below in zip(kinds, names, receivers, units, starts, lines, strict=True):
         start, line = start + more, line + below
@@ -53,5 +43,52 @@ def unpack_references(columns: bytes) -> tuple[Reference, ...]:
     return tuple(found)
 
 
+def _pack_bindings(bindings: Sequence[Binding]) -> bytes:
+    if not bindings:
+        return b""
+    texts, place = _places(t for b in bindings for t in (b.how, b.name, b.text))
+    return _packed(
+        [
+            texts,
+            [place[b.how] for b in bindings],
+            [place[b.name] for b in bindings],
+            [place[b.text] for b in bindings],
+            [-1 if b.unit is None else b.unit for b in bindings],
+            _differences([b.start for b in bindings]),
+        ]
+    )
+
+
+def unpack_bindings(columns: bytes) -> tuple[Binding, ...]:
+    """What was packed, in the same order."""
+    if not columns:
+        return ()
+    texts, hows, names, said, units, starts = _unpacked(columns)
+    found, start = [], 0
+    for how, name, text, unit, more in zip(hows, names, said, units, starts, strict=True):
+        start += more
+        found.append(Binding(texts[how], texts[name], texts[text], None if unit < 0 else unit, start))
+    return tuple(found)
+
+
+def _places(texts: Iterable[str]) -> tuple[list[str], dict[str, int]]:
+    """The distinct texts in order of their first use, and the place of each."""
+    distinct = list(dict.fromkeys(texts))
+    return distinct, {text: i for i, text in enumerate(distinct)}
+
+
+def _packed(columns: Any) -> bytes:
+    import zstandard
+
+    raw = json.dumps(columns, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return zstandard.ZstdCompressor(level=LEVEL).compress(raw)
+
+
+def _unpacked(columns: bytes) -> Any:
+    import zstandard
+
+    return json.loads(zstandard.ZstdDecompressor().decompress(columns).decode("utf-8", "surrogatepass"))
+
+
 def _differences(numbers: Sequence[int]) -> list[int]:
-    return [b - a for a, b in zip([0, *numbers[:-1]], numbers, strict=True)]
+    return [b - a for a, b in zip([0, *numbers], numbers, strict=False)]

@@ -17,7 +17,7 @@ from codelens.text.identifiers import fold_identifier
 from codelens.text.trigrams import trigrams
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
-_TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names")
+_TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 
 
 def quoted(term: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import apsw
 
-from codelens.derived import Extraction, Import, PackedReferences, Reference
+from codelens.derived import Binding, Extraction, Import, PackedReferences, Reference
 from codelens.model import DocumentId
-from codelens.store.packing import unpack_references
+from codelens.store.packing import unpack_bindings, unpack_references
 from codelens.store.postings import quoted
 
 
@@ -18,8 +18,10 @@ class References:
 
     def add(self, document: DocumentId, extraction: Extraction, packed: PackedReferences) -> None:
         """Store a document's packed references and its imports; an import that stands twice at one place, once."""
+        if packed.columns or packed.bindings:
+            values = (document, packed.columns, packed.bindings)
+            self._connection.execute("INSERT INTO refs VALUES (?, ?, ?)", values).fetchall()
         if packed.columns:
-            self._connection.execute("INSERT INTO refs VALUES (?, ?)", (document, packed.columns)).fetchall()
             self._connection.execute(
                 "INSERT INTO ref_names (rowid, names) VALUES (?, ?)", (document, packed.names)
             ).fetchall()
@@ -38,6 +40,11 @@ class References:
         """In order of place; `unit` is a position in the document's list of units."""
         row = self._connection.execute("SELECT columns FROM refs WHERE document_id = ?", (document,)).fetchone()
         return unpack_references(row[0]) if row else ()
+
+    def bindings_of(self, document: DocumentId) -> tuple[Binding, ...]:
+        """In order of place; `unit` is a position in the document's list of units."""
+        row = self._connection.execute("SELECT bindings FROM refs WHERE document_id = ?", (document,)).fetchone()
+        return unpack_bindings(row[0]) if row else ()
 
     def imports_of(self, document: DocumentId) -> tuple[Import, ...]:
         """The imports of a document in order of place."""

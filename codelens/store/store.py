@@ -28,6 +28,7 @@ from codelens.store.connection import (
     to_wal,
 )
 from codelens.store.documents import Documents, RepositoryRow
+from codelens.store.edges import Edges
 from codelens.store.migrate import check_version, migrate, schema_version
 from codelens.store.postings import Postings
 from codelens.store.references import References
@@ -62,6 +63,7 @@ class Store:
         self.references = References(connection)
         self.postings = Postings(connection)
         self.vectors = Vectors(connection)
+        self.edges = Edges(connection)
 
     @classmethod
     def read(cls, path: Path) -> Store:
@@ -264,13 +266,15 @@ class Store:
         """What was extracted from a document, as it was stored."""
         namespace, fault = self.documents.extraction_head(document)
         units, references = self.units.stored(document), self.references.of_document(document)
-        return Extraction(namespace, units, references, self.references.imports_of(document), fault)
+        bindings = self.references.bindings_of(document)
+        return Extraction(namespace, units, references, self.references.imports_of(document), fault, bindings)
 
     def remove_document(self, document: DocumentId) -> None:
         """Take all rows of a document out of every table."""
         units = self.units.ids_of(document)
         self.vectors.remove(units)
         self.postings.remove(document, [u for u, _ in units])
+        self.edges.forget(document, [u for u, _ in units])
         self.references.remove(document)
         self.units.remove(document)
         self.documents.remove(document)

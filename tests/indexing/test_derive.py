@@ -8,7 +8,7 @@ from codelens.config import Settings
 from codelens.embed import default_embedder
 from codelens.indexing.derive import Reuse, current_recipe, recipe
 from codelens.lang.registry import languages
-from codelens.store.packing import unpack_references
+from codelens.store.packing import unpack_bindings, unpack_references
 from tests.indexing.documents import derived
 
 SOURCE = b'''"""Retries."""

@@ -162,3 +162,17 @@
 ((call_expression function: (identifier) @_require arguments: (arguments . (string) @import.module .))
   (#eq? @_require "require"))
 (call_expression function: (import) arguments: (arguments . (string) @import.module))
+
+; Bindings
+
+(variable_declarator name: (identifier) @binding.name value: (_) @binding.value)
+(variable_declarator name: (object_pattern [
+  (shorthand_property_identifier_pattern) @binding.name (pair_pattern value: (identifier) @binding.name)]))
+(variable_declarator name: (array_pattern (identifier) @binding.name))
+(assignment_expression left: (identifier) @binding.name right: (_) @binding.value)
+(assignment_expression left: (member_expression object: (this)) @binding.name right: (_) @binding.value)
+(for_in_statement left: (identifier) @binding.name right: (_) @binding.element)
+(arrow_function parameter: (identifier) @binding.name)
+(return_statement [(call_expression) (new_expression) (identifier) (member_expression) (this)] @binding.result)
+(arrow_function body: [(call_expression) (new_expression) (identifier) (member_expression)] @binding.result)
+(catch_clause parameter: (identifier) @binding.name)

@@ -106,3 +106,22 @@
 ; Imports
 
 (import_spec name: (_)? @import.alias path: (_) @import.module)
+
+; Bindings
+
+(parameter_declaration name: (identifier) @binding.name type: (_) @binding.type)
+(variadic_parameter_declaration name: (identifier) @binding.name type: (_) @binding.type)
+(var_spec name: (identifier) @binding.name type: (_) @binding.type)
+(var_spec name: (identifier) @binding.name value: (expression_list . (_) @binding.value))
+(const_spec name: (identifier) @binding.name value: (expression_list . (_) @binding.value))
+(short_var_declaration left: (expression_list . (identifier) @binding.name) right: (expression_list . (_) @binding.value))
+(short_var_declaration left: (expression_list (identifier) . (identifier) @binding.name) right: (expression_list (_) . (_) @binding.value))
+(short_var_declaration left: (expression_list (identifier) @binding.name))
+(assignment_statement left: (expression_list . (identifier) @binding.name) right: (expression_list . (_) @binding.value))
+(range_clause left: (expression_list . (identifier) @binding.name .) )
+(range_clause left: (expression_list (identifier) . (identifier) @binding.name) right: (_) @binding.element)
+(type_switch_statement alias: (expression_list (identifier) @binding.name))
+(field_declaration name: (field_identifier) @binding.name type: (_) @binding.type)
+(function_declaration result: (_) @binding.return)
+(method_declaration result: (_) @binding.return)
+(method_elem result: (_) @binding.return)

@@ -109,3 +109,20 @@
 (import_declaration (_) @import.module (asterisk) @import.name)
 (import_declaration (identifier) @import.name .)
 (requires_module_directive module: (_) @import.module)
+
+; Bindings
+
+(formal_parameter type: (_) @binding.type name: (identifier) @binding.name)
+(local_variable_declaration type: (_) @binding.type declarator: (variable_declarator name: (identifier) @binding.name)
+  (#not-eq? @binding.type "var"))
+(local_variable_declaration declarator: (variable_declarator name: (identifier) @binding.name value: (_) @binding.value))
+(field_declaration type: (_) @binding.type declarator: (variable_declarator name: (identifier) @binding.name))
+(constant_declaration type: (_) @binding.type declarator: (variable_declarator name: (identifier) @binding.name))
+(enhanced_for_statement type: (_) @binding.type name: (identifier) @binding.name (#not-eq? @binding.type "var"))
+(enhanced_for_statement name: (identifier) @binding.name value: (_) @binding.element)
+(catch_formal_parameter (catch_type . (_) @binding.type) name: (identifier) @binding.name)
+(resource type: (_) @binding.type name: (identifier) @binding.name)
+(instanceof_expression right: (_) @binding.type name: (identifier) @binding.name)
+(method_declaration type: (_) @binding.return)
+(inferred_parameters (identifier) @binding.name)
+(lambda_expression parameters: (identifier) @binding.name)

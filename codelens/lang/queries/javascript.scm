@@ -71,3 +71,11 @@
   (identifier) @reference.extends
   (member_expression object: (_) @receiver property: (property_identifier) @reference.extends)])
 (field_definition value: (identifier) @reference.use)
+
+; Bindings
+
+(formal_parameters (identifier) @binding.name)
+(formal_parameters (assignment_pattern left: (identifier) @binding.name right: (_) @binding.value))
+(formal_parameters (object_pattern [
+  (shorthand_property_identifier_pattern) @binding.name (pair_pattern value: (identifier) @binding.name)]))
+(field_definition property: [(property_identifier) (private_property_identifier)] @binding.name value: (_) @binding.value)

@@ -59,3 +59,23 @@
   name: (aliased_import name: (dotted_name) @import.name alias: (identifier) @import.alias))
 (import_from_statement module_name: (_) @import.module (wildcard_import) @import.name)
 (future_import_statement name: (dotted_name) @import.name)
+
+; Bindings
+
+(typed_parameter . (identifier) @binding.name type: (_) @binding.type)
+(typed_default_parameter name: (identifier) @binding.name type: (_) @binding.type)
+(default_parameter name: (identifier) @binding.name value: (_) @binding.value)
+(parameters (identifier) @binding.name)
+(lambda_parameters (identifier) @binding.name)
+(assignment left: (identifier) @binding.name type: (_) @binding.type)
+(assignment left: (attribute) @binding.name type: (_) @binding.type)
+(assignment left: (identifier) @binding.name right: (_) @binding.value)
+(assignment left: (attribute object: (identifier) @_self) @binding.name right: (_) @binding.value (#match? @_self "^(self|cls)$"))
+(assignment left: (pattern_list (identifier) @binding.name))
+(named_expression name: (identifier) @binding.name value: (_) @binding.value)
+(for_statement left: (identifier) @binding.name right: (_) @binding.element)
+(for_in_clause left: (identifier) @binding.name right: (_) @binding.element)
+(for_statement left: (pattern_list (identifier) @binding.name))
+(as_pattern . (_) @binding.value alias: (as_pattern_target (identifier) @binding.name))
+(function_definition return_type: (_) @binding.return)
+(return_statement [(call) (identifier) (attribute)] @binding.result)

@@ -64,3 +64,23 @@
 
 (import_statement (import_require_clause (identifier) @import.alias source: (string) @import.module))
 (import_alias . (identifier) @import.alias . (_) @import.module)
+
+; Bindings
+
+(required_parameter pattern: (identifier) @binding.name type: (type_annotation (_) @binding.type))
+(optional_parameter pattern: (identifier) @binding.name type: (type_annotation (_) @binding.type))
+(required_parameter pattern: (identifier) @binding.name value: (_) @binding.value)
+(required_parameter pattern: (identifier) @binding.name)
+(required_parameter pattern: (object_pattern [
+  (shorthand_property_identifier_pattern) @binding.name (pair_pattern value: (identifier) @binding.name)]))
+(variable_declarator name: (identifier) @binding.name type: (type_annotation (_) @binding.type))
+(public_field_definition name: [(property_identifier) (private_property_identifier)] @binding.name
+  type: (type_annotation (_) @binding.type))
+(public_field_definition name: [(property_identifier) (private_property_identifier)] @binding.name value: (_) @binding.value)
+(property_signature name: (property_identifier) @binding.name type: (type_annotation (_) @binding.type))
+(function_declaration return_type: (type_annotation (_) @binding.return))
+(function_signature return_type: (type_annotation (_) @binding.return))
+(method_definition return_type: (type_annotation (_) @binding.return))
+(method_signature return_type: (type_annotation (_) @binding.return))
+(abstract_method_signature return_type: (type_annotation (_) @binding.return))
+(arrow_function return_type: (type_annotation (_) @binding.return))

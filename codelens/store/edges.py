@@ -1,0 +1,150 @@
+"""Edges of the symbol graph, and the externals that some of them end in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import apsw
+
+from codelens.model import DocumentId, RepositoryId, UnitId
+from codelens.relations import EXTERNAL, KINDS, NAME_OF_KIND, TIER_OF_NUMBER, TIERS, Edge, Node, external_node
+
+_ORDER = "source, kind, target, line"
+
+
+class Edges:
+    """The gateway to edges and externals. Ids are no content: whoever shows edges sorts them by what their ends are."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    # Reading
+
+    def outgoing(self, nodes: Iterable[int], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
+        """Edges that begin at these nodes, of these kinds (all if none is named), by source, kind, target and line."""
+        return self._edges("source", nodes, kinds, limit)
+
+    def incoming(self, nodes: Iterable[int], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
+        """Edges that end at these nodes, of these kinds (all if none is named)."""
+        return self._edges("target", nodes, kinds, limit)
+
+    def _edges(self, end: str, nodes: Iterable[int], kinds: Collection[str], limit: int) -> Iterator[Edge]:
+        wanted = f"AND e.kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds) if k in KINDS)})" if kinds else ""
+        sql = (
+            f"SELECT e.source, e.kind, e.target, e.line, e.tier FROM json_each(?1) n CROSS JOIN edges e "
+            f"ON e.{end} = n.value {wanted} LIMIT {int(limit)}"
+        )
+        for source, kind, target, line, tier in self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)):
+            found = TIER_OF_NUMBER[tier]
+            yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
+
+    def degree(self, nodes: Iterable[int], kinds: Collection[str]) -> dict[int, int]:
+        """Node → how many edges of these kinds end there, each source counted once; nodes without any are left out."""
+        numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))
+        sql = (
+            f"SELECT e.target, count(DISTINCT e.source) FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value "
+            f"AND e.kind IN ({numbers}) GROUP BY e.target"
+        )
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
+        return dict(rows)
+
+    def external_names(self, nodes: Iterable[int]) -> dict[Node, str]:
+        """External node → its name."""
+        ids = [n - EXTERNAL for n in nodes if n >= EXTERNAL]
+        sql = "SELECT id, name FROM externals WHERE id IN (SELECT value FROM json_each(?))"
+        return {external_node(i): name for i, name in self._connection.execute(sql, (json.dumps(ids),))}
+
+    def externals_named(self, prefix: str) -> dict[Node, str]:
+        """External node → name, of all whose name begins like this."""
+        sql = "SELECT id, name FROM externals WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name"
+        return {external_node(i): name for i, name in self._connection.execute(sql, (prefix,))}
+
+    def count(self) -> int:
+        """Stored edges of all repositories."""
+        row = self._connection.execute("SELECT count(*) FROM edges").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """(kind, provenance) → stored edges."""
+        sql = "SELECT kind, tier, count(*) FROM edges GROUP BY 1, 2 ORDER BY 1, 2"
+        rows: list[Any] = self._connection.execute(sql).fetchall()
+        return {(NAME_OF_KIND[k], TIER_OF_NUMBER[t].provenance): n for k, t, n in rows}
+
+    # Writing
+
+    def replace(self, sources: Sequence[int], edges: Iterable[tuple[int, str, int, int, str]]) -> None:
+        """Put these (source, kind, target, line, provenance) in the place of all that begins at `sources`."""
+        self.remove_from(sources)
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)",
+            [(s, KINDS[k], t, line, TIERS[p].number) for s, k, t, line, p in sorted(edges)],
+        ).fetchall()
+
+    def remove_from(self, sources: Sequence[int], kinds: Collection[str] = ()) -> None:
+        """Take out what begins at these nodes, of these kinds (all if none is named)."""
+        wanted = f" AND kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds))})" if kinds else ""
+        self._connection.executemany(f"DELETE FROM edges WHERE source = ?{wanted}", [(s,) for s in sources]).fetchall()
+
+    def add_externals(self, names: Iterable[str]) -> dict[str, Node]:
+        """Name → node, stored where it is new."""
+        wanted = sorted(set(names))
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO externals (name) VALUES (?)", [(n,) for n in wanted]
+        ).fetchall()
+        sql = "SELECT name, id FROM externals WHERE name IN (SELECT value FROM json_each(?))"
+        return {name: external_node(i) for name, i in self._connection.execute(sql, (json.dumps(wanted),))}
+
+    def drop_unused_externals(self) -> None:
+        """Forget externals that no edge ends in."""
+        sql = f"DELETE FROM externals WHERE NOT EXISTS (SELECT 1 FROM edges WHERE target = externals.id + {EXTERNAL})"
+        self._connection.execute(sql).fetchall()
+
+    # What the linker asked
+
+    def set_asks(self, document: DocumentId, keys: Collection[str]) -> None:
+        """Remember what linking a document asked for, in the place of what it asked before."""
+        self._connection.execute("DELETE FROM link_asks WHERE rowid = ?", (document,)).fetchall()
+        if keys:
+            values = (document, " ".join(sorted(keys)))
+            self._connection.execute("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", values).fetchall()
+
+    def forget(self, document: DocumentId, units: Sequence[UnitId]) -> None:
+        """Take out a document: its edges, and what it asked."""
+        self.remove_from([-document, *units])
+        self._connection.execute("DELETE FROM link_asks WHERE rowid = ?", (document,)).fetchall()
+
+    def documents_asking(self, keys: Collection[str]) -> set[DocumentId]:
+        """Documents that asked for any of these keys."""
+        found: set[DocumentId] = set()
+        for key in sorted(keys):
+            rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key}"',))
+            found.update(DocumentId(row[0]) for row in rows)
+        return found
+
+    def documents_pointing_at(self, nodes: Iterable[int]) -> set[DocumentId]:
+        """Documents with an edge to any of these nodes."""
+        sql = (
+            "SELECT DISTINCT coalesce(u.document_id, -e.source) FROM json_each(?1) n CROSS JOIN edges e "
+            "ON e.target = n.value LEFT JOIN units u ON u.id = e.source"
+        )
+        return {DocumentId(row[0]) for row in self._connection.execute(sql, (json.dumps(sorted(nodes)),))}
+
+    def set_linked(self, documents: Iterable[DocumentId], recipe: str) -> None:
+        """Note with which recipe documents were linked."""
+        rows = [(recipe, document) for document in documents]
+        self._connection.executemany("UPDATE documents SET linked = ? WHERE id = ?", rows).fetchall()
+
+    def unlinked(self, repository: RepositoryId, recipe: str) -> list[DocumentId]:
+        """Documents that this recipe of the linker has not linked, by path."""
+        sql = "SELECT id FROM documents WHERE repository_id = ? AND linked <> ? ORDER BY path"
+        return [DocumentId(row[0]) for row in self._connection.execute(sql, (repository, recipe))]
+
+    def names(self, nodes: Iterable[int]) -> Mapping[int, str]:
+        """Node of a document or external → its path or name."""
+        documents = json.dumps([-n for n in nodes if n < 0])
+        sql = "SELECT -id, path FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+        rows: list[Any] = self._connection.execute(sql, (documents,)).fetchall()
+        return {**dict(rows), **self.external_names(nodes)}
