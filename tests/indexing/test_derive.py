@@ -54,6 +54,7 @@ def test_a_moved_file_is_what_it_would_be_if_parsed_again() -> None:
             unpack_references(old.references.columns),
             old.extraction.imports,
             old.extraction.fault,
+            unpack_bindings(old.references.bindings),
         )
         assert derived("new/b.py", raw, reuse=Reuse("a.py", extraction)) == fresh
 
