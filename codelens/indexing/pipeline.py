@@ -19,6 +19,7 @@ from codelens.indexing.remembered import KEYS, WalkRules, chosen, remembered, wa
 from codelens.indexing.renames import Moved, find_renames
 from codelens.indexing.transaction import LazyTransaction
 from codelens.indexing.workers import Job, derive_all
+from codelens.linking.link import link, recipe
 from codelens.model import Skip
 from codelens.runs import Progress
 from codelens.store.documents import DocumentState, RepositoryRow
@@ -111,6 +112,7 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
         if run.progress:
             run.progress(Progress("index", number, total, path))
     _write_skips(store, repository, skips, run, transaction)
+    _link(store, repository, run, transaction)
     _write_embedder(store, run, transaction)
     tally.wrote = transaction.writes > before
     return tally
@@ -182,6 +184,19 @@ def _jobs(root: Path, plan: UpdatePlan, moved: Mapping[str, Moved], run: Run) ->
     known = {seen.path: state.content_hash for seen, state in plan.suspects if run.is_current(state)}
     for seen in sorted([*plan.new, *(seen for seen, _ in plan.suspects)], key=lambda f: f.path):
         yield Job(str(root), seen, known.get(seen.path), moved.get(seen.path))
+
+
+def _link(store: Store, repository: RepositoryRow, run: Run, transaction: LazyTransaction) -> None:
+    """Give the documents that have none yet their edges."""
+    if unlinked := store.edges.unlinked(repository.id, recipe()):
+        transaction.begin()
+        told = run.progress
+        link(
+            store,
+            repository.id,
+            unlinked,
+            told and (lambda done, total, path: told(Progress("link", done, total, path))),
+        )
 
 
 def _skip_rules(settings: Settings) -> str:

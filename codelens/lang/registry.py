@@ -38,6 +38,15 @@ class Language:
     functions: frozenset[str] = frozenset()
     sigils: str = ""
     tagged_docs: bool = False
+    family: str = ""
+    modules: str = ""
+    index_files: frozenset[str] = frozenset()
+    package: str = ""
+    open_types: str = ""
+    implicit_self: bool = False
+    self_names: frozenset[str] = frozenset()
+    super_names: frozenset[str] = frozenset()
+    constructors: frozenset[str] = frozenset()
 
 
 @cache
@@ -48,7 +57,16 @@ def languages() -> Mapping[str, Language]:
 
 
 def _language(name: str, row: Mapping[str, object]) -> Language:
-    sets = {"comments", "attributes", "wrappers", "functions"}
+    sets = {
+        "comments",
+        "attributes",
+        "wrappers",
+        "functions",
+        "index_files",
+        "self_names",
+        "super_names",
+        "constructors",
+    }
     kept = {k: (frozenset(v) if k in sets else tuple(v)) if isinstance(v, list) else v for k, v in row.items()}
     return Language(name=name, **kept)  # type: ignore[arg-type]
 

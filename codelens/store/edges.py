@@ -78,9 +78,13 @@ class Edges:
     def replace(self, sources: Sequence[int], edges: Iterable[tuple[int, str, int, int, str]]) -> None:
         """Put these (source, kind, target, line, provenance) in the place of all that begins at `sources`."""
         self.remove_from(sources)
+        self.add(edges)
+
+    def add(self, edges: Iterable[tuple[int, str, int, int, str]]) -> None:
+        """Store (source, kind, target, line, provenance); of two that differ in provenance alone the surest stays."""
         self._connection.executemany(
             "INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)",
-            [(s, KINDS[k], t, line, TIERS[p].number) for s, k, t, line, p in sorted(edges)],
+            sorted([(s, KINDS[k], t, line, TIERS[p].number) for s, k, t, line, p in edges]),
         ).fetchall()
 
     def remove_from(self, sources: Sequence[int], kinds: Collection[str] = ()) -> None:

@@ -23,6 +23,10 @@ CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind,
 """Ties in SQL are broken by content, never by row ids, which depend on history."""
 
 
+PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"
+"""The order of a document's units: that of their places, which references and bindings count."""
+
+
 class Units:
     """The gateway to units, and to the sets of them that a search works on."""
 
@@ -98,7 +102,7 @@ class Units:
         sql = (
             "SELECT id, kind, name, container, parent_id, start_byte, end_byte, name_start, name_end, body_start, "
             "start_line, end_line, name_line, name_column, signature, doc, decorators, local "
-            "FROM units WHERE document_id = ? ORDER BY id"
+            f"FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
         )
         rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
         place = {row[0]: i for i, row in enumerate(rows)}
@@ -123,6 +127,25 @@ class Units:
             for _, k, n, c, p, s, e, ns, ne, b, sl, el, nl, nc, sig, doc, dec, lo in rows
         ]
         return tuple(units)
+
+    def definitions(self, document: DocumentId) -> list[tuple[int, int | None, str, str, str, bool, int, int]]:
+        """(id, parent's id, kind, name, container, local, start, end) of a document's units, in their order."""
+        sql = (
+            "SELECT id, parent_id, kind, name, container, local, start_byte, end_byte FROM units WHERE document_id = ? "
+            f"ORDER BY {PLACE_ORDER}"
+        )
+        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
+        return rows
+
+    def exactly_named(self, folded: str, name: str, holder: str = "") -> list[tuple[UnitId, DocumentId]]:
+        """Symbols of this very name that are not local, directly within a `holder` if one is named; by path and place."""
+        sql = (
+            "SELECT u.id, u.document_id FROM units u JOIN documents d ON d.id = u.document_id "
+            "WHERE u.folded = ?1 AND u.name = ?2 AND NOT u.local AND u.kind NOT IN ('toplevel', 'section', 'text') "
+            "AND (?3 = '' OR u.container = ?3 OR u.container LIKE '%.' || ?3) "
+            f"ORDER BY {CONTENT_ORDER}"
+        )
+        return [(UnitId(u), DocumentId(d)) for u, d in self._connection.execute(sql, (folded, name, holder))]
 
     def of_documents(self, documents: Sequence[DocumentId]) -> list[UnitId]:
         """All units of these documents."""

@@ -1,15 +1,31 @@
 """Expressions of any language as text: shortened to what names a definition when indexing, taken apart when linking.
 
 One small reader serves all languages: what follows a name by `.`, `->`, `::` or `?.` is its member, parentheses call it,
-brackets choose an element.
+brackets choose an element. What it cannot read names nothing.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
 _OPEN, _CLOSE = "([{", ")]}"
-_NAME_END = re.compile(r"[\w$\]>)?!]\s*$")
+_CALLED = re.compile(r"[\w$\]>)?!]")
+
+
+class Step(NamedTuple):
+    """One step of an expression: name, member, call, index, or type (a cast to what `text` says)."""
+
+    how: str
+    text: str = ""
+
+
+class TypeText(NamedTuple):
+    """A type as a program reads it: the dotted name of what it is, and the texts of its arguments."""
+
+    head: str
+    arguments: tuple[str, ...] = ()
 
 
 def without_arguments(text: str) -> str:
@@ -26,7 +42,7 @@ def without_arguments(text: str) -> str:
             if not depth:
                 parts.append(character)
             continue
-        if (character == "(" and _NAME_END.search(kept)) or character == "{":
+        if (character == "(" and _CALLED.fullmatch(kept)) or character == "{":
             depth = 1
         parts.append(character)
         if not character.isspace():
@@ -34,3 +50,155 @@ def without_arguments(text: str) -> str:
     if depth:
         parts.append(")" if parts[-1] == "(" else "}")
     return " ".join("".join(parts).split())
+
+
+_PREFIX = re.compile(r"(?:await|yield|return|new|move|unsafe|try[!?]?|&mut|&|\*|!|-|\.\.\.)\s*(?=[\w$@(\[*&])")
+_NAME = re.compile(
+    r"[A-Za-z_$@\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*[?!]?(?![\w=.])|[A-Za-z_$@\u0080-\U0010ffff][\w$]*"
+)
+_DOT = re.compile(r"\s*(?:\?\.|!!?\.|&\.|\?->|->|::|\.)\s*(?:#?)(?:type\b|template\b)?\s*")
+_CAST = re.compile(r"\s+(?:as[?!]?|satisfies)\s+(.+)$")
+_ELSE = re.compile(r"\s*(?:\bor\b|\|\||\?\?|\?:|\bif\b)")
+_STRING = re.compile(r"""[rbfuRBFU]{0,2}(["'`]).*?\1""")
+
+
+@lru_cache(maxsize=20_000)
+def steps(text: str) -> tuple[Step, ...]:
+    """An expression, its calls' arguments left out, as steps; empty where it names no definition: 'a.f()' → a, f, call."""
+    text = text.strip()
+    made = text.startswith("new ")
+    while match := _PREFIX.match(text):
+        text = text[match.end() :]
+    if text.startswith("("):
+        end = _closing(text, 0)
+        inner, rest = text[1 : end - 1], text[end:].lstrip()
+        if rest and (rest[0].isalnum() or rest[0] in "_$(&*"):
+            return (Step("type", inner),)  # a cast before what is cast
+        first = steps(inner)
+        return (*first, *_following(rest)) if first else ()
+    if cast := _CAST.search(text):
+        return (Step("type", cast[1]),) if ")" not in cast[1] else ()
+    match = _NAME.match(text)
+    if not match:
+        return ()
+    found = [Step("name", match[0])]
+    rest = text[match.end() :]
+    found += _following(rest)
+    if made and found[-1].how != "call":
+        found.append(Step("call"))
+    return tuple(found)
+
+
+def _following(rest: str) -> tuple[Step, ...]:
+    """The steps after the first; a part that is no step ends them, and makes all of it name nothing."""
+    found: list[Step] = []
+    while rest := rest.strip():
+        if match := _DOT.match(rest):
+            name = _NAME.match(rest, match.end())
+            if name:
+                found.append(Step("member", name[0]))
+                rest = rest[name.end() :]
+            elif rest[match.end() : match.end() + 1] == "<":  # Rust's turbofish
+                rest = rest[_closing(rest, match.end()) :]
+            elif rest[match.end() : match.end() + 1] == "(":  # Go's type assertion
+                end = _closing(rest, match.end())
+                found.append(Step("type", rest[match.end() + 1 : end - 1]))
+                rest = rest[end:]
+            else:
+                return _NOTHING
+        elif rest[0] == "(" or rest[0] == "{":
+            found.append(Step("call"))
+            rest = rest[_closing(rest, 0) :]
+        elif rest[0] == "[":
+            found.append(Step("index"))
+            rest = rest[_closing(rest, 0) :]
+        elif rest[0] == "<":
+            rest = rest[_closing(rest, 0) :]
+        elif rest[0] in "!?" and rest[:2] not in ("!=", "?:", "??"):
+            rest = rest[1:]
+        elif _ELSE.match(rest):
+            break
+        else:
+            return _NOTHING
+    return tuple(found)
+
+
+_NOTHING = (Step("index"), Step("index"), Step("index"))
+"""Steps that lead nowhere."""
+
+
+def _closing(text: str, start: int) -> int:
+    """The place after the bracket that closes the one at `start`; the end where none does."""
+    depth = 0
+    for at in range(start, len(text)):
+        if text[at] in "([{<":
+            depth += 1
+        elif text[at] in ")]}" or (text[at] == ">" and text[at - 1] not in "-="):
+            depth -= 1
+            if not depth:
+                return at + 1
+    return len(text)
+
+
+_TYPE_PREFIX = re.compile(
+    r"(?:\*|&|'\w+\s+|\?|\^|(?:mut|const|readonly|final|struct|enum|class|union|dyn|impl|unsigned|signed|volatile|static|"
+    r"typename|out|ref|in|inout|some|any|keyof|typeof|@\w+)\b\s*)\s*"
+)
+_NOBODY = frozenset(("None", "null", "undefined", "nil", "void", "NoneType", "false", "False"))
+_PATH = re.compile(r"\\?[A-Za-z_$\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*(?:\s*(?:\.|::|\\)\s*[A-Za-z_$][\w$]*)*")
+
+
+@lru_cache(maxsize=20_000)
+def type_text(text: str) -> TypeText:
+    """A declared type: what it is apart from pointers, options and modifiers; an array's head is '[]'. Empty if unreadable."""
+    text = text.strip().strip("\"'`").strip().removeprefix(":").strip()
+    parts = [part for part in _split(text, "|") if part.strip() not in _NOBODY]
+    if not parts:
+        return TypeText("")
+    text = parts[0].strip()
+    while True:
+        if text.startswith(("[]", "[...")):
+            return TypeText("[]", (text[text.index("]") + 1 :],))
+        if text.startswith("[") and text.endswith("]"):
+            return TypeText("[]", (_split(text[1:-1], ";")[0].rpartition(":")[2],))
+        if text.startswith("map["):
+            return TypeText("[]", (text[_closing(text, 3) :],))
+        if text.startswith("chan "):
+            return TypeText("[]", (text[5:],))
+        if text.startswith("(") and _closing(text, 0) == len(text):
+            first = _split(text[1:-1], ",")[0].strip()  # Go's results, with or without names
+            text = first.rpartition(" ")[2] if " " in first and "[" not in first and "=>" not in first else first
+            continue
+        if match := _TYPE_PREFIX.match(text):
+            text = text[match.end() :]
+            continue
+        break
+    if text.endswith("[]"):
+        return TypeText("[]", (text[:-2],))
+    match = _PATH.match(text)
+    if not match:
+        return TypeText("")
+    head = re.sub(r"\s*(?:::|\\)\s*", ".", match[0].replace("\\", ".")).strip(".")
+    rest = text[match.end() :].lstrip()
+    if rest[:1] in ("<", "["):
+        end = _closing(rest, 0)
+        if rest[:2] == "[]":
+            return TypeText("[]", (head,))
+        return TypeText(head, tuple(part.strip() for part in _split(rest[1 : end - 1], ",")))
+    if rest.startswith(("=>", "->")):
+        return TypeText("")
+    return TypeText(head)
+
+
+def _split(text: str, mark: str) -> list[str]:
+    """The parts between marks that stand in no bracket."""
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        if character in "([{<":
+            depth += 1
+        elif character in ")]}" or (character == ">" and text[at - 1 : at] not in ("-", "=")):
+            depth -= 1
+        elif character == mark and not depth:
+            parts.append(text[start:at])
+            start = at + 1
+    return [*parts, text[start:]]

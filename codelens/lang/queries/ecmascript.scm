@@ -176,3 +176,5 @@
 (return_statement [(call_expression) (new_expression) (identifier) (member_expression) (this)] @binding.result)
 (arrow_function body: [(call_expression) (new_expression) (identifier) (member_expression)] @binding.result)
 (catch_clause parameter: (identifier) @binding.name)
+(export_statement !source (export_clause (export_specifier name: (identifier) @binding.value alias: (_) @binding.name)))
+(export_statement "default" @binding.name value: (identifier) @binding.value)

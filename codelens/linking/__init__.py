@@ -1,0 +1,1 @@
+"""References, imports and bindings of documents → edges of the symbol graph."""

@@ -1,0 +1,159 @@
+"""All that linking may ask about other documents of a repository, read when it is asked for, and who asked what.
+
+Each lookup notes its key, found or not: when a later update changes the answer, the documents that asked are known.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from codelens.lang.registry import Language, languages
+from codelens.linking.facts import Definition, DocumentFacts, FileInfo, dotted
+from codelens.linking.manifests import NAMES, Manifests
+from codelens.model import DocumentId, RepositoryId
+from codelens.store.store import Store
+from codelens.text.identifiers import fold_identifier
+
+KEPT = 4000
+"""Documents whose facts stay in memory. Chosen: all of Django's Python fits, at some 10 kB each."""
+MOST_NAMED = 12
+"""Definitions of one name that are looked at; with more of them the name says nothing. Chosen."""
+NO_LANGUAGE = Language("")
+
+
+class Catalog:
+    """The facts of one repository's documents."""
+
+    def __init__(self, store: Store, repository: RepositoryId) -> None:
+        self._store = store
+        self.files: dict[int, FileInfo] = {}
+        self.by_path: dict[str, FileInfo] = {}
+        self.by_stem: dict[tuple[str, str], list[FileInfo]] = {}
+        """(family, file name without endings, or that of the folder of an index file) → files, by path."""
+        self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}
+        self.by_namespace: dict[tuple[str, str], list[FileInfo]] = {}
+        self.folders: set[str] = set()
+        self.asked: set[str] = set()
+        self._facts: OrderedDict[int, DocumentFacts] = OrderedDict()
+        self._named: dict[tuple[str, str], tuple[Definition, ...]] = {}
+        for identity, path, language, namespace, roles, digest in store.documents.linkable(repository):
+            row = languages().get(language, NO_LANGUAGE)
+            self._add(FileInfo(identity, path, row, dotted(namespace), frozenset(roles.split()), digest))
+        manifests = [f for f in self.files.values() if posixpath.basename(f.path) in NAMES]
+        self.manifests = Manifests({f.path: partial(self._raw, f.id) for f in manifests})
+
+    def _raw(self, document: int) -> bytes:
+        import zstandard
+
+        return zstandard.ZstdDecompressor().decompress(self._store.documents.snapshot(DocumentId(document)))
+
+    def _add(self, file: FileInfo) -> None:
+        self.files[file.id] = self.by_path[file.path] = file
+        folder, _, name = file.path.rpartition("/")
+        family, stem = _family(file.language), name.partition(".")[0]
+        self.by_stem.setdefault((family, stem), []).append(file)
+        if stem in file.language.index_files:
+            self.by_stem.setdefault((family, folder.rpartition("/")[2]), []).append(file)
+        self.by_folder.setdefault((family, folder), []).append(file)
+        if file.namespace:
+            self.by_namespace.setdefault((family, file.namespace), []).append(file)
+        while folder and folder not in self.folders:
+            self.folders.add(folder)
+            folder = folder.rpartition("/")[0]
+
+    def facts(self, document: int) -> DocumentFacts:
+        """The facts of a document, read at the first call."""
+        if (known := self._facts.get(document)) is not None:
+            self._facts.move_to_end(document)
+            return known
+        store, identity = self._store, DocumentId(document)
+        found = DocumentFacts(
+            self.files[document],
+            store.units.definitions(identity),
+            store.references.imports_of(identity),
+            store.references.bindings_of(identity),
+        )
+        self._facts[document] = found
+        if len(self._facts) > KEPT:
+            self._facts.popitem(last=False)
+        return found
+
+    def ask(self, key: str) -> None:
+        """Note a question."""
+        self.asked.add(key)
+
+    def taken(self) -> set[str]:
+        """The questions since the last call."""
+        asked, self.asked = self.asked, set()
+        return asked
+
+    def top(self, facts: DocumentFacts, name: str) -> Sequence[Definition]:
+        """Definitions of that name at the top level of a file."""
+        self.ask(f"d:{facts.file.path}#{name}")
+        return facts.top.get(name, ())
+
+    def in_folder(self, family: str, folder: str, name: str) -> Iterable[Definition]:
+        """Definitions of that name at the top level of the files of a folder."""
+        self.ask(f"k:{folder}#{name}")
+        for file in self.by_folder.get((family, folder), ()):
+            yield from self.facts(file.id).top.get(name, ())
+
+    def in_namespace(self, family: str, namespace: str, name: str) -> Iterable[Definition]:
+        """Definitions of that name at the top level of the files of a namespace."""
+        self.ask(f"k:{namespace}#{name}")
+        for file in self.by_namespace.get((family, namespace), ()):
+            yield from self.facts(file.id).top.get(name, ())
+
+    def members(self, holder: Definition, name: str) -> Sequence[Definition]:
+        """Members of a type or module by that name, where its language lets them stand."""
+        file = holder.facts.file
+        self.ask(f"m:{file.path}#{holder.qualified}.{name}")
+        own = holder.facts.members.get(holder.qualified, {}).get(name)
+        if own or not file.language.open_types:
+            return [d for d in own or () if d.id != holder.id]
+        family = _family(file.language)
+        if file.language.open_types == "directory":
+            self.ask(f"o:{holder.name}.{name}")
+            folder = file.path.rpartition("/")[0]
+            found = [self.facts(f.id) for f in self.by_folder.get((family, folder), ())]
+            return [d for facts in found for d in facts.members.get(holder.qualified, {}).get(name, ())]
+        self.ask(f"o:{holder.name}.{name}")
+        return self._read_named(family, name, holder.name)
+
+    def about(self, definition: Definition) -> DocumentFacts:
+        """The facts around a definition, for what is bound in it or said of it."""
+        self.ask(f"u:{definition.facts.file.path}#{definition.qualified}")
+        return definition.facts
+
+    def named(self, family: str, name: str) -> Sequence[Definition]:
+        """Definitions of exactly that name in the languages of a family, by path and place; local ones apart."""
+        self.ask(f"g:{name}")
+        if (known := self._named.get((family, name))) is not None:
+            return known
+        self._named[family, name] = found = self._read_named(family, name, "")
+        return found
+
+    def anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
+        """Definitions of that name in any language, directly within a holder if one is named; none where there are many."""
+        self.ask(f"g:{name}")
+        rows = self._store.units.exactly_named(fold_identifier(name), name, holder)
+        rows = [(unit, document) for unit, document in rows if document in self.files]
+        return [self.facts(document).by_id[unit] for unit, document in rows] if len(rows) <= MOST_NAMED else ()
+
+    def _read_named(self, family: str, name: str, holder: str) -> tuple[Definition, ...]:
+        """Nothing where there are more than MOST_NAMED."""
+        rows = [
+            (unit, document)
+            for unit, document in self._store.units.exactly_named(fold_identifier(name), name, holder)
+            if document in self.files and _family(self.files[document].language) == family
+        ]
+        if len(rows) > MOST_NAMED:
+            return ()
+        return tuple([self.facts(document).by_id[unit] for unit, document in rows])
+
+
+def _family(language: Language) -> str:
+    return language.family or language.name

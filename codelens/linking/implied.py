@@ -1,0 +1,91 @@
+"""Edges that follow from bases: what a type inherits, what its members override, and which interfaces it satisfies.
+
+They are stored, since the walk and the commands read them like any other; after an update they are made again for the types
+of the documents that were linked and for all types below those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from codelens.linking.catalog import Catalog
+from codelens.linking.facts import Definition
+from codelens.linking.values import Values
+from codelens.model import TYPE_KINDS, DocumentId
+from codelens.store.store import Store
+
+KINDS = ("inherits", "overrides")
+MOST_BELOW = 100_000
+"""Types below a changed one that are looked at; a guard against circles of bad input."""
+
+
+def imply(store: Store, catalog: Catalog, documents: Sequence[DocumentId]) -> None:
+    """Make the edges of types in these documents, and of types below them, anew. Part of the caller's transaction."""
+    values = Values(catalog)
+    for holder in _touched(store, catalog, documents):
+        own = {d.id: d for d in _members(catalog, holder)}
+        catalog.taken()
+        edges = list(_of_type(values, catalog, holder, list(own.values())))
+        store.edges.remove_from([holder.id], ["inherits"])
+        store.edges.remove_from(sorted(own), ["overrides"])
+        store.edges.add(edges)
+
+
+def _touched(store: Store, catalog: Catalog, documents: Sequence[DocumentId]) -> Iterator[Definition]:
+    """Types in the documents or with members there, and all below them, by path and place."""
+    found: dict[int, Definition] = {}
+    for document in documents:
+        for definition in catalog.facts(document).definitions:
+            if definition.kind in TYPE_KINDS:
+                found[definition.id] = definition
+    members = [d.id for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
+    waiting = [*found, *(e.target for e in store.edges.outgoing(members, ["member_of"]))]
+    seen = set(waiting)
+    while waiting and len(seen) < MOST_BELOW:
+        below = [e.source for e in store.edges.incoming(waiting, ["extends", "implements"]) if e.source not in seen]
+        waiting = sorted(set(below))
+        seen.update(waiting)
+    missing = seen - set(found)
+    for unit, row in store.units.rows(missing).items():  # type: ignore[arg-type]
+        if row.kind in TYPE_KINDS and row.document in catalog.files:
+            found[unit] = catalog.facts(row.document).by_id[unit]
+    return iter(sorted(found.values(), key=lambda d: (d.facts.file.path, d.place)))
+
+
+def _members(catalog: Catalog, holder: Definition) -> list[Definition]:
+    """Methods and properties of a type that stand in its file, or in its folder where the language lets them."""
+    facts = [holder.facts]
+    if holder.facts.file.language.open_types == "directory":
+        language = holder.facts.file.language
+        folder = holder.facts.file.path.rpartition("/")[0]
+        facts = [catalog.facts(f.id) for f in catalog.by_folder.get((language.family or language.name, folder), ())]
+    return [
+        d
+        for one in facts
+        for named in one.members.get(holder.qualified, {}).values()
+        for d in named
+        if d.kind in ("method", "property") and not d.local
+    ]
+
+
+def _of_type(
+    values: Values, catalog: Catalog, holder: Definition, own: Sequence[Definition]
+) -> Iterator[tuple[int, str, int, int, str]]:
+    """What a type inherits from those above it, and what its own members override there; the nearest of a name counts."""
+    by_name: dict[str, list[Definition]] = {}
+    for member in own:
+        by_name.setdefault(member.name, []).append(member)
+    constructors = holder.facts.file.language.constructors
+    taken: set[str] = set()
+    for above in list(values.line(holder))[1:]:
+        if above.definition is None or above.definition.id == holder.id:
+            continue
+        for member in _members(catalog, above.definition):
+            if member.name in taken or (member.name in constructors and member.name not in by_name):
+                continue
+            if member.name in by_name:
+                for mine in by_name[member.name]:
+                    yield mine.id, "overrides", member.id, 0, "implied"
+            else:
+                yield holder.id, "inherits", member.id, 0, "implied"
+        taken |= {m.name for m in _members(catalog, above.definition)}

@@ -1,0 +1,87 @@
+"""Documents → their edges in the store: the linker's run over one repository.
+
+Each document's edges depend only on its text and on the answers to what it asked, so documents are linked in any order, and
+after a change only those whose answers it touches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+import xxhash
+
+from codelens.linking.catalog import Catalog
+from codelens.linking.facts import DocumentFacts, token
+from codelens.linking.implied import imply
+from codelens.linking.resolve import Found, Resolver
+from codelens.linking.values import Values, words
+from codelens.model import DocumentId, RepositoryId
+from codelens.relations import document_node
+from codelens.store.store import Store
+
+RULES = "link 1"
+"""Change the number with anything that changes which edges a document has."""
+
+
+def recipe() -> str:
+    """What an index notes of documents that are linked as they would be today."""
+    return xxhash.xxh3_64_hexdigest(repr([RULES, [sorted(part) for part in words()]]).encode())
+
+
+def keys_of(store: Store, repository: RepositoryId, documents: Iterable[DocumentId]) -> dict[str, str]:
+    """Key → digest of the facts that documents offer others."""
+    catalog = Catalog(store, repository)
+    return _keys(catalog, documents)
+
+
+def _keys(catalog: Catalog, documents: Iterable[DocumentId]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for document in documents:
+        for key, digest in catalog.facts(document).keys().items():
+            found.setdefault(key, []).append(digest)
+    return {key: " ".join(sorted(digests)) for key, digests in found.items()}
+
+
+def link(
+    store: Store,
+    repository: RepositoryId,
+    documents: Collection[DocumentId],
+    done: Callable[[int, int, str], None] | None = None,
+) -> None:
+    """Put the edges of these documents in the store, in place of any that they had. Part of the caller's transaction."""
+    if not documents:
+        return
+    catalog = Catalog(store, repository)
+    resolver = Resolver(Values(catalog))
+    ordered = sorted((d for d in documents if d in catalog.files), key=lambda d: catalog.files[d].path)
+    for number, document in enumerate(ordered, start=1):
+        facts = catalog.facts(document)
+        if facts.definitions or facts.imports:
+            _link_one(store, resolver, facts)
+        if done:
+            done(number, len(ordered), facts.file.path)
+    imply(store, catalog, ordered)
+    store.edges.drop_unused_externals()
+    store.edges.set_linked(ordered, recipe())
+
+
+def _link_one(store: Store, resolver: Resolver, facts: DocumentFacts) -> None:
+    catalog = resolver.catalog
+    catalog.taken()
+    document = DocumentId(facts.file.id)
+    found = list(resolver.document(facts, store.references.of_document(document)))
+    externals = store.edges.add_externals({f.target.external for f in found if f.target.external})
+
+    def target(one: Found) -> int:
+        if one.target.definition is not None:
+            return one.target.definition.id
+        if one.target.document is not None:
+            return document_node(one.target.document)
+        return externals[one.target.external]
+
+    node = document_node(document)
+    edges = [
+        (node if f.unit is None else facts.definitions[f.unit].id, f.kind, target(f), f.line, f.tier) for f in found
+    ]
+    store.edges.replace([node, *(d.id for d in facts.definitions)], edges)
+    store.edges.set_asks(document, {token(key) for key in catalog.taken()})

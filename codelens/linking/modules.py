@@ -1,0 +1,301 @@
+"""What an import names: the files of the repository behind a module's name, by the rules of the importing language.
+
+A language's row names its rule (`modules` in languages.toml); each rule is one function here. What no file of the repository
+answers lies outside of it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from codelens.derived import Import
+from codelens.lang.registry import Language
+from codelens.linking.catalog import Catalog
+from codelens.linking.facts import DocumentFacts, FileInfo
+from codelens.model import TYPE_KINDS
+
+SCRIPT_ENDINGS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte", ".json")
+"""Endings that JavaScript's resolvers try, in their order of preference where several files fit."""
+_WRITTEN_AS = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+"""TypeScript imports name the files that the compiler will write."""
+
+
+class Module(NamedTuple):
+    """One module: the files that make it up, and where its parts are looked for."""
+
+    documents: tuple[int, ...]
+    folder: str | None = None
+    """Where modules inside it lie; None where there can be none."""
+    within: str = ""
+    """The type or inner module of these files that is meant, by its qualified name."""
+    complete: bool = True
+    """Whether a name that is not found in it cannot exist."""
+    namespace: str = ""
+
+
+def find_import(catalog: Catalog, facts: DocumentFacts, one: Import) -> Module | None:
+    """The module that an import names; None where it lies outside of the repository."""
+    rule = _RULES.get(facts.file.language.modules)
+    return rule(catalog, facts, one.module) if rule else None
+
+
+def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
+    """The module of that name inside another one."""
+    if module.namespace:
+        inner = catalog.by_namespace
+        for family, namespace in inner:
+            if namespace == f"{module.namespace}.{name}":
+                return Module(tuple(f.id for f in inner[family, namespace]), namespace=namespace)
+    if module.folder is None:
+        return None
+    catalog.ask(f"p:{name}")
+    return _python_path(catalog, posixpath.join(module.folder, name)) or _rust_path(catalog, module.folder, [name])
+
+
+# Python
+
+
+def _dotted(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
+    dots = len(spec) - len(spec.lstrip("."))
+    parts = [part for part in spec[dots:].split(".") if part]
+    own = facts.file.path.rpartition("/")[0]
+    if dots:
+        folder = own
+        for _ in range(dots - 1):
+            folder = folder.rpartition("/")[0]
+        catalog.ask(f"p:{parts[-1] if parts else folder.rpartition('/')[2]}")
+        return _python_path(catalog, posixpath.join(folder, *parts))
+    if not parts:
+        return None
+    catalog.ask(f"p:{parts[-1]}")
+    tail = "/".join(parts)
+    fitting = []
+    for file in catalog.by_stem.get((_family(facts.file.language), parts[-1]), ()):
+        path = _module_path(file)
+        if path != tail and not path.endswith(f"/{tail}"):
+            continue
+        root = path[: -len(tail)].rstrip("/")
+        if f"{root}/__init__.py".lstrip("/") in catalog.by_path:
+            continue  # the root of an absolute import is no package itself
+        beside = own == root or own.startswith(f"{root}/") or not root
+        if parts[0] in sys.stdlib_module_names and own != root:
+            continue
+        fitting.append((not beside, -len(posixpath.commonprefix([own, root])), file.path, file))
+    if fitting:
+        best = min(fitting)[3]
+        return _python_module(best)
+    for folder in sorted(catalog.folders):
+        if folder == tail or (folder.endswith(f"/{tail}") and f"{folder}/__init__.py" not in catalog.by_path):
+            root = folder[: -len(tail)].rstrip("/")
+            if f"{root}/__init__.py".lstrip("/") not in catalog.by_path and parts[0] not in sys.stdlib_module_names:
+                return Module((), folder, complete=False)  # a namespace package
+    return None
+
+
+def _module_path(file: FileInfo) -> str:
+    """A file's path without ending, or its folder's where it stands for that."""
+    folder, _, name = file.path.rpartition("/")
+    stem = name.partition(".")[0]
+    return folder if stem in file.language.index_files else f"{folder}/{stem}".lstrip("/")
+
+
+def _python_module(file: FileInfo) -> Module:
+    folder, _, name = file.path.rpartition("/")
+    return Module((file.id,), folder if name.startswith("__init__.") else None)
+
+
+def _python_path(catalog: Catalog, path: str) -> Module | None:
+    for ending in (".py", ".pyi", "/__init__.py", "/__init__.pyi", ".pyx"):
+        if file := catalog.by_path.get((path + ending).lstrip("/")):
+            return _python_module(file)
+    return Module((), path, complete=False) if path in catalog.folders else None
+
+
+# JavaScript and TypeScript
+
+
+def _relative(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
+    own = facts.file.path.rpartition("/")[0]
+    if spec.startswith("."):
+        return _script(catalog, posixpath.normpath(posixpath.join(own, spec)))
+    for target in catalog.manifests.script_targets(facts.file.path, spec, catalog.ask):
+        if found := _script(catalog, target):
+            return found
+    return None
+
+
+def _script(catalog: Catalog, path: str) -> Module | None:
+    """The file behind a path as a script names it."""
+    path = "" if path == "." else path
+    stem, ending = posixpath.splitext(path)
+    catalog.ask(f"p:{posixpath.basename(stem)}")
+    tries: list[str] = [path]
+    tries += [stem + written for written in _WRITTEN_AS.get(ending, ())]
+    tries += [path + one for one in SCRIPT_ENDINGS]
+    tries += [posixpath.join(path, f"index{one}") for one in SCRIPT_ENDINGS]
+    for name in tries:
+        if file := catalog.by_path.get(name):
+            return Module((file.id,))
+    return None
+
+
+# Go
+
+
+def _package(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
+    family = _family(facts.file.language)
+    for module, folder in catalog.manifests.go_modules(catalog.ask):
+        if spec == module or spec.startswith(f"{module}/"):
+            return _folder(catalog, family, posixpath.join(folder, spec[len(module) + 1 :]).strip("/"))
+    return None
+
+
+def _folder(catalog: Catalog, family: str, folder: str) -> Module | None:
+    catalog.ask(f"p:{folder.rpartition('/')[2]}")
+    files = [f for f in catalog.by_folder.get((family, folder), ()) if not f.path.endswith("_test.go")]
+    return Module(tuple(f.id for f in files)) if files else None
+
+
+# Rust
+
+
+def _crate(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
+    parts = [part for part in re.split(r"::", spec) if part]
+    if not parts:
+        return None
+    own = facts.file.path
+    folder, _, name = own.rpartition("/")
+    stem = name.partition(".")[0]
+    inside = folder if stem in facts.file.language.index_files else posixpath.join(folder, stem)
+    root = _crate_root(catalog, own)
+    catalog.ask(f"p:{parts[-1]}")
+    if parts[0] == "crate":
+        return _rust_path(catalog, root, parts[1:])
+    if parts[0] == "self":
+        return _rust_path(catalog, inside, parts[1:]) if parts[1:] else Module((facts.file.id,), inside)
+    if parts[0] == "super":
+        above = inside.rpartition("/")[0]
+        rest = parts[1:]
+        while rest and rest[0] == "super":
+            above, rest = above.rpartition("/")[0], rest[1:]
+        return _rust_path(catalog, above, rest)
+    if found := _rust_path(catalog, inside, parts):
+        return found
+    if found := _rust_path(catalog, root, parts):
+        return found
+    for crate, source in catalog.manifests.rust_crates(catalog.ask):
+        if crate == parts[0]:
+            return _rust_path(catalog, source, parts[1:])
+    return None
+
+
+def _crate_root(catalog: Catalog, path: str) -> str:
+    """The folder of the crate root that a file belongs to: the nearest above with lib.rs or main.rs."""
+    folder = path.rpartition("/")[0]
+    while True:
+        for name in ("lib.rs", "main.rs"):
+            if posixpath.join(folder, name) in catalog.by_path:
+                return folder
+        if not folder:
+            return path.rpartition("/")[0]
+        folder = folder.rpartition("/")[0]
+
+
+def _rust_path(catalog: Catalog, folder: str, parts: list[str]) -> Module | None:
+    """The module at a path below a folder; of the last part the file, or a module or type within the file before it."""
+    if not parts:
+        for name in ("lib.rs", "mod.rs", "main.rs"):
+            if file := catalog.by_path.get(posixpath.join(folder, name)):
+                return Module((file.id,), folder)
+        if file := catalog.by_path.get(f"{folder}.rs"):
+            return Module((file.id,), folder)
+        return None
+    path = posixpath.join(folder, *parts)
+    for name in (f"{path}.rs", f"{path}/mod.rs"):
+        if file := catalog.by_path.get(name):
+            return Module((file.id,), path)
+    if len(parts) >= 1 and (around := _rust_path(catalog, folder, parts[:-1])) and around.documents:
+        facts = catalog.facts(around.documents[0])
+        for found in catalog.top(facts, parts[-1]):
+            if found.kind == "module" or found.kind in TYPE_KINDS:
+                return Module(around.documents, within=found.qualified)
+    return None
+
+
+# Java, Kotlin, Scala, C#, PHP
+
+
+def _namespace(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
+    family = _family(facts.file.language)
+    name = re.sub(r"\\|::", ".", spec).strip(".")
+    catalog.ask(f"s:{name}")
+    if files := catalog.by_namespace.get((family, name)):
+        return Module(tuple(f.id for f in files), namespace=name)
+    outer, _, last = name.rpartition(".")
+    while outer:
+        catalog.ask(f"s:{outer}")
+        for file in catalog.by_namespace.get((family, outer), ()):
+            inside = name[len(outer) + 1 :]
+            top = catalog.top(catalog.facts(file.id), inside.partition(".")[0])
+            if top and top[0].kind in TYPE_KINDS:
+                return Module((file.id,), within=inside)
+        outer = outer.rpartition(".")[0]
+    if not facts.file.namespace and "." not in name:
+        found = [d for d in catalog.named(family, last) if d.kind in TYPE_KINDS and not d.facts.file.namespace]
+        return Module((found[0].facts.file.id,), within=found[0].qualified) if len(found) == 1 else None
+    return None
+
+
+# C, Ruby, Lua: files by their path
+
+
+def _include(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
+    return _by_suffix(catalog, facts, spec.strip("<>\"' "), ("",))
+
+
+def _require(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
+    endings = tuple(f".{e}" for e in facts.file.language.extensions[:2])
+    path = spec.replace(".", "/") if "/" not in spec and not spec.endswith(endings) else spec
+    return _by_suffix(
+        catalog, facts, path, ("", *endings, *(f"/{i}{endings[0]}" for i in facts.file.language.index_files))
+    )
+
+
+def _by_suffix(catalog: Catalog, facts: DocumentFacts, path: str, endings: Iterable[str]) -> Module | None:
+    """The file beside this one, else the nearest whose path ends so."""
+    own = facts.file.path.rpartition("/")[0]
+    family = _family(facts.file.language)
+    catalog.ask(f"p:{posixpath.basename(path).partition('.')[0]}")
+    for ending in endings:
+        beside = posixpath.normpath(posixpath.join(own, path + ending))
+        if file := catalog.by_path.get(beside):
+            return Module((file.id,), complete=False)
+        tail = (path + ending).lstrip("./")
+        stem = posixpath.basename(tail).partition(".")[0]
+        fitting = [
+            (-len(posixpath.commonprefix([own, f.path])), f.path, f)
+            for f in catalog.by_stem.get((family, stem), ())
+            if f.path == tail or f.path.endswith(f"/{tail}")
+        ]
+        if fitting:
+            return Module((min(fitting)[2].id,), complete=False)
+    return None
+
+
+def _family(language: Language) -> str:
+    return language.family or language.name
+
+
+_RULES: Mapping[str, Callable[[Catalog, DocumentFacts, str], Module | None]] = {
+    "dotted": _dotted,
+    "relative": _relative,
+    "package": _package,
+    "crate": _crate,
+    "namespace": _namespace,
+    "include": _include,
+    "require": _require,
+}

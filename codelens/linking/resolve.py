@@ -1,0 +1,246 @@
+"""One document's references and imports → its edges, each with the line it stems from and how its target was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from codelens.derived import Import, Reference
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, DocumentFacts
+from codelens.linking.modules import find_import
+from codelens.linking.values import Value, Values, words
+from codelens.model import TYPE_KINDS
+from codelens.text.expressions import steps
+
+EDGE_OF: dict[str, str] = {
+    "call": "calls",
+    "construct": "calls",
+    "type": "type_hint_of",
+    "extends": "extends",
+    "implements": "implements",
+    "decorate": "decorates",
+    "throw": "throws",
+    "field": "accesses_field",
+    "use": "references",
+}
+"""Kind of a reference → kind of its edge."""
+LITERALS: dict[str, tuple[str, str]] = {
+    "env": ("reads_env", "env"),
+    "process": ("executes_process", "process"),
+    "route": ("handles_route", "route"),
+    "endpoint": ("consumes_endpoint", "route"),
+    "flag": ("gated_by_flag", "flag"),
+}
+"""Kind of a reference to something that a literal names → kind of its edge, and of the external at its end."""
+MOST_GUESSES = 4
+"""Definitions that one ambiguous name may lead to. Chosen: with more of them a guess says nothing."""
+WRITTEN_OUT = ("extends", "implements", "throws", "decorates")
+"""Kinds whose targets outside of the repository are kept as externals: there are few, and their names say much."""
+
+
+class Target(NamedTuple):
+    """Where an edge ends: a definition, a document, or the name of an external."""
+
+    definition: Definition | None = None
+    document: int | None = None
+    external: str = ""
+
+
+class Found(NamedTuple):
+    """One edge before its ends have numbers. `unit` is the place of the source in its document, None for the document."""
+
+    unit: int | None
+    kind: str
+    target: Target
+    line: int
+    tier: str
+
+
+class Resolver:
+    """Finds the edges of documents of one repository."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.catalog = values.catalog
+
+    def document(self, facts: DocumentFacts, references: Sequence[Reference]) -> Iterator[Found]:
+        """The edges that stem from one document's text."""
+        for one in facts.imports:
+            yield from self._import(facts, one)
+        for reference in references:
+            if reference.kind in EDGE_OF:
+                yield from self.reference(facts, reference)
+            elif reference.kind in LITERALS:
+                kind, prefix = LITERALS[reference.kind]
+                external = Target(external=f"{prefix}:{reference.name}")
+                yield Found(reference.unit, kind, external, reference.line, "literal")
+            elif reference.kind == "mention":
+                yield from self._mention(facts, reference)
+        yield from self._owners(facts)
+
+    def _import(self, facts: DocumentFacts, one: Import) -> Iterator[Found]:
+        module = find_import(self.catalog, facts, one)
+        if module is None:
+            if one.module:
+                yield Found(None, "imports", Target(external=f"module:{one.module}"), one.line, "import")
+            return
+        for document in module.documents[:MOST_GUESSES]:
+            if document != facts.file.id:
+                yield Found(None, "imports", Target(document=document), one.line, "import")
+        if one.name and one.name != "*":
+            value = self.values.imported(module, one.name, facts)
+            if value and value.definition and value.definition.facts is not facts:
+                yield Found(None, "imports", Target(value.definition), one.line, "import")
+            elif value and value.module:
+                for document in value.module.documents[:MOST_GUESSES]:
+                    yield Found(None, "imports", Target(document=document), one.line, "import")
+
+    def _owners(self, facts: DocumentFacts) -> Iterator[Found]:
+        """Members that stand outside of the type that they belong to."""
+        for unit in facts.definitions:
+            if unit.kind == "method" and unit.container and (unit.parent is None or unit.parent.kind not in TYPE_KINDS):
+                owner = self.values.holder(facts, unit.place)
+                if owner is not None and owner is not unit and owner.name == unit.container.rpartition(".")[2]:
+                    yield Found(unit.place, "member_of", Target(owner), 0, "scope")
+
+    def reference(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
+        """The edge of one use of a name; several where it is ambiguous, none where it names nothing known."""
+        kind = EDGE_OF[reference.kind]
+        unit = reference.unit
+        value = self._value(facts, reference, unit)
+        if value is not None and value.how == "definition" and value.definition is not None:
+            definition = value.definition
+            if kind == "calls" and definition.kind in ("variable", "constant", "property"):
+                held = self.values.value_of(definition) if definition.kind != "property" else None
+                if (
+                    held
+                    and held.how == "definition"
+                    and held.definition
+                    and held.definition.kind in (*FUNCTIONS, *TYPE_KINDS)
+                ):
+                    definition = held.definition
+            if kind == "extends" and definition.kind in ("interface", "trait") and not self._is_interface(facts, unit):
+                kind = "implements"
+            if definition.place == unit and definition.facts is facts and kind != "calls":
+                return
+            yield Found(
+                unit,
+                self._as_test(kind, facts, definition),
+                Target(definition),
+                reference.line,
+                value.tier or "receiver",
+            )
+            return
+        if value is not None and kind in WRITTEN_OUT:
+            name = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
+            yield Found(unit, kind, Target(external=f"symbol:{name}"), reference.line, "import")
+            return
+        if value is None and kind == "calls" and reference.receiver:
+            yield from self._guess(facts, reference, unit)
+
+    def _is_interface(self, facts: DocumentFacts, unit: int | None) -> bool:
+        return unit is not None and facts.definitions[unit].kind in ("interface", "trait")
+
+    def _as_test(self, kind: str, facts: DocumentFacts, target: Definition) -> str:
+        """A call from a test to what is no test is a test of it."""
+        is_test = kind == "calls" and "test" in facts.file.roles and "test" not in target.facts.file.roles
+        return "tests" if is_test else kind
+
+    def _value(self, facts: DocumentFacts, reference: Reference, unit: int | None) -> Value | None:
+        """What a reference names, where that can be said."""
+        inside = unit
+        if reference.kind in ("extends", "implements", "decorate") and unit is not None:
+            around = facts.definitions[unit]
+            if around.kind in TYPE_KINDS or reference.kind == "decorate":  # a head stands outside of what it opens
+                inside = around.parent.place if around.parent else None
+        if not reference.receiver:
+            return self._bare(facts, reference, inside)
+        owner = self.values.expression(reference.receiver, facts, inside, reference.start)
+        if owner is None:
+            return self._static(facts, reference)
+        found = self.values.member(owner, reference.name)
+        if found is None and owner.how == "module":
+            return Value("external")
+        if found and found.how == "definition" and found.definition and found.definition.local:
+            return Value("hidden")
+        if found and self._is_own(facts, reference, found):
+            return found._replace(tier="scope")
+        return found
+
+    def _is_own(self, facts: DocumentFacts, reference: Reference, found: Value) -> bool:
+        """Whether a member was asked of the object itself and its own type has it."""
+        return (
+            reference.receiver in facts.file.language.self_names
+            and found.definition is not None
+            and found.definition.facts is facts
+        )
+
+    def _bare(self, facts: DocumentFacts, reference: Reference, unit: int | None) -> Value | None:
+        value = self.values.name(reference.name, facts, unit, reference.start)
+        if value is None:
+            return None
+        if value.how == "object" and reference.kind in ("call", "construct"):
+            if reference.name in facts.file.language.self_names:  # cls() makes an object of the class
+                return Value("definition", value.definition, tier="scope")
+            return Value("hidden")
+        if value.how == "object" and reference.kind == "use":
+            return Value("hidden")
+        if value.how in ("module", "holding"):
+            return Value("hidden")
+        return value
+
+    def _static(self, facts: DocumentFacts, reference: Reference) -> Value | None:
+        """`Type.member` where the type is known by its name alone."""
+        parts = steps(reference.receiver)
+        if not parts or any(part.how not in ("name", "member") for part in parts):
+            return None
+        name = ".".join(part.text for part in parts)
+        if not parts[-1].text[:1].isupper():
+            return None
+        found = self.values.named_type(name, facts)
+        return self.values.member(Value("definition", found), reference.name) if found else None
+
+    def _guess(self, facts: DocumentFacts, reference: Reference, unit: int | None) -> Iterator[Found]:
+        """A member of something unknown: the only definition of that name, or one of a few."""
+        language = facts.file.language
+        if reference.name in words().common or reference.name in language.constructors or len(reference.name) < 3:
+            return
+        found = [
+            d
+            for d in self.catalog.named(language.family or language.name, reference.name)
+            if d.kind in FUNCTIONS
+            and d.container
+            and not ("test" in d.facts.file.roles and "test" not in facts.file.roles)
+        ]
+        if len(found) > 1:
+            found = self._topmost(found)
+        if not found or len(found) > MOST_GUESSES:
+            return
+        tier = "unique" if len(found) == 1 else "ambiguous"
+        for definition in found:
+            yield Found(unit, self._as_test("calls", facts, definition), Target(definition), reference.line, tier)
+
+    def _topmost(self, found: Sequence[Definition]) -> list[Definition]:
+        """Without those that override another of them."""
+        holders = {h.id: d for d in found if (h := self.values.holder(d.facts, d.place))}
+        kept = []
+        for definition in found:
+            holder = self.values.holder(definition.facts, definition.place)
+            above = list(self.values.line(holder))[1:] if holder else []
+            if not any(v.definition is not None and v.definition.id in holders for v in above):
+                kept.append(definition)
+        return kept or list(found)
+
+    def _mention(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
+        """A name in prose that only one definition of the repository has, or one of that type or module."""
+        name = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
+        if "/" in name:
+            if file := self.catalog.by_path.get(name):
+                yield Found(reference.unit, "documents", Target(document=file.id), reference.line, "literal")
+            return
+        holder = reference.receiver.rpartition(".")[2]
+        found = [d for d in self.catalog.anywhere(reference.name, holder) if "test" not in d.facts.file.roles]
+        types = [d for d in found if d.kind in HOLDERS]
+        found = types if len(types) == 1 else found
+        if len(found) == 1:
+            yield Found(reference.unit, "documents", Target(found[0]), reference.line, "unique")
