@@ -103,7 +103,7 @@ class DocumentFacts:
                 self.locals.setdefault(found.parent.place, {}).setdefault(found.name, []).append(found)
             elif found.parent is None and found.kind not in ("method", "property"):
                 self.top.setdefault(found.name, []).append(found)
-            if found.container:
+            if found.container and not (found.parent is not None and found.parent.kind in FUNCTIONS):
                 self.members.setdefault(found.container, {}).setdefault(found.name, []).append(found)
         self.imports = imports
         self.names: dict[str, Import] = {}

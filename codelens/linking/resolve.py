@@ -161,8 +161,6 @@ class Resolver:
         found = self.values.member(owner, reference.name)
         if found is None and owner.how == "module":
             return Value("external")
-        if found and found.how == "definition" and found.definition and found.definition.local:
-            return Value("hidden")
         if found and self._is_own(facts, reference, found):
             return found._replace(tier="scope")
         return found

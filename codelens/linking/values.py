@@ -372,6 +372,8 @@ class Values:
             if value is None or value.how in ("external", "hidden"):
                 return value
             value = self.member(value, part)
+        if value and value.definition and (twin := _twin(value.definition)):
+            return value._replace(definition=twin)
         return value
 
     def _alias(self, definition: Definition) -> Value | None:
@@ -392,9 +394,12 @@ class Values:
             return None
         if definition.kind in TYPE_KINDS:
             return Value("object", definition, tier="receiver")
-        if definition.kind not in FUNCTIONS:
-            return None
-        return self._result(definition, value)
+        if definition.kind in ("variable", "constant", "property"):
+            if twin := _twin(definition):
+                return Value("object", twin, tier="receiver")
+            held = self.value_of(definition)
+            return self.called(held) if held and held.definition is not definition else None
+        return self._result(definition, value) if definition.kind in FUNCTIONS else None
 
     def member_call(self, value: Value) -> Value | None:
         """Calling an object: what its call operator gives; a property's value that is called stays what it is."""
@@ -440,6 +445,8 @@ class Values:
                 return self.member(held, name) if held and held.how != "definition" else held
             found = self.catalog.members(value.definition, name)
             return Value("definition", found[-1], tier="receiver") if found else None
+        if value.how == "definition" and value.definition and (twin := _twin_value(value.definition)):
+            value = self.value_of(twin) or value
         if value.how in ("object", "definition") and value.definition:
             return self._member_of_type(value.definition, name, bare)
         return value if value.how in ("external", "hidden") else None
@@ -519,3 +526,17 @@ class Values:
         finally:
             self._depth -= 1
             self._busy.discard(key)
+
+
+def _twin(definition: Definition) -> Definition | None:
+    """The type that bears the name of a value in the same file (TypeScript's `interface X` beside `const X`)."""
+    if definition.kind in HOLDERS:
+        return None
+    return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in TYPE_KINDS), None)
+
+
+def _twin_value(definition: Definition) -> Definition | None:
+    """The value that bears the name of an interface or type in the same file."""
+    if definition.kind not in ("interface", "type"):
+        return None
+    return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in ("variable", "constant")), None)
