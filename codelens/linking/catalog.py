@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import posixpath
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any, TypeVar
 
 from codelens.lang.registry import Language, languages
 from codelens.linking.facts import Definition, DocumentFacts, FileInfo, dotted
@@ -19,9 +20,33 @@ from codelens.text.identifiers import fold_identifier
 
 KEPT = 4000
 """Documents whose facts stay in memory. Chosen: all of Django's Python fits, at some 10 kB each."""
+MOST_ANSWERS = 150_000
+"""Answers that are remembered at a time, at some 500 bytes each. Chosen."""
 MOST_NAMED = 12
 """Definitions of one name that are looked at; with more of them the name says nothing. Chosen."""
 NO_LANGUAGE = Language("")
+T = TypeVar("T")
+
+
+class Asked:
+    """The questions behind one answer: its own, and the answers that it is made of."""
+
+    __slots__ = ("inner", "keys")
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self.inner: set[Asked] = set()
+
+    def all(self) -> set[str]:
+        """Its keys and those of all answers below."""
+        keys, seen, waiting = set(self.keys), {self}, list(self.inner)
+        while waiting:
+            one = waiting.pop()
+            if one not in seen:
+                seen.add(one)
+                keys |= one.keys
+                waiting += one.inner
+        return keys
 
 
 class Catalog:
@@ -36,12 +61,19 @@ class Catalog:
         self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}
         self.by_namespace: dict[tuple[str, str], list[FileInfo]] = {}
         self.folders: set[str] = set()
-        self.asked: set[str] = set()
+        self.folders_named: dict[str, list[str]] = {}
+        """Last part → folders, by path."""
+        self._answers: dict[tuple[object, ...], tuple[Any, Asked]] = {}
+        self.cut = 0
+        """How often an answer was cut short by a guard against circles: what it went into must not be remembered."""
+        self.asked = Asked()
         self._facts: OrderedDict[int, DocumentFacts] = OrderedDict()
         self._named: dict[tuple[str, str], tuple[Definition, ...]] = {}
         for identity, path, language, namespace, roles, digest in store.documents.linkable(repository):
             row = languages().get(language, NO_LANGUAGE)
             self._add(FileInfo(identity, path, row, dotted(namespace), frozenset(roles.split()), digest))
+        for folder in sorted(self.folders):
+            self.folders_named.setdefault(folder.rpartition("/")[2], []).append(folder)
         manifests = [f for f in self.files.values() if posixpath.basename(f.path) in NAMES]
         self.manifests = Manifests({f.path: partial(self._raw, f.id) for f in manifests})
 
@@ -83,12 +115,33 @@ class Catalog:
 
     def ask(self, key: str) -> None:
         """Note a question."""
-        self.asked.add(key)
+        self.asked.keys.add(key)
 
     def taken(self) -> set[str]:
         """The questions since the last call."""
-        asked, self.asked = self.asked, set()
-        return asked
+        asked, self.asked = self.asked, Asked()
+        return asked.all()
+
+    def remembered(self, key: tuple[object, ...], answer: Callable[[], T], whole: bool) -> T:
+        """An answer that was given before, or is made now, with the questions behind it.
+
+        One that a guard cut short counts only where it was asked for by itself (`whole`): within another it may lack a part.
+        """
+        if (known := self._answers.get(key)) is not None:
+            self.asked.inner.add(known[1])
+            return known[0]  # type: ignore[no-any-return]
+        outer, cut = self.asked, self.cut
+        self.asked = Asked()
+        try:
+            found = answer()
+        finally:
+            mine, self.asked = self.asked, outer
+            outer.inner.add(mine)
+        if self.cut == cut or whole:
+            if len(self._answers) >= MOST_ANSWERS:
+                self._answers.clear()
+            self._answers[key] = found, mine
+        return found
 
     def top(self, facts: DocumentFacts, name: str) -> Sequence[Definition]:
         """Definitions of that name at the top level of a file."""

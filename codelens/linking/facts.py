@@ -21,6 +21,10 @@ HOLDERS = (*TYPE_KINDS, "module")
 FUNCTIONS = ("function", "method", "property", "macro")
 
 
+_FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")
+"""A field as members write it: self.x, $this->x, @x."""
+
+
 class Definition:
     """One unit as linking sees it. Identity is that of the object: each is read once a run."""
 
@@ -65,6 +69,8 @@ class DocumentFacts:
     """A document's definitions, imports and bindings, by how they are asked for."""
 
     __slots__ = (
+        "_bound",
+        "_fields",
         "bindings",
         "by_id",
         "definitions",
@@ -116,12 +122,23 @@ class DocumentFacts:
                 )
                 self.names.setdefault(local, one._replace(module=module))
         self.bindings: dict[int | None, list[Binding]] = {}
+        self._bound: dict[tuple[int | None, str], list[Binding]] = {}
+        self._fields: dict[tuple[str, str], list[Binding]] = {}
+        own = file.language.self_names
         for binding in bindings:
             self.bindings.setdefault(binding.unit, []).append(binding)
+            if binding.name:
+                self._bound.setdefault((binding.unit, binding.name), []).append(binding)
+            if binding.unit is not None and (field := _FIELD.match(binding.name)) and (field[1] in own or not field[1]):
+                self._fields.setdefault((self.definitions[binding.unit].container, field[2]), []).append(binding)
 
-    def bound(self, unit: int | None, name: str) -> list[Binding]:
+    def bound(self, unit: int | None, name: str) -> Sequence[Binding]:
         """What is bound to a name directly in a unit (None: the module), in order of place."""
-        return [b for b in self.bindings.get(unit, ()) if b.name == name]
+        return self._bound.get((unit, name), ())
+
+    def field(self, holder: str, name: str) -> Sequence[Binding]:
+        """What the members of a type (by its qualified name) set a field of the object itself to, in order of place."""
+        return self._fields.get((holder, name), ())
 
     def said(self, unit: int, how: str) -> list[Binding]:
         """What is said of a unit itself: base, interface, return, result."""

@@ -39,8 +39,13 @@ class Module(NamedTuple):
 
 def find_import(catalog: Catalog, facts: DocumentFacts, one: Import) -> Module | None:
     """The module that an import names; None where it lies outside of the repository."""
-    rule = _RULES.get(facts.file.language.modules)
-    return rule(catalog, facts, one.module) if rule else None
+    language = facts.file.language
+    if (rule := _RULES.get(language.modules)) is None:
+        return None
+    place = facts.file.path if language.modules == "crate" else facts.file.path.rpartition("/")[0]
+    return catalog.remembered(
+        ("import", language.name, place, one.module), lambda: rule(catalog, facts, one.module), whole=True
+    )
 
 
 def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
@@ -88,7 +93,7 @@ def _dotted(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
     if fitting:
         best = min(fitting)[3]
         return _python_module(best)
-    for folder in sorted(catalog.folders):
+    for folder in catalog.folders_named.get(parts[-1], ()):
         if folder == tail or (folder.endswith(f"/{tail}") and f"{folder}/__init__.py" not in catalog.by_path):
             root = folder[: -len(tail)].rstrip("/")
             if f"{root}/__init__.py".lstrip("/") not in catalog.by_path and parts[0] not in sys.stdlib_module_names:

@@ -6,20 +6,21 @@ Names are found from the inside out, members through the bases of a type; each s
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from codelens.derived import Binding
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, DocumentFacts
 from codelens.linking.modules import Module, find_import, find_module
 from codelens.model import TYPE_KINDS
-from codelens.text.expressions import Step, steps, type_text
+from codelens.text.expressions import Step, TypeText, steps, type_text
 
-DEEPEST = 12
+DEEPEST = 24
 """Steps of one question into the next. Chosen: chains of calls and aliases that people write are shorter."""
+T = TypeVar("T")
 MOST_BASES = 40
 """Types that are looked at above one. Chosen."""
 
@@ -106,6 +107,9 @@ class Values:
         return self._beyond_the_file(name, facts)
 
     def _beyond_the_file(self, name: str, facts: DocumentFacts) -> Value | None:
+        return self._guarded(("beyond", facts.file.id, name), lambda: self._find_beyond(name, facts))
+
+    def _find_beyond(self, name: str, facts: DocumentFacts) -> Value | None:
         language = facts.file.language
         family = language.family or language.name
         for wildcard in facts.wildcards:
@@ -252,57 +256,59 @@ class Values:
 
     def exported(self, module: Module, name: str) -> Value | None:
         """What a module knows by a name: defined there, imported there, or a module inside it."""
-        key = ("exported", module.documents, module.folder, name)
+        key = ("exported", module.documents, module.folder, module.within, name)
+        return self._guarded(key, lambda: self._find_exported(module, name))
+
+    def _guarded(self, key: tuple[object, ...], answer: Callable[[], T | None]) -> T | None:
+        """An answer, remembered; none where it is being looked for already, or too deep."""
         if key in self._busy or self._depth > DEEPEST:
+            self.catalog.cut += 1
             return None
+        whole = not self._busy
         self._busy.add(key)
         self._depth += 1
         try:
-            for document in module.documents:
-                facts = self.catalog.facts(document)
-                top = [d for d in self.catalog.top(facts, name) if not module.within or d.container == module.within]
-                if module.within:
-                    top += [d for d in facts.members.get(module.within, {}).get(name, ()) if d not in top]
-                if top:
-                    return Value("definition", top[-1], tier="import")
-                if one := facts.names.get(name):
-                    found = self._of_module(find_import(self.catalog, facts, one), one.name, facts)
-                    if found:
-                        return found
-                if bound := facts.bound(None, name):
-                    return self._bound(bound, facts, 1 << 62)
-            if inside := find_module(self.catalog, module, name):
-                return Value("module", module=inside, tier="import")
-            for document in module.documents:
-                facts = self.catalog.facts(document)
-                if facts.wildcards:
-                    self.catalog.ask(f"d:{facts.file.path}#*")
-                for wildcard in facts.wildcards:
-                    other = find_import(self.catalog, facts, wildcard)
-                    if other and (found := self.exported(other, name)):
-                        return found
-            return None
+            return self.catalog.remembered(key, answer, whole)
         finally:
             self._depth -= 1
             self._busy.discard(key)
+
+    def _find_exported(self, module: Module, name: str) -> Value | None:
+        for document in module.documents:
+            facts = self.catalog.facts(document)
+            top = [d for d in self.catalog.top(facts, name) if not module.within or d.container == module.within]
+            if module.within:
+                top += [d for d in facts.members.get(module.within, {}).get(name, ()) if d not in top]
+            if top:
+                return Value("definition", top[-1], tier="import")
+            if one := facts.names.get(name):
+                found = self._of_module(find_import(self.catalog, facts, one), one.name, facts)
+                if found:
+                    return found
+            if bound := facts.bound(None, name):
+                return self._bound(bound, facts, 1 << 62)
+        if inside := find_module(self.catalog, module, name):
+            return Value("module", module=inside, tier="import")
+        for document in module.documents:
+            facts = self.catalog.facts(document)
+            if facts.wildcards:
+                self.catalog.ask(f"d:{facts.file.path}#*")
+            for wildcard in facts.wildcards:
+                other = find_import(self.catalog, facts, wildcard)
+                if other and (found := self.exported(other, name)):
+                    return found
+        return None
 
     # Expressions and types
 
     def expression(self, text: str, facts: DocumentFacts, unit: int | None, before: int = 1 << 62) -> Value | None:
         """What an expression is where it stands; None where that cannot be said."""
         parts = steps(text)
-        if not parts or self._depth > DEEPEST:
+        if not parts:
             return None
-        key = (facts.file.id, text, unit, before)
-        if key in self._busy:
-            return None
-        self._busy.add(key)
-        self._depth += 1
-        try:
-            return self._walk(parts, facts, unit, before)
-        finally:
-            self._depth -= 1
-            self._busy.discard(key)
+        return self._guarded(
+            ("expression", facts.file.id, text, unit, before), lambda: self._walk(parts, facts, unit, before)
+        )
 
     def _walk(self, parts: Sequence[Step], facts: DocumentFacts, unit: int | None, before: int) -> Value | None:
         first = parts[0]
@@ -333,8 +339,11 @@ class Values:
     def of_type(self, text: str, facts: DocumentFacts, unit: int | None) -> Value | None:
         """An object of a declared type; external where the repository does not define it."""
         said = type_text(text)
-        if not said.head or self._depth > DEEPEST:
+        if not said.head:
             return None
+        return self._guarded(("type", facts.file.id, text, unit), lambda: self._find_type(said, facts, unit))
+
+    def _find_type(self, said: TypeText, facts: DocumentFacts, unit: int | None) -> Value | None:
         last = said.head.rpartition(".")[2]
         known = words()
         if said.arguments and last in known.transparent:
@@ -347,11 +356,7 @@ class Values:
         if said.head in known.own or said.head in facts.file.language.self_names:
             holder = self.holder(facts, unit)
             return Value("object", holder) if holder else None
-        self._depth += 1
-        try:
-            value = self._type_named(said.head, facts, unit)
-        finally:
-            self._depth -= 1
+        value = self._type_named(said.head, facts, unit)
         if value is None:
             return EXTERNAL
         if value.how == "definition" and value.definition is not None:
@@ -452,6 +457,9 @@ class Values:
         return value if value.how in ("external", "hidden") else None
 
     def _member_of_type(self, owner: Definition, name: str, bare: bool) -> Value | None:
+        return self._guarded(("member", owner.id, name, bare), lambda: self._find_member(owner, name, bare))
+
+    def _find_member(self, owner: Definition, name: str, bare: bool) -> Value | None:
         external = False
         for holder in self.line(owner):
             if holder.definition is None:
@@ -471,13 +479,8 @@ class Values:
         facts = self.catalog.about(owner)
         if bound := facts.bound(owner.place, name):
             return self._bound(bound, facts, 1 << 62) or HIDDEN
-        language = facts.file.language
-        for own in sorted(language.self_names):
-            for mark in (f"{own}.{name}", f"{own}->{name}", f"@{name}"):
-                for members in facts.members.get(owner.qualified, {}).values():
-                    for member in members:
-                        if bound := facts.bound(member.place, mark):
-                            return self._bound(bound, facts, 1 << 62) or HIDDEN
+        if bound := facts.field(owner.qualified, name):
+            return self._bound(bound, facts, 1 << 62) or HIDDEN
         return None
 
     def value_of(self, definition: Definition) -> Value | None:
@@ -490,8 +493,12 @@ class Values:
             return self._result(definition, Value("definition", definition))
         return None
 
-    def line(self, owner: Definition) -> Iterator[Value]:
+    def line(self, owner: Definition) -> Sequence[Value]:
         """A type and all its bases, nearest first; a base that is not known has no definition."""
+        whole = not self._busy
+        return self.catalog.remembered(("line", owner.id), lambda: tuple(self._line(owner)), whole)
+
+    def _line(self, owner: Definition) -> Iterator[Value]:
         seen, waiting = {owner.id}, [Value("definition", owner)]
         while waiting and len(seen) < MOST_BASES:
             current = waiting.pop(0)
@@ -516,16 +523,10 @@ class Values:
                     yield value if value and value.definition else EXTERNAL
 
     def _base(self, text: str, facts: DocumentFacts, outside: int | None) -> Value | None:
-        key = ("base", facts.file.id, text, outside)
-        if key in self._busy or self._depth > DEEPEST:
+        head = type_text(text).head
+        if not head:
             return None
-        self._busy.add(key)
-        self._depth += 1
-        try:
-            return self._type_named(type_text(text).head, facts, outside) if type_text(text).head else None
-        finally:
-            self._depth -= 1
-            self._busy.discard(key)
+        return self._guarded(("base", facts.file.id, text, outside), lambda: self._type_named(head, facts, outside))
 
 
 def _twin(definition: Definition) -> Definition | None:
