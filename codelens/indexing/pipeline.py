@@ -19,7 +19,8 @@ from codelens.indexing.remembered import KEYS, WalkRules, chosen, remembered, wa
 from codelens.indexing.renames import Moved, find_renames
 from codelens.indexing.transaction import LazyTransaction
 from codelens.indexing.workers import Job, derive_all
-from codelens.linking.link import link, recipe
+from codelens.linking.concerned import Concerned
+from codelens.linking.link import link
 from codelens.model import Skip
 from codelens.runs import Progress
 from codelens.store.documents import DocumentState, RepositoryRow
@@ -83,8 +84,10 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
     plan = compare(walk(root, run.settings, own_files(run.index)), states, skipped, run.is_current, verify)
     moved = find_renames(store, root, plan, run.is_current)
     tally = _tally(plan, moved)
+    concerned = Concerned(store, repository.id)
     for gone in plan.removed:
         transaction.begin()
+        concerned.note(gone.id)
         store.remove_document(gone.id)
     known = {seen.path: state for seen, state in plan.suspects}
     skips = plan.skips
@@ -101,18 +104,20 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
         else:
             if state:
                 transaction.begin()
-                store.remove_document(state.id)
+                concerned.note(state.id)
             if isinstance(result, Skip):
+                if state:
+                    store.remove_document(state.id)
                 skips.append(result)
                 _count_skip(tally, path, state, moved)
             else:
                 transaction.begin()
-                store.add_document(repository.id, result)
+                store.add_document(repository.id, result, state.id if state else None)
                 transaction.batch(result.seen.stamp.size)
         if run.progress:
             run.progress(Progress("index", number, total, path))
     _write_skips(store, repository, skips, run, transaction)
-    _link(store, repository, run, transaction)
+    _link(store, repository, concerned, run, transaction)
     _write_embedder(store, run, transaction)
     tally.wrote = transaction.writes > before
     return tally
@@ -186,17 +191,19 @@ def _jobs(root: Path, plan: UpdatePlan, moved: Mapping[str, Moved], run: Run) ->
         yield Job(str(root), seen, known.get(seen.path), moved.get(seen.path))
 
 
-def _link(store: Store, repository: RepositoryRow, run: Run, transaction: LazyTransaction) -> None:
-    """Give the documents that have none yet their edges."""
-    if unlinked := store.edges.unlinked(repository.id, recipe()):
+def _link(
+    store: Store, repository: RepositoryRow, concerned: Concerned, run: Run, transaction: LazyTransaction
+) -> None:
+    """Give the documents their edges that have none yet, or that this run concerns."""
+    if documents := concerned.documents(run.batches):
         transaction.begin()
-        told = run.progress
-        link(
-            store,
-            repository.id,
-            unlinked,
-            told and (lambda done, total, path: told(Progress("link", done, total, path))),
-        )
+        link(store, repository.id, documents, concerned.holders, _told(run.progress))
+    if documents or concerned.any:
+        store.edges.drop_unused_externals()
+
+
+def _told(progress: ProgressSink | None) -> Callable[[int, int, str], None] | None:
+    return progress and (lambda done, total, path: progress(Progress("link", done, total, path)))
 
 
 def _skip_rules(settings: Settings) -> str:

@@ -12,15 +12,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from codelens.lang.registry import Language, languages
-from codelens.linking.facts import Definition, DocumentFacts, FileInfo, dotted
+from codelens.linking.facts import Definition, DocumentFacts, FileInfo, dotted, token
 from codelens.linking.manifests import NAMES, Manifests
 from codelens.model import DocumentId, RepositoryId
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 
-KEPT = 4000
-"""Documents whose facts stay in memory. Chosen: all of Django's Python fits, at some 10 kB each."""
-MOST_ANSWERS = 150_000
+KEPT = 3000
+"""Documents whose facts stay in memory. Chosen: all of Django's Python fits, at some 15 kB each."""
+MOST_ANSWERS = 100_000
 """Answers that are remembered at a time, at some 500 bytes each. Chosen."""
 MOST_NAMED = 12
 """Definitions of one name that are looked at; with more of them the name says nothing. Chosen."""
@@ -29,22 +29,27 @@ T = TypeVar("T")
 
 
 class Asked:
-    """The questions behind one answer: its own, and the answers that it is made of."""
+    """The questions behind one answer, as tokens: its own, and the answers that it is made of."""
 
     __slots__ = ("inner", "keys")
 
     def __init__(self) -> None:
-        self.keys: set[str] = set()
-        self.inner: set[Asked] = set()
+        self.keys: Sequence[int] = []
+        self.inner: Sequence[Asked] = []
 
-    def all(self) -> set[str]:
+    def close(self) -> None:
+        """Keep it small from here on: there are many."""
+        self.keys = tuple(set(self.keys))
+        self.inner = tuple(dict.fromkeys(self.inner))
+
+    def all(self) -> set[int]:
         """Its keys and those of all answers below."""
         keys, seen, waiting = set(self.keys), {self}, list(self.inner)
         while waiting:
             one = waiting.pop()
             if one not in seen:
                 seen.add(one)
-                keys |= one.keys
+                keys.update(one.keys)
                 waiting += one.inner
         return keys
 
@@ -115,9 +120,9 @@ class Catalog:
 
     def ask(self, key: str) -> None:
         """Note a question."""
-        self.asked.keys.add(key)
+        self.asked.keys.append(token(key))  # type: ignore[attr-defined]
 
-    def taken(self) -> set[str]:
+    def taken(self) -> set[int]:
         """The questions since the last call."""
         asked, self.asked = self.asked, Asked()
         return asked.all()
@@ -128,7 +133,7 @@ class Catalog:
         One that a guard cut short counts only where it was asked for by itself (`whole`): within another it may lack a part.
         """
         if (known := self._answers.get(key)) is not None:
-            self.asked.inner.add(known[1])
+            self.asked.inner.append(known[1])  # type: ignore[attr-defined]
             return known[0]  # type: ignore[no-any-return]
         outer, cut = self.asked, self.cut
         self.asked = Asked()
@@ -136,7 +141,8 @@ class Catalog:
             found = answer()
         finally:
             mine, self.asked = self.asked, outer
-            outer.inner.add(mine)
+            mine.close()
+            outer.inner.append(mine)  # type: ignore[attr-defined]
         if self.cut == cut or whole:
             if len(self._answers) >= MOST_ANSWERS:
                 self._answers.clear()

@@ -203,6 +203,6 @@ def local_name(one: Import, modules: str) -> str:
     return one.module.rpartition("::")[2] if modules == "crate" else one.module.rpartition("\\")[2]
 
 
-def token(key: str) -> str:
-    """A key as the index of questions holds it: 12 hex digits; a clash relinks a document too many."""
-    return xxhash.xxh3_64_hexdigest(key.encode())[:12]
+def token(key: str) -> int:
+    """A key as it is remembered: 48 bits; a clash relinks a document too many."""
+    return xxhash.xxh3_64_intdigest(key.encode()) >> 16

@@ -6,7 +6,7 @@ of the documents that were linked and for all types below those.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import Definition
@@ -19,10 +19,10 @@ MOST_BELOW = 100_000
 """Types below a changed one that are looked at; a guard against circles of bad input."""
 
 
-def imply(store: Store, catalog: Catalog, documents: Sequence[DocumentId]) -> None:
-    """Make the edges of types in these documents, and of types below them, anew. Part of the caller's transaction."""
+def imply(store: Store, catalog: Catalog, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
+    """Make the edges of types in these documents, of other `holders`, and of types below those, anew."""
     values = Values(catalog)
-    for holder in _touched(store, catalog, documents):
+    for holder in _touched(store, catalog, documents, holders):
         own = {d.id: d for d in _members(catalog, holder)}
         catalog.taken()
         edges = list(_of_type(values, catalog, holder, list(own.values())))
@@ -31,7 +31,9 @@ def imply(store: Store, catalog: Catalog, documents: Sequence[DocumentId]) -> No
         store.edges.add(edges)
 
 
-def _touched(store: Store, catalog: Catalog, documents: Sequence[DocumentId]) -> Iterator[Definition]:
+def _touched(
+    store: Store, catalog: Catalog, documents: Sequence[DocumentId], holders: Collection[int]
+) -> Iterator[Definition]:
     """Types in the documents or with members there, and all below them, by path and place."""
     found: dict[int, Definition] = {}
     for document in documents:
@@ -39,7 +41,7 @@ def _touched(store: Store, catalog: Catalog, documents: Sequence[DocumentId]) ->
             if definition.kind in TYPE_KINDS:
                 found[definition.id] = definition
     members = [d.id for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
-    waiting = [*found, *(e.target for e in store.edges.outgoing(members, ["member_of"]))]
+    waiting = [*found, *holders, *(e.target for e in store.edges.outgoing(members, ["member_of"]))]
     seen = set(waiting)
     while waiting and len(seen) < MOST_BELOW:
         below = [e.source for e in store.edges.incoming(waiting, ["extends", "implements"]) if e.source not in seen]
@@ -80,12 +82,13 @@ def _of_type(
     for above in list(values.line(holder))[1:]:
         if above.definition is None or above.definition.id == holder.id:
             continue
+        if "test" in holder.facts.file.roles and above.definition.facts is not holder.facts:
+            continue  # a framework's hundred members for each of a thousand test classes would tell nothing
         for member in _members(catalog, above.definition):
             if member.name in taken or (member.name in constructors and member.name not in by_name):
                 continue
             if member.name in by_name:
-                for mine in by_name[member.name]:
-                    yield mine.id, "overrides", member.id, 0, "implied"
+                yield from ((mine.id, "overrides", member.id, 0, "implied") for mine in by_name[member.name])
             else:
                 yield holder.id, "inherits", member.id, 0, "implied"
         taken |= {m.name for m in _members(catalog, above.definition)}

@@ -6,12 +6,12 @@ after a change only those whose answers it touches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 import xxhash
 
 from codelens.linking.catalog import Catalog
-from codelens.linking.facts import DocumentFacts, token
+from codelens.linking.facts import DocumentFacts
 from codelens.linking.implied import imply
 from codelens.linking.resolve import Found, Resolver
 from codelens.linking.values import Values, words
@@ -28,40 +28,31 @@ def recipe() -> str:
     return xxhash.xxh3_64_hexdigest(repr([RULES, [sorted(part) for part in words()]]).encode())
 
 
-def keys_of(store: Store, repository: RepositoryId, documents: Iterable[DocumentId]) -> dict[str, str]:
-    """Key → digest of the facts that documents offer others."""
-    catalog = Catalog(store, repository)
-    return _keys(catalog, documents)
-
-
-def _keys(catalog: Catalog, documents: Iterable[DocumentId]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
-    for document in documents:
-        for key, digest in catalog.facts(document).keys().items():
-            found.setdefault(key, []).append(digest)
-    return {key: " ".join(sorted(digests)) for key, digests in found.items()}
-
-
 def link(
     store: Store,
     repository: RepositoryId,
     documents: Collection[DocumentId],
+    holders: Collection[int] = (),
     done: Callable[[int, int, str], None] | None = None,
 ) -> None:
-    """Put the edges of these documents in the store, in place of any that they had. Part of the caller's transaction."""
+    """Put the edges of these documents in the store, in place of any that they had. Part of the caller's transaction.
+
+    `holders` are types of other documents whose members changed.
+    """
     if not documents:
         return
     catalog = Catalog(store, repository)
     resolver = Resolver(Values(catalog))
     ordered = sorted((d for d in documents if d in catalog.files), key=lambda d: catalog.files[d].path)
+    telling = store.references.documents()
     for number, document in enumerate(ordered, start=1):
-        facts = catalog.facts(document)
-        if facts.definitions or facts.imports:
-            _link_one(store, resolver, facts)
+        if document in telling:
+            _link_one(store, resolver, catalog.facts(document))
+        else:
+            store.edges.forget(document, [unit for unit, _ in store.units.ids_of(document)])
         if done:
-            done(number, len(ordered), facts.file.path)
-    imply(store, catalog, ordered)
-    store.edges.drop_unused_externals()
+            done(number, len(ordered), catalog.files[document].path)
+    imply(store, catalog, [d for d in ordered if d in telling], holders)
     store.edges.set_linked(ordered, recipe())
 
 
@@ -84,4 +75,4 @@ def _link_one(store: Store, resolver: Resolver, facts: DocumentFacts) -> None:
         (node if f.unit is None else facts.definitions[f.unit].id, f.kind, target(f), f.line, f.tier) for f in found
     ]
     store.edges.replace([node, *(d.id for d in facts.definitions)], edges)
-    store.edges.set_asks(document, {token(key) for key in catalog.taken()})
+    store.edges.set_asks(document, catalog.taken())

@@ -62,6 +62,7 @@ class Documents:
     def __init__(self, connection: apsw.Connection, index: Path) -> None:
         self._connection = connection
         self._index = index
+        self._next = 0
 
     # Repositories
 
@@ -103,13 +104,16 @@ class Documents:
 
     # Documents
 
-    def add(self, repository: RepositoryId, derived: DerivedDocument) -> DocumentId:
+    def add(self, repository: RepositoryId, derived: DerivedDocument, document: DocumentId | None = None) -> DocumentId:
         """Store a document with its snapshot; its units and postings are for the other gateways."""
+        identity = DocumentId(self._first_free()) if document is None else document
+        self._next = max(self._first_free(), identity + 1)
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
         self._connection.execute(
-            "INSERT INTO documents (repository_id, path, os_path, size, mtime_ns, inode, content_hash, language, roles, "
-            "encoding, confidence, bom, lines, recipe, namespace, fault) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO documents (id, repository_id, path, os_path, size, mtime_ns, inode, content_hash, language, roles, "
+            "encoding, confidence, bom, lines, recipe, namespace, fault) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
+                identity,
                 repository,
                 seen.path,
                 raw_path if raw_path != seen.path.encode() else None,
@@ -128,12 +132,21 @@ class Documents:
                 derived.extraction.fault,
             ),
         ).fetchall()
-        document = DocumentId(self._connection.last_insert_rowid())
+        document = identity
         self._connection.execute("INSERT INTO snapshots VALUES (?, ?)", (document, derived.snapshot)).fetchall()
         return document
 
+    def _first_free(self) -> int:
+        """No id is given twice in a run: edges may still lead to what had it."""
+        if not self._next:
+            row = self._connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
+            assert row is not None
+            self._next = int(row[0])
+        return self._next
+
     def remove(self, document: DocumentId) -> None:
         """Its row and its snapshot alone; `Store.remove_document` takes everything."""
+        self._first_free()
         self._connection.execute("DELETE FROM snapshots WHERE document_id = ?", (document,)).fetchall()
         self._connection.execute("DELETE FROM documents WHERE id = ?", (document,)).fetchall()
 

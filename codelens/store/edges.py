@@ -108,11 +108,11 @@ class Edges:
 
     # What the linker asked
 
-    def set_asks(self, document: DocumentId, keys: Collection[str]) -> None:
+    def set_asks(self, document: DocumentId, keys: Collection[int]) -> None:
         """Remember what linking a document asked for, in the place of what it asked before."""
         self._connection.execute("DELETE FROM link_asks WHERE rowid = ?", (document,)).fetchall()
         if keys:
-            values = (document, " ".join(sorted(keys)))
+            values = (document, " ".join([f"{key:012x}" for key in sorted(keys)]))
             self._connection.execute("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", values).fetchall()
 
     def forget(self, document: DocumentId, units: Sequence[UnitId]) -> None:
@@ -120,11 +120,11 @@ class Edges:
         self.remove_from([-document, *units])
         self._connection.execute("DELETE FROM link_asks WHERE rowid = ?", (document,)).fetchall()
 
-    def documents_asking(self, keys: Collection[str]) -> set[DocumentId]:
+    def documents_asking(self, keys: Collection[int]) -> set[DocumentId]:
         """Documents that asked for any of these keys."""
         found: set[DocumentId] = set()
         for key in sorted(keys):
-            rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key}"',))
+            rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key:012x}"',))
             found.update(DocumentId(row[0]) for row in rows)
         return found
 

@@ -41,6 +41,11 @@ class References:
         row = self._connection.execute("SELECT columns FROM refs WHERE document_id = ?", (document,)).fetchone()
         return unpack_references(row[0]) if row else ()
 
+    def documents(self) -> set[DocumentId]:
+        """Documents that hold references, bindings or imports."""
+        sql = "SELECT document_id FROM refs UNION SELECT document_id FROM imports"
+        return {DocumentId(row[0]) for row in self._connection.execute(sql)}
+
     def bindings_of(self, document: DocumentId) -> tuple[Binding, ...]:
         """In order of place; `unit` is a position in the document's list of units."""
         row = self._connection.execute("SELECT bindings FROM refs WHERE document_id = ?", (document,)).fetchone()

@@ -252,10 +252,18 @@ class Store:
         if unused * 3 > pages:
             self._connection.execute("VACUUM").fetchall()
 
-    def add_document(self, repository: RepositoryId, derived: DerivedDocument) -> DocumentId:
-        """Store all that one file yields."""
-        document = self.documents.add(repository, derived)
-        ids = self.units.add(document, derived)
+    def add_document(
+        self, repository: RepositoryId, derived: DerivedDocument, before: DocumentId | None = None
+    ) -> DocumentId:
+        """Store all that one file yields, in the place of a document that it was `before`.
+
+        The document and what is still in it keep their ids, so that the edges of other documents hold.
+        """
+        kept = self.units.identities(before) if before is not None else {}
+        if before is not None:
+            self.remove_document(before)
+        document = self.documents.add(repository, derived, before)
+        ids = self.units.add(document, derived, kept)
         self.references.add(document, derived.extraction, derived.references)
         self.postings.add(document, ids, derived)
         if any(derived.vectors):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -23,6 +23,8 @@ CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind,
 """Ties in SQL are broken by content, never by row ids, which depend on history."""
 
 
+Identity = tuple[str, str, str]
+"""Kind, container and name: what an edge of another document means by a unit, wherever in its file it stands."""
 PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"
 """The order of a document's units: that of their places, which references and bindings count."""
 
@@ -34,16 +36,17 @@ class Units:
         self._connection = connection
         self._next = 0
 
-    def add(self, document: DocumentId, derived: DerivedDocument) -> list[UnitId]:
-        """Store a document's units; their ids in the same order."""
-        first = self._first_free()
+    def add(
+        self, document: DocumentId, derived: DerivedDocument, kept: Mapping[Identity, Sequence[UnitId]] | None = None
+    ) -> list[UnitId]:
+        """Store a document's units; their ids in the same order. A unit that was there before (`kept`) has its id again."""
         units = derived.extraction.units
-        self._next = first + len(units)
+        ids = self._ids(units, kept or {})
         rows = [
             (
-                first + i,
+                ids[i],
                 document,
-                None if u.parent is None else first + u.parent,
+                None if u.parent is None else ids[u.parent],
                 u.kind,
                 u.name,
                 fold_identifier(u.name),
@@ -66,7 +69,34 @@ class Units:
             for i, (u, vectors) in enumerate(zip(units, derived.vectors, strict=True))
         ]
         self._connection.executemany(_INSERT, rows).fetchall()
-        return [UnitId(first + i) for i in range(len(units))]
+        return ids
+
+    def _ids(self, units: Sequence[Unit], kept: Mapping[Identity, Sequence[UnitId]]) -> list[UnitId]:
+        """For each unit the id of the one that it was, or a new one."""
+        following = self._first_free()
+        old = {identity: list(reversed(ids)) for identity, ids in kept.items()}
+        ids = []
+        for unit in units:
+            if known := old.get((unit.kind, unit.container, unit.name)):
+                ids.append(known.pop())
+            else:
+                ids.append(UnitId(following))
+                following += 1
+        self._next = following
+        return ids
+
+    def identities(self, document: DocumentId) -> dict[Identity, list[UnitId]]:
+        """What a document's units are told apart by → their ids, in order of place."""
+        sql = f"SELECT kind, container, name, id FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
+        found: dict[Identity, list[UnitId]] = {}
+        for kind, container, name, unit in self._connection.execute(sql, (document,)):
+            found.setdefault((kind, container, name), []).append(UnitId(unit))
+        return found
+
+    def existing(self, ids: Iterable[UnitId]) -> set[UnitId]:
+        """Those of the ids that there are."""
+        sql = "SELECT id FROM units WHERE id IN (SELECT value FROM json_each(?))"
+        return {UnitId(row[0]) for row in self._connection.execute(sql, (json.dumps(sorted(ids)),))}
 
     def _first_free(self) -> int:
         if not self._next:
@@ -83,8 +113,8 @@ class Units:
 
     def remove(self, document: DocumentId) -> None:
         """The rows alone: postings and vectors need the ids first, see `Store.remove_document`."""
+        self._first_free()  # no id is given twice in a run: edges may still lead to what had it
         self._connection.execute("DELETE FROM units WHERE document_id = ?", (document,)).fetchall()
-        self._next = 0
 
     def rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
         """Id → row, of those ids that there are; in no order to rely on."""
