@@ -109,6 +109,13 @@ def test_a_longer_way_that_keeps_more_wins_and_the_shorter_paths_of_others_stay_
     assert found[3].score == 0.7 * 0.95
 
 
+def test_of_equal_paths_the_shorter_then_the_smaller_number_then_the_first_kind_wins() -> None:
+    edges = [Edge(start, 5, 1.0, kind) for start in (2, 1) for kind in ("references", "calls")]
+    assert expand(ways(edges), {1: 1.0, 2: 1.0})[5].path() == (Hop(1, 5, "calls"),)
+    round_about = [Edge(0, 1, 1.0, "calls"), Edge(1, 2, 1.0, "calls"), Edge(0, 2, 1.0, "calls")]
+    assert expand(ways(round_about), {0: 1.0}, depth=2, decay=1.0)[2].path() == (Hop(0, 2, "calls"),)
+
+
 def test_nodes_whose_neighbours_cannot_pass_are_not_asked_for() -> None:
     asked: list[int] = []
 
