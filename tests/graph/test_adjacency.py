@@ -1,0 +1,59 @@
+"""Adjacency: parallel edges add up, order of the input is forgotten, wrong weights are refused."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+
+from codelens.graph.adjacency import Edge, build, induce, lookup, shares
+from tests.graph.made import edge_lists, patient
+
+
+def test_parallel_edges_add_up_and_weightless_ones_are_left_out() -> None:
+    edges = [
+        Edge(2, 1, 1.0, "calls"),
+        Edge(2, 1, 0.5, "imports"),
+        Edge(2, 0, 0.5, "imports"),
+        Edge(1, 2, 0.0, "owned_by"),
+    ]
+    assert build(edges) == {2: [(0, 0.5), (1, 1.5)]}
+
+
+@patient
+@given(edges=edge_lists)
+def test_any_order_of_the_edges_gives_the_same_rows_in_the_same_order(edges: list[Edge]) -> None:
+    made = build(edges)
+    random.Random(1).shuffle(edges)
+    again = build(edges)
+    assert list(made.items()) == list(again.items())
+    assert list(made) == sorted(made)
+    for row in made.values():
+        assert [node for node, _ in row] == sorted({node for node, _ in row})
+    assert math.isclose(
+        sum(w for row in made.values() for _, w in row), sum(edge.weight for edge in edges), abs_tol=1e-12
+    )
+
+
+@pytest.mark.parametrize("weight", [-0.1, math.nan, math.inf])
+def test_weights_that_no_walk_can_follow_are_refused(weight: float) -> None:
+    with pytest.raises(ValueError, match="weigh"):
+        build([Edge(0, 1, weight, "calls")])
+    with pytest.raises(ValueError, match="weight"):
+        shares([(1, weight)])
+
+
+def test_a_sub_graph_has_a_row_for_each_of_its_nodes_and_no_way_out() -> None:
+    adjacency = build([Edge(0, 1, 1.0, "calls"), Edge(0, 2, 1.0, "calls"), Edge(2, 0, 1.0, "calls")])
+    assert induce(adjacency, [5, 1, 0]) == {0: [(1, 1.0)], 1: [], 5: []}
+
+
+def test_asking_an_adjacency_leaves_out_nodes_without_neighbours() -> None:
+    assert lookup({1: [(2, 1.0)]})([1, 2]) == {1: [(2, 1.0)]}
+
+
+def test_parts_sum_to_one_and_a_dead_end_has_none() -> None:
+    assert shares([(3, 1.0), (1, 3.0), (2, 0.0)]) == [(1, 0.75), (3, 0.25)]
+    assert shares([]) == shares([(1, 0.0)]) == []

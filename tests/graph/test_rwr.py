@@ -1,0 +1,100 @@
+"""The walk against the dense linear system, and its three ways to stop."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codelens.graph.adjacency import Edge, build
+from codelens.graph.rwr import best, relative, walk
+from tests.graph.made import dense, edge_lists, patient, seed_weights, solve, transition
+
+
+@patient
+@given(edges=edge_lists, seeds=seed_weights, alpha=st.sampled_from((0.1, 0.2, 0.5, 1.0)))
+def test_the_limit_is_the_solution_of_the_linear_system(
+    edges: list[Edge], seeds: dict[int, float], alpha: float
+) -> None:
+    done = walk(build(edges), seeds, alpha, max_steps=500, tolerance=1e-13, stable_steps=0)
+    assert done.stopped == "converged"
+    assert np.allclose(dense(done.mass), solve(edges, seeds, alpha), rtol=0, atol=1e-11)
+
+
+@patient
+@given(edges=edge_lists, seeds=seed_weights)
+def test_it_stops_where_the_same_steps_with_matrices_do(edges: list[Edge], seeds: dict[int, float]) -> None:
+    moves, start = transition(edges, seeds)
+    held = start
+    for _ in range((done := walk(build(edges), seeds)).steps):
+        before, held = held, 0.2 * start + 0.8 * moves.T @ held
+    assert np.allclose(dense(done.mass), held, rtol=0, atol=1e-13)
+    assert math.isclose(math.fsum(done.mass.values()), 1.0, abs_tol=1e-12)
+    assert (done.stopped == "converged") == (np.abs(held - before).sum() < 1e-3)
+    # What is missing of the limit is at most what the last step moved, (1 - alpha) / alpha times.
+    assert np.abs(held - solve(edges, seeds, 0.2)).sum() <= 4 * np.abs(held - before).sum() + 1e-12
+
+
+@patient
+@given(edges=edge_lists, seeds=seed_weights)
+def test_the_order_of_edges_rows_and_seeds_changes_no_bit(edges: list[Edge], seeds: dict[int, float]) -> None:
+    adjacency = build(edges)
+    done = walk(adjacency, seeds)
+    rows, turned = [(node, row[::-1]) for node, row in adjacency.items()], list(seeds.items())
+    random.Random(2).shuffle(rows)
+    again = walk(dict(rows), dict(reversed(turned)))
+    assert (again, list(again.mass)) == (done, list(done.mass))
+
+
+def test_flow_is_proportional_to_weight() -> None:
+    adjacency = build([Edge(0, 1, 1.0, "calls"), Edge(0, 2, 0.5, "imports")])
+    mass = walk(adjacency, {0: 1.0}, max_steps=1).mass
+    assert mass[1] == pytest.approx(0.8 * 2 / 3)
+    assert mass[2] == pytest.approx(0.8 / 3)
+
+
+def test_a_dead_end_goes_back_to_the_seeds_by_their_weights() -> None:
+    mass = walk({0: [(2, 1.0)]}, {0: 3.0, 1: 1.0}, alpha=0.2, max_steps=1).mass
+    assert mass == pytest.approx({0: 0.75 * (0.2 + 0.8 * 0.25), 1: 0.25 * (0.2 + 0.8 * 0.25), 2: 0.8 * 0.75})
+
+
+def test_a_ranking_that_stays_the_same_twice_ends_it_and_others_go_on() -> None:
+    ring = build([Edge(node, (node + 1) % 30, 1.0, "calls") for node in range(30)])
+    assert walk(ring, {0: 1.0}).stopped == "stable"
+    patient = walk(ring, {0: 1.0}, stable_steps=0)
+    assert (patient.stopped, patient.steps) == ("steps", 20)
+    assert walk(ring, {0: 1.0}, max_steps=3, stable_steps=3).stopped == "steps"
+    # The walk's front, .8^t, falls behind the tenth node's .2 · .8^9 at t = 17; two steps more change nothing.
+    assert walk(ring, {0: 1.0}, stable_top=10, stable_steps=2).steps == 19
+
+
+def test_without_seeds_nothing_has_mass() -> None:
+    assert walk({0: [(1, 1.0)]}, {}).mass == walk({0: [(1, 1.0)]}, {0: 0.0}).mass == {}
+
+
+@pytest.mark.parametrize(("seeds", "alpha"), [({0: -1.0}, 0.2), ({0: 1.0}, 0.0), ({0: 1.0}, 1.5), ({0: math.nan}, 0.2)])
+def test_what_is_no_probability_is_refused(seeds: dict[int, float], alpha: float) -> None:
+    with pytest.raises(ValueError):
+        walk({}, seeds, alpha)
+
+
+def test_relative_masses_come_best_first_and_without_the_faint() -> None:
+    assert list(relative({5: 0.01, 1: 0.5, 2: 0.25, 0: 0.25, 9: 0.0099}).items()) == [
+        (1, 1.0),
+        (0, 0.5),
+        (2, 0.5),
+        (5, 0.02),
+    ]
+    assert relative({}) == {}
+
+
+@patient
+@given(
+    mass=st.dictionaries(st.integers(0, 20), st.sampled_from((0.1, 0.2, 0.3)), max_size=20), count=st.integers(0, 25)
+)
+def test_the_best_are_a_full_sort_cut_short(mass: dict[int, float], count: int) -> None:
+    assert best(mass, count) == [node for _, node in sorted((-held, node) for node, held in mass.items())][:count]
