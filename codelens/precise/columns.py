@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from codelens.precise.facts import CodeUnits, DocumentFacts, Occurrence, Range, RefusedDocument
 
-_LEAST_FIT = 0.9
-"""Share of an index's names that must be words of the text."""
+_LEAST_FIT = 0.95
+"""Share of an index's names that must be words of the text. All are in Django's tree by scip-python and in zod's by
+scip-typescript; with one line put above, at most .8 are in 528 files of Django."""
 _ENOUGH = 400
 """Names looked at in one document, spread over it: chosen, not measured."""
 _CODECS = {CodeUnits.UTF8: ("utf-8", 1), CodeUnits.UTF16: ("utf-16-le", 2), CodeUnits.UTF32: ("utf-32-le", 4)}

@@ -50,9 +50,10 @@ def test_facts_of_another_text_are_refused(index: str, change: str) -> None:
 
 
 def test_a_few_odd_ranges_cost_a_document_nothing() -> None:
-    """Tools give names to spaces too; nine of ten must be words."""
-    said = facts(CodeUnits.UTF32, *[Range(1, 5, 1, 10)] * 9, Range(2, 1, 2, 3))
-    assert isinstance(in_utf8(said, TEXT), DocumentFacts)
+    """A tool may name a blank; of twenty names, nineteen must be words."""
+    words, blank = [Range(1, 5, 1, 10)] * 19, Range(2, 1, 2, 3)
+    assert isinstance(in_utf8(facts(CodeUnits.UTF32, *words, blank), TEXT), DocumentFacts)
+    assert isinstance(in_utf8(facts(CodeUnits.UTF32, *words[1:], blank), TEXT), RefusedDocument)
 
 
 def test_nothing_said_fits_everything() -> None:
