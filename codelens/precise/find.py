@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterator
 from pathlib import Path
+from stat import S_ISREG
 
 from codelens.nouns import dataclass
 
@@ -62,11 +63,17 @@ def _of_project(project: Path, name: str, limit: int) -> Iterator[IndexFile | Re
             continue
         for entry in _entries(folder):
             kind = _SUFFIXES.get(Path(entry.name).suffix)
-            if kind is None or not entry.is_file(follow_symlinks=False):
+            if kind is None:
                 continue
             path = _shown("/".join(filter(None, (name, inside, entry.name))))
-            size = entry.stat(follow_symlinks=False).st_size
-            if size > limit:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError as fault:
+                yield RefusedIndex(path, fault.strerror or str(fault))
+                continue
+            if not S_ISREG(status.st_mode):
+                continue
+            if (size := status.st_size) > limit:
                 yield RefusedIndex(path, f"{size / 1e6:.1f} MB, limit {limit / 1e6:.1f} MB")
             else:
                 yield IndexFile(path, Path(entry.path), kind, _shown(name))

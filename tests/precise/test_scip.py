@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import tracemalloc
 
 import pytest
 
@@ -130,6 +131,19 @@ def test_ranges_that_make_no_sense_are_dropped_and_counted() -> None:
         ),
         dropped=3,
     )
+
+
+def test_a_range_of_a_million_numbers_is_dropped_unread() -> None:
+    numbers = bytes([0x0A, 0xC0, 0x84, 0x3D]) + bytes(1_000_000)  # field 1, one million bytes
+    occurrence = bytes([0x12, 0xC4, 0x84, 0x3D]) + numbers
+    document = b"\x0a\x01a" + occurrence
+    content = bytes([0x12, 0xCB, 0x84, 0x3D]) + document
+    tracemalloc.start()
+    (facts,) = read("", content)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert facts == DocumentFacts("a", CodeUnits.UTF16, (), dropped=1)
+    assert most < 100_000
 
 
 def test_documents_outside_the_root_are_refused() -> None:
