@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from codelens.precise.facts import CodeUnits, DocumentFacts, Occurrence, Range, RefusedDocument
+from codelens.precise.facts import CodeUnits, Occurrence, PreciseDocument, Range, RefusedDocument
 
 _LEAST_FIT = 0.95
 """Share of an index's names that must be words of the text. All are in Django's tree by scip-python and in zod's by
@@ -20,7 +20,7 @@ _ENOUGH = 400
 _CODECS = {CodeUnits.UTF8: ("utf-8", 1), CodeUnits.UTF16: ("utf-16-le", 2), CodeUnits.UTF32: ("utf-32-le", 4)}
 
 
-def in_utf8(document: DocumentFacts, text: str) -> DocumentFacts | RefusedDocument:
+def in_utf8(document: PreciseDocument, text: str) -> PreciseDocument | RefusedDocument:
     """The facts with columns in UTF-8 bytes of the decoded line, from 1. `text` is the document's, without BOM."""
     lines = text.split("\n")
     seen = document.occurrences[:: max(1, len(document.occurrences) // _ENOUGH)]

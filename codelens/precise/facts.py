@@ -52,7 +52,7 @@ class Relationship(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentFacts:
+class PreciseDocument:
     """All that an index says of one document."""
 
     path: str

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 from codelens.errors import PreciseIndexError
 from codelens.precise.facts import (
     CodeUnits,
-    DocumentFacts,
     Occurrence,
+    PreciseDocument,
     Range,
     RefusedDocument,
     Relationship,
@@ -34,7 +34,7 @@ _LONGEST_CHAIN = 100
 _FAR = (1 << 31) - 2
 
 
-def read_lsif(buffer: bytes, name: str) -> Iterator[DocumentFacts | RefusedDocument]:
+def read_lsif(buffer: bytes, name: str) -> Iterator[PreciseDocument | RefusedDocument]:
     """The documents of a dump in its order. `name` is the file's, for its faults. Raises PreciseIndexError."""
     graph = _Graph()
     for offset, element in _elements(buffer, name):
@@ -131,7 +131,7 @@ class _Graph:
         elif kind == "referenceResults":
             self._linked[_id(edge["outV"])] += _targets(edge)
 
-    def facts(self) -> Iterator[DocumentFacts | RefusedDocument]:
+    def facts(self) -> Iterator[PreciseDocument | RefusedDocument]:
         """What the graph says of each document."""
         defined = self._defined()
         related = self._related(defined)
@@ -145,7 +145,7 @@ class _Graph:
             occurrences = [found for vertex in inside for found in self._occurrences(vertex, defined[vertex])]
             relationships = tuple(relation for vertex in inside for relation in related[vertex])
             dropped = sum(self._ranges[vertex][0] is None for vertex in inside)
-            yield DocumentFacts(path, self._encoding, tuple(occurrences), relationships, dropped)
+            yield PreciseDocument(path, self._encoding, tuple(occurrences), relationships, dropped)
 
     def _symbol(self, vertex: Id) -> Id:
         """The first vertex on a range's chain at which definitions hang, else the last of the chain."""

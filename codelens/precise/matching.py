@@ -8,15 +8,44 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from codelens.model import CHUNK_KINDS, UnitRow
+from codelens.model import CHUNK_KINDS, Span
 from codelens.nouns import dataclass
-from codelens.precise.facts import DocumentFacts, Occurrence, Range
+from codelens.precise.facts import Occurrence, PreciseDocument, Range
 
 _MOST_TARGETS = 8
 """A symbol with more definitions is open to be added to, as a namespace is: that a file uses it says little. Chosen, not
 measured."""
+
+
+class NamedUnit(Protocol):
+    """What is asked of a unit: a stored one (UnitRow) has it, and one just extracted."""
+
+    @property
+    def kind(self) -> str:
+        """One of SYMBOL_KINDS or CHUNK_KINDS."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Empty for a unit without one."""
+        ...
+
+    @property
+    def name_span(self) -> Span:
+        """Only its length counts here."""
+        ...
+
+    @property
+    def name_line(self) -> int:
+        """From 1."""
+        ...
+
+    @property
+    def name_column(self) -> int:
+        """From 1, in UTF-8 bytes of the decoded line."""
+        ...
 
 
 class Target(NamedTuple):
@@ -56,7 +85,7 @@ class Matches:
     """Those of them that the index knows."""
 
 
-def match(documents: Iterable[DocumentFacts], units_of: Callable[[str], Sequence[UnitRow] | None]) -> Matches:
+def match(documents: Iterable[PreciseDocument], units_of: Callable[[str], Sequence[NamedUnit] | None]) -> Matches:
     """`documents` have columns in UTF-8 bytes (`in_utf8`); `units_of` gives a path's units, None for a file not indexed."""
     uses = _Uses()
     targets: dict[str, list[Target]] = {}
@@ -97,7 +126,7 @@ def match(documents: Iterable[DocumentFacts], units_of: Callable[[str], Sequence
 class _Places:
     """Where the names of one document's units stand."""
 
-    def __init__(self, units: Sequence[UnitRow]) -> None:
+    def __init__(self, units: Sequence[NamedUnit]) -> None:
         self._starts: dict[tuple[int, int], int] = {}
         self._lines: dict[int, list[tuple[int, int, int]]] = {}
         for position, unit in enumerate(units):

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from codelens.errors import PreciseIndexError
 from codelens.precise.facts import (
     CodeUnits,
-    DocumentFacts,
     Occurrence,
+    PreciseDocument,
     Range,
     RefusedDocument,
     Relationship,
@@ -43,7 +43,7 @@ _TYPED_ENCLOSING = {tag(10, BYTES): 3, tag(11, BYTES): 4}
 _SYMBOL_NAME, _RELATIONSHIPS, _OTHER = tag(1, BYTES), tag(4, BYTES), tag(1, BYTES)
 
 
-def read_scip(buffer: bytes, name: str) -> Iterator[DocumentFacts | RefusedDocument]:
+def read_scip(buffer: bytes, name: str) -> Iterator[PreciseDocument | RefusedDocument]:
     """The documents of an index in its order, read as they are asked for. `name` is the file's, for its faults.
 
     Raises PreciseIndexError where the bytes are no SCIP index; what came before it holds.
@@ -73,7 +73,7 @@ def _tool(buffer: bytes, start: int, end: int) -> str:
     return ""
 
 
-def _document(buffer: bytes, start: int, end: int, encoding: CodeUnits) -> DocumentFacts | RefusedDocument:
+def _document(buffer: bytes, start: int, end: int, encoding: CodeUnits) -> PreciseDocument | RefusedDocument:
     """Two passes: a field may come in any order, and the path is needed first, to scope the local symbols. Keeping what the
     first one found would save a twentieth of the time, and let a hostile document of empty fields take 40 times its size.
     """
@@ -98,7 +98,7 @@ def _document(buffer: bytes, start: int, end: int, encoding: CodeUnits) -> Docum
                 occurrences.append(found)
         elif key == _SYMBOLS:
             relationships += _relationships(buffer, at, stop, names)
-    return DocumentFacts(path, encoding, tuple(occurrences), tuple(relationships), dropped)
+    return PreciseDocument(path, encoding, tuple(occurrences), tuple(relationships), dropped)
 
 
 class _Symbols:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from codelens.errors import PreciseIndexError
 from codelens.precise.columns import in_utf8
-from codelens.precise.facts import DocumentFacts
+from codelens.precise.facts import PreciseDocument
 from codelens.precise.matching import match
 from tests.precise.indexes import CASES, INDEXES, read
 
@@ -21,7 +21,7 @@ ROUNDS = 300
 def survives(index: str, content: bytes) -> bool:
     """Whether the reader took these bytes. What it gives must be usable; any fault but its own fails the test."""
     try:
-        documents = [facts for facts in read(index, content) if isinstance(facts, DocumentFacts)]
+        documents = [facts for facts in read(index, content) if isinstance(facts, PreciseDocument)]
     except PreciseIndexError as fault:
         assert 0 <= fault.offset <= len(content)
         return False

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codelens.precise.columns import in_utf8
-from codelens.precise.facts import DocumentFacts, RefusedDocument
+from codelens.precise.facts import PreciseDocument, RefusedDocument
 from codelens.precise.lsif import read_lsif
 from codelens.precise.scip import read_scip
 
@@ -18,23 +18,23 @@ CASES = Path(__file__).parents[1] / "cases" / "precise"
 INDEXES = ("typescript/index.scip", "typescript/dump.lsif", "python/index.scip")
 
 
-def read(index: str, content: bytes | None = None) -> list[DocumentFacts | RefusedDocument]:
+def read(index: str, content: bytes | None = None) -> list[PreciseDocument | RefusedDocument]:
     """All that the index of one case says, or what other bytes do in its place."""
     reader = read_lsif if index.endswith(".lsif") else read_scip
     return list(reader((CASES / index).read_bytes() if content is None else content, index))
 
 
-def converted(index: str) -> Iterator[DocumentFacts]:
+def converted(index: str) -> Iterator[PreciseDocument]:
     """The facts that are of the case's own tree, in UTF-8 columns."""
     for facts in read(index):
-        if isinstance(facts, DocumentFacts):
+        if isinstance(facts, PreciseDocument):
             text = ((CASES / index).parent / facts.path).read_text(encoding="utf-8")
             utf8 = in_utf8(facts, text)
-            assert isinstance(utf8, DocumentFacts)
+            assert isinstance(utf8, PreciseDocument)
             yield utf8
 
 
-def named(index: str, facts: DocumentFacts) -> list[tuple[str, str, bool]]:
+def named(index: str, facts: PreciseDocument) -> list[tuple[str, str, bool]]:
     """(place, the bytes there, whether it is a definition) of each occurrence."""
     lines = ((CASES / index).parent / facts.path).read_bytes().split(b"\n")
     found = []

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from codelens.precise.columns import in_utf8
-from codelens.precise.facts import CodeUnits, DocumentFacts, Occurrence, Range, RefusedDocument
+from codelens.precise.facts import CodeUnits, Occurrence, PreciseDocument, Range, RefusedDocument
 from tests.precise.indexes import CASES, INDEXES, read
 
 TEXT = 'def größe():\n    return "😀" + total("漢", area)\r\n'
 
 
-def facts(encoding: CodeUnits, *ranges: Range) -> DocumentFacts:
-    return DocumentFacts("a.py", encoding, tuple(Occurrence(place, "s", False, place) for place in ranges))
+def facts(encoding: CodeUnits, *ranges: Range) -> PreciseDocument:
+    return PreciseDocument("a.py", encoding, tuple(Occurrence(place, "s", False, place) for place in ranges))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_wrong_encoding_does_not_fit() -> None:
 @pytest.mark.parametrize("change", ["a line above", "the lower half", "indented", "empty"])
 def test_facts_of_another_text_are_refused(index: str, change: str) -> None:
     for document in read(index):
-        if not isinstance(document, DocumentFacts) or len(document.occurrences) < 2:
+        if not isinstance(document, PreciseDocument) or len(document.occurrences) < 2:
             continue
         text = ((CASES / index).parent / document.path).read_text(encoding="utf-8")
         changed = {
@@ -52,7 +52,7 @@ def test_facts_of_another_text_are_refused(index: str, change: str) -> None:
 def test_a_few_odd_ranges_cost_a_document_nothing() -> None:
     """A tool may name a blank; of twenty names, nineteen must be words."""
     words, blank = [Range(1, 5, 1, 10)] * 19, Range(2, 1, 2, 3)
-    assert isinstance(in_utf8(facts(CodeUnits.UTF32, *words, blank), TEXT), DocumentFacts)
+    assert isinstance(in_utf8(facts(CodeUnits.UTF32, *words, blank), TEXT), PreciseDocument)
     assert isinstance(in_utf8(facts(CodeUnits.UTF32, *words[1:], blank), TEXT), RefusedDocument)
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from codelens.errors import PreciseIndexError
-from codelens.precise.facts import CodeUnits, DocumentFacts, Occurrence, Range, RefusedDocument, Relationship
+from codelens.precise.facts import CodeUnits, Occurrence, PreciseDocument, Range, RefusedDocument, Relationship
 from codelens.precise.lsif import read_lsif
 from tests.precise.indexes import CASES, converted, named, read
 
@@ -122,7 +122,7 @@ def test_a_dump_may_be_an_array(layout: str) -> None:
 def test_an_old_dump() -> None:
     definition = Occurrence(Range(1, 6, 1, 10), "5", True)
     use = Occurrence(Range(3, 2, 3, 6), "5", False)
-    assert read(DUMP, dumped(*OLD)) == [DocumentFacts("area.go", CodeUnits.UTF8, (definition, use))]
+    assert read(DUMP, dumped(*OLD)) == [PreciseDocument("area.go", CodeUnits.UTF8, (definition, use))]
 
 
 def test_without_a_definition_result_the_definitions_among_the_references_count() -> None:
@@ -135,7 +135,7 @@ def test_without_a_definition_result_the_definitions_among_the_references_count(
         edge(23, "item", 21, 4, property="references", shard=2),
     )
     (facts,) = read(DUMP, dumped(*[with_one(element) for element in elements]))
-    assert isinstance(facts, DocumentFacts)
+    assert isinstance(facts, PreciseDocument)
     assert [(found.symbol, found.is_definition) for found in facts.occurrences] == [("5", True), ("5", False)]
 
 
@@ -159,7 +159,7 @@ def test_a_definition_of_another_symbol_counts_for_both() -> None:
         edge(36, "contains", 2, 30),
     )
     (facts,) = read(DUMP, dumped(*elements))
-    assert isinstance(facts, DocumentFacts)
+    assert isinstance(facts, PreciseDocument)
     assert [(found.range.start_line, found.symbol, found.is_definition) for found in facts.occurrences] == [
         (1, "5", True),
         (1, "31", True),
@@ -175,7 +175,7 @@ def test_implementations_are_related() -> None:
         edge(43, "item", 42, 3, shard=2),
     )
     (facts,) = read(DUMP, dumped(*elements))
-    assert isinstance(facts, DocumentFacts)
+    assert isinstance(facts, PreciseDocument)
     assert facts.relationships == (Relationship("5", "41", "implementation"),)
 
 
@@ -183,14 +183,14 @@ def test_a_circle_of_edges_ends() -> None:
     circle = {"id": 50, "type": "edge", "label": "next", "outV": 5, "inV": 5}
     without = [element for element in OLD if element["id"] not in (8, 9, 10)]
     (facts,) = read(DUMP, dumped(*without, circle))
-    assert isinstance(facts, DocumentFacts)
+    assert isinstance(facts, PreciseDocument)
     assert [found.symbol for found in facts.occurrences] == ["5", "5"]
 
 
 def test_ranges_that_make_no_sense_are_dropped_and_counted() -> None:
     elements = [{**element, **span(3, 9, 2)} if element["id"] == 4 else element for element in OLD]
     (facts,) = read(DUMP, dumped(*elements))
-    assert isinstance(facts, DocumentFacts)
+    assert isinstance(facts, PreciseDocument)
     assert (len(facts.occurrences), facts.dropped) == (1, 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model import UnitRow
-from codelens.precise.facts import CodeUnits, DocumentFacts, Occurrence, Range, Relationship
+from codelens.precise.facts import CodeUnits, Occurrence, PreciseDocument, Range, Relationship
 from codelens.precise.matching import Matches, Target, match
 from tests.precise.indexes import CASES, converted
 
@@ -109,8 +109,8 @@ TOTAL, SHAPE = Range(22, 17, 22, 22), Range(2, 18, 2, 23)
 USE = Occurrence(Range(4, 61, 4, 66), "used", False)
 
 
-def said(path: str, *occurrences: Occurrence, relationships: tuple[Relationship, ...] = ()) -> DocumentFacts:
-    return DocumentFacts(path, CodeUnits.UTF8, occurrences, relationships)
+def said(path: str, *occurrences: Occurrence, relationships: tuple[Relationship, ...] = ()) -> PreciseDocument:
+    return PreciseDocument(path, CodeUnits.UTF8, occurrences, relationships)
 
 
 def test_a_use_may_come_before_its_definition(units: dict[str, Units]) -> None:

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from codelens.errors import PreciseIndexError
-from codelens.precise.facts import CodeUnits, DocumentFacts, Occurrence, Range, RefusedDocument, Relationship
+from codelens.precise.facts import CodeUnits, Occurrence, PreciseDocument, Range, RefusedDocument, Relationship
 from codelens.precise.scip import read_scip
 from tests.precise.indexes import converted, named, read
 
@@ -102,7 +102,7 @@ def test_a_local_symbol_belongs_to_its_document() -> None:
 
 def test_ranges_may_be_messages() -> None:
     area = "rust-analyzer cargo forms 1.0 area()."
-    assert read("", TYPED)[0] == DocumentFacts(
+    assert read("", TYPED)[0] == PreciseDocument(
         "src/lib.rs",
         CodeUnits.UTF8,  # not stated: rust-analyzer counts bytes
         (
@@ -115,11 +115,11 @@ def test_ranges_may_be_messages() -> None:
 
 def test_ranges_may_be_unpacked() -> None:
     expected = Occurrence(Range(2, 3, 2, 301), "s", True, Range(1, 1, 21, 2))
-    assert read("", UNPACKED) == [DocumentFacts("a.ts", CodeUnits.UTF8, (expected,))]
+    assert read("", UNPACKED) == [PreciseDocument("a.ts", CodeUnits.UTF8, (expected,))]
 
 
 def test_ranges_that_make_no_sense_are_dropped_and_counted() -> None:
-    assert read("", TYPED)[1] == DocumentFacts(
+    assert read("", TYPED)[1] == PreciseDocument(
         "b.py",
         CodeUnits.UTF32,
         (Occurrence(Range(2, 3, 2, 4), "local 1 b.py", False),),
@@ -142,7 +142,7 @@ def test_a_range_of_a_million_numbers_is_dropped_unread() -> None:
     (facts,) = read("", content)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert facts == DocumentFacts("a", CodeUnits.UTF16, (), dropped=1)
+    assert facts == PreciseDocument("a", CodeUnits.UTF16, (), dropped=1)
     assert most < 100_000
 
 
@@ -176,6 +176,6 @@ def test_a_fault_names_file_and_byte(content: bytes, fault: str) -> None:
 
 def test_what_comes_before_a_fault_holds() -> None:
     documents = read_scip(UNPACKED + b"\x12\x7f", "index.scip")
-    assert isinstance(next(documents), DocumentFacts)
+    assert isinstance(next(documents), PreciseDocument)
     with pytest.raises(PreciseIndexError, match="byte 32"):
         next(documents)
