@@ -7,6 +7,7 @@ CodelensError (2)
 ├── QueryTimeout (2)          the conditions of a query took longer than the setting channel_seconds
 ├── SettingsError (2)         a configuration file or variable that cannot be taken
 ├── CannotWrite (2)           the disk is full, or the folder of the index cannot be written
+├── PreciseIndexError (2)     a SCIP index or LSIF dump of the tree is damaged; says which file, and where in it
 ├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
 ├── NoIndex (3)               there is no index here
 ├── IndexCorrupt (3)          the file is not an index, or is damaged
@@ -76,6 +77,17 @@ class CannotWrite(CodelensError):
     """The disk is full or fails, or the index's folder takes no files. What was committed stays."""
 
     hint = "make room, or name a file elsewhere with --db; `codelens index` goes on where it was"
+
+
+class PreciseIndexError(CodelensError):
+    """A SCIP index or an LSIF dump that cannot be read; `offset` counts its bytes from 0."""
+
+    hint = "make it anew with its tool, or take it out of the tree"
+
+    def __init__(self, name: str, offset: int, what: str) -> None:
+        super().__init__(f"{name}, byte {offset}: {what}")
+        self.name = name
+        self.offset = offset
 
 
 class TargetError(CodelensError):

@@ -1,0 +1,1 @@
+"""Shapes and what can be measured of them."""

@@ -1,0 +1,86 @@
+"""Arbitrary, cut and altered bytes through the readers of SCIP and LSIF: a PreciseIndexError, or facts that make sense."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codelens.errors import PreciseIndexError
+from codelens.precise.columns import in_utf8
+from codelens.precise.facts import PreciseDocument
+from codelens.precise.matching import match
+from tests.precise.indexes import CASES, INDEXES, read
+
+TEXT = "größe = '😀'\narea()\n"
+ROUNDS = 300
+
+
+def survives(index: str, content: bytes) -> bool:
+    """Whether the reader took these bytes. What it gives must be usable; any fault but its own fails the test."""
+    try:
+        documents = [facts for facts in read(index, content) if isinstance(facts, PreciseDocument)]
+    except PreciseIndexError as fault:
+        assert 0 <= fault.offset <= len(content)
+        return False
+    for facts in documents:
+        assert not facts.path.startswith(("/", "../")) and facts.path.encode("utf-8")
+        for found in facts.occurrences:
+            assert 1 <= found.range.start_line <= found.range.end_line < 1 << 31
+        in_utf8(facts, TEXT)
+    assert list(match(documents, lambda path: []).references) == []
+    return True
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(INDEXES), st.binary(max_size=200))
+def test_arbitrary_bytes(index: str, content: bytes) -> None:
+    survives(index, content)
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_cut_off_anywhere(index: str) -> None:
+    whole = (CASES / index).read_bytes()
+    taken = [survives(index, whole[:end]) for end in range(0, len(whole), 7)]
+    assert not all(taken)
+    assert survives(index, whole)
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_altered_bytes(index: str) -> None:
+    whole = (CASES / index).read_bytes()
+    luck = random.Random(index)
+    for _ in range(ROUNDS):
+        content = bytearray(whole)
+        for _ in range(luck.randint(1, 4)):
+            content[luck.randrange(len(content))] = luck.randrange(256)
+        survives(index, bytes(content))
+
+
+@pytest.mark.parametrize(
+    "value", ["null", "-1", "1e999", "NaN", '"\\ud800"', "[]", "{}", "true", "12345678901234567890"]
+)
+def test_values_of_the_wrong_type(value: str) -> None:
+    """Each value of each line of a dump, one at a time."""
+    lines = (CASES / INDEXES[1]).read_text(encoding="utf-8").splitlines()[:60]
+    for number, line in enumerate(lines):
+        for name in (
+            "id",
+            "type",
+            "label",
+            "outV",
+            "inV",
+            "inVs",
+            "start",
+            "line",
+            "uri",
+            "tag",
+            "fullRange",
+            "rootUri",
+        ):
+            before, found, rest = line.partition(f'"{name}":')
+            if found:
+                other = f'{before}"{name}":{value},"was":{rest}'
+                survives(INDEXES[1], "\n".join([*lines[:number], other, *lines[number + 1 :]]).encode())
