@@ -5,6 +5,7 @@ The captures and their meaning: codelens/lang/captures.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -68,6 +69,7 @@ class Gathered:
         self.imports: list[Import] = []
         self.bindings: dict[tuple[int, str], tuple[str, str]] = {}
         """(place, how) → (name, text)."""
+        self.closures: list[Key] = []
         self.unpacked: set[int] = set()
         """Places of modules of which names are imported: these stand for the import of the module itself."""
         self.prefixes: list[tuple[Key, str]] = []
@@ -88,6 +90,9 @@ class Gathered:
                 return
             if head == "import":
                 self._import(pattern, captures)
+                return
+            if head == "closure":
+                self.closures.append((nodes[0].start_byte, nodes[0].end_byte))
                 return
             if head == "scope":
                 name = _name_of(nodes[0], captures)
@@ -118,6 +123,8 @@ class Gathered:
             if head != "binding" or (how == "name" and len(captures) > 1):
                 continue
             text = "" if how == "name" else shortened(nodes[0], MAX_BOUND)
+            if how in ("value", "result"):
+                text = _named(text)
             for name in names or nodes[:1]:
                 key = (name.start_byte, "value" if how == "name" else how)
                 if not self.bindings.get(key, ("", ""))[1]:
@@ -211,6 +218,17 @@ def shortened(node: tree_sitter.Node, most: int) -> str:
         return raw.decode("utf-8", "replace")
     text = without_arguments(raw[:MAX_SOURCE].decode("utf-8", "replace"))
     return text if len(text) <= most else ""
+
+
+_CHAIN = re.compile(r"(?:[\w$@.]+ = )+")
+_LITERAL = re.compile(r"""[-+]?\.?\d|[\w@$#]{0,2}["'`]""")
+
+
+def _named(text: str) -> str:
+    """What a value names: of `a = b = make()` the last part, of a number or a string nothing."""
+    if " = " in text and (chain := _CHAIN.match(text)):
+        text = text[chain.end() :]
+    return "" if _LITERAL.match(text) else text
 
 
 def bare(text: str, language: Language) -> str:
