@@ -214,14 +214,14 @@ def text_of(node: tree_sitter.Node) -> str:
 def shortened(node: tree_sitter.Node, most: int) -> str:
     """An expression on one line, the arguments of its calls left out; empty where it is longer than `most` characters."""
     raw = node.text or b""
-    if len(raw) <= most and b"(" not in raw and b"\n" not in raw:
+    if len(raw) <= most and b"(" not in raw and b"{" not in raw and b"\n" not in raw:
         return raw.decode("utf-8", "replace")
     text = without_arguments(raw[:MAX_SOURCE].decode("utf-8", "replace"))
     return text if len(text) <= most else ""
 
 
 _CHAIN = re.compile(r"(?:[\w$@.]+ = )+")
-_LITERAL = re.compile(r"""[-+]?\.?\d|[\w@$#]{0,2}["'`]""")
+_LITERAL = re.compile(r"""[-+]?\.?\d|[\w@$#]{0,2}["'`]|\|""")
 
 
 def _named(text: str) -> str:

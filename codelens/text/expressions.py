@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _OPEN, _CLOSE = "([{", ")]}"
+_BRACKET = re.compile(r"[()\[\]{}]")
 _CALLED = re.compile(r"[\w$\]>)?!]")
 
 
@@ -34,21 +35,18 @@ def without_arguments(text: str) -> str:
     Parentheses that call nothing keep their content; a text cut off within its arguments ends with them.
     """
     parts: list[str] = []
-    depth = 0
-    kept = ""
-    for character in text:
+    depth = at = 0
+    closing = ""
+    for found in _BRACKET.finditer(text):
+        bracket, place = found[0], found.start()
         if depth:
-            depth += (character in _OPEN) - (character in _CLOSE)
+            depth += 1 if bracket in _OPEN else -1
             if not depth:
-                parts.append(character)
-            continue
-        if (character == "(" and _CALLED.fullmatch(kept)) or character == "{":
-            depth = 1
-        parts.append(character)
-        if not character.isspace():
-            kept = character
-    if depth:
-        parts.append(")" if parts[-1] == "(" else "}")
+                at = place
+        elif bracket == "{" or (bracket == "(" and _CALLED.match(text[at:place].rstrip()[-1:])):
+            parts.append(text[at : place + 1])
+            depth, closing = 1, ")" if bracket == "(" else "}"
+    parts.append(closing if depth else text[at:])
     return " ".join("".join(parts).split())
 
 
