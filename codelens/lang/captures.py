@@ -15,8 +15,8 @@ All knowledge of a language is in its query file and its row of languages.toml. 
     @reference.KIND    a used name, with @receiver before its dot
     @binding.name    a variable, parameter or field, with what the same match says of it: @binding.type (declared), @binding.value
                      (assigned) or @binding.element (run over); alone it only hides an outer name
+    @binding.member  a parameter's name that is a member of the type around as well
     @binding.return  the declared result of the function around it; @binding.result what a return statement gives
-    @binding.interface   with @binding.name: what a type declared elsewhere implements (else @reference.implements says it)
     @closure         an unnamed function: what it returns is no result of the function around it
     @import.module, @import.name, @import.alias    one imported name a match; `(#set! import.name "default")` gives a part that
                        the text does not say
@@ -64,7 +64,7 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
         references=references,
         imports=gathered.placed_imports(),
         fault=PARTLY if tree.root_node.has_error else "",
-        bindings=tuple(_bindings(gathered, spans, references)),
+        bindings=tuple(_bindings(gathered, spans, [unit.parent for unit in units], references)),
     )
 
 
@@ -104,7 +104,9 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
 _BASES = {"extends": "base", "implements": "interface"}
 
 
-def _bindings(gathered: Gathered, spans: list[Key], references: Sequence[Reference]) -> list[Binding]:
+def _bindings(
+    gathered: Gathered, spans: list[Key], parents: list[int | None], references: Sequence[Reference]
+) -> list[Binding]:
     """Bindings in order of their place, each with the innermost unit around it, and the bases that references name.
 
     What a closure returns is left out, and a bare name where the same place has a type or a value.
@@ -121,6 +123,8 @@ def _bindings(gathered: Gathered, spans: list[Key], references: Sequence[Referen
         elif not text and found and found[-1].start == start:
             continue
         found.append(Binding(how, name, text, unit, start))
+        if unit is not None and (member := gathered.members.get(start)):
+            found.append(Binding(how, member, text, parents[unit], start))
     found += _bases(gathered, spans, references)
     found.sort(key=attrgetter("start"))
     return found

@@ -69,6 +69,8 @@ class Gathered:
         self.imports: list[Import] = []
         self.bindings: dict[tuple[int, str], tuple[str, str]] = {}
         """(place, how) → (name, text)."""
+        self.members: dict[int, str] = {}
+        """Place of a parameter → its name as a member."""
         self.closures: list[Key] = []
         self.unpacked: set[int] = set()
         """Places of modules of which names are imported: these stand for the import of the module itself."""
@@ -117,16 +119,18 @@ class Gathered:
 
     def _binding(self, captures: Captures) -> None:
         """A name and what is bound to it. A declared type and a value may stand at one place; of two texts the first is kept."""
-        names = captures.get("binding.name")
-        for capture, nodes in captures.items():
-            head, how = _role(capture)
-            if head != "binding" or (how == "name" and len(captures) > 1):
-                continue
-            text = "" if how == "name" else shortened(nodes[0], MAX_BOUND)
+        names = captures.get("binding.name", ())
+        for member in captures.get("binding.member", ()):
+            self.members[(names or [member])[0].start_byte] = text_of(member)
+        names = names or captures.get("binding.member", ())
+        said = [capture for capture in captures if capture.startswith("binding.") and capture not in _NAMES]
+        for capture in said or ("binding.value",):
+            how = _role(capture)[1]
+            text = shortened(captures[capture][0], MAX_BOUND) if said else ""
             if how in ("value", "result"):
                 text = _named(text)
-            for name in names or nodes[:1]:
-                key = (name.start_byte, "value" if how == "name" else how)
+            for name in names or captures[capture][:1]:
+                key = (name.start_byte, how)
                 if not self.bindings.get(key, ("", ""))[1]:
                     self.bindings[key] = (shortened(name, MAX_RECEIVER) if names else "", text)
 
@@ -220,6 +224,7 @@ def shortened(node: tree_sitter.Node, most: int) -> str:
     return text if len(text) <= most else ""
 
 
+_NAMES = frozenset(("binding.name", "binding.member"))
 _CHAIN = re.compile(r"(?:[\w$@.]+ = )+")
 _LITERAL = re.compile(r"""[-+]?\.?\d|[\w@$#]{0,2}["'`]|\|""")
 
