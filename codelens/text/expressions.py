@@ -105,7 +105,8 @@ def _following(rest: str) -> tuple[Step, ...]:
             else:
                 return _NOTHING
         elif rest[0] == "(" or rest[0] == "{":
-            found.append(Step("call"))
+            if rest[0] == "(" or not found or found[-1].how != "call":  # braces after a call are its last argument
+                found.append(Step("call"))
             rest = rest[_closing(rest, 0) :]
         elif rest[0] == "[":
             found.append(Step("index"))
@@ -139,7 +140,7 @@ def _closing(text: str, start: int) -> int:
 
 
 _TYPE_PREFIX = re.compile(
-    r"(?:\*|&|'\w+\s+|\?|\^|(?:mut|const|readonly|final|struct|enum|class|union|dyn|impl|unsigned|signed|volatile|static|"
+    r"(?:\*|&|=>|'\w+\s+|\?|\^|(?:mut|const|readonly|final|struct|enum|class|union|dyn|impl|unsigned|signed|volatile|static|"
     r"typename|out|ref|in|inout|some|any|keyof|typeof|@\w+)\b\s*)\s*"
 )
 _NOBODY = frozenset(("None", "null", "undefined", "nil", "void", "NoneType", "false", "False"))
