@@ -124,7 +124,7 @@ def _bindings(
             continue
         found.append(Binding(how, name, text, unit, start))
         if unit is not None and (member := gathered.members.get(start)):
-            found.append(Binding(how, member, text, parents[unit], start))
+            found.append(Binding(how, text_of(member), text, parents[unit], member.start_byte))
     found += _bases(gathered, spans, references)
     found.sort(key=attrgetter("start"))
     return found

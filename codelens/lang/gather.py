@@ -69,8 +69,8 @@ class Gathered:
         self.imports: list[Import] = []
         self.bindings: dict[tuple[int, str], tuple[str, str]] = {}
         """(place, how) → (name, text)."""
-        self.members: dict[int, str] = {}
-        """Place of a parameter → its name as a member."""
+        self.members: dict[int, tree_sitter.Node] = {}
+        """Place of a parameter → its name as a member of the type around."""
         self.closures: list[Key] = []
         self.unpacked: set[int] = set()
         """Places of modules of which names are imported: these stand for the import of the module itself."""
@@ -121,7 +121,7 @@ class Gathered:
         """A name and what is bound to it. A declared type and a value may stand at one place; of two texts the first is kept."""
         names = captures.get("binding.name", ())
         for member in captures.get("binding.member", ()):
-            self.members[(names or [member])[0].start_byte] = text_of(member)
+            self.members[(names or [member])[0].start_byte] = member
         names = names or captures.get("binding.member", ())
         said = [capture for capture in captures if capture.startswith("binding.") and capture not in _NAMES]
         for capture in said or ("binding.value",):
