@@ -15,9 +15,11 @@ All knowledge of a language is in its query file and its row of languages.toml. 
     @reference.KIND    a used name, with @receiver before its dot
     @binding.name    a variable, parameter or field, with what the same match says of it: @binding.type (declared), @binding.value
                      (assigned) or @binding.element (run over); alone it only hides an outer name
+    @binding.declarator   in place of the name where it lies under fields `declarator` (C's pointers and dimensions)
     @binding.member  a parameter's name that is a member of the type around as well
     @binding.return  the declared result of the function around it; @binding.result what a return statement gives
     @closure         an unnamed function: what it returns is no result of the function around it
+    @prototype       parameters without a body: their names are bound nowhere
     @import.module, @import.name, @import.alias    one imported name a match; `(#set! import.name "default")` gives a part that
                        the text does not say
     @import.prefix     a path that goes before the module of every import inside its parent (Rust `a::{b, c}`)
@@ -111,8 +113,8 @@ def _bindings(
 
     What a closure returns is left out, and a bare name where the same place has a type or a value.
     """
-    closures = sorted(gathered.closures, key=lambda span: (span[0], -span[1]))
-    around, within = _Enclosing(spans), _Enclosing(closures)
+    closures = _outer_first(gathered.closures)
+    around, within, aside = _Enclosing(spans), _Enclosing(closures), _Enclosing(_outer_first(gathered.prototypes))
     found: list[Binding] = []
     for (start, how), (name, text) in sorted(gathered.bindings.items()):
         unit = around.at(start)
@@ -120,7 +122,7 @@ def _bindings(
             closure = within.at(start)
             if closure is not None and (unit is None or _inside(closures[closure], spans[unit])):
                 continue
-        elif not text and found and found[-1].start == start:
+        elif (not text and found and found[-1].start == start) or aside.at(start) is not None:
             continue
         found.append(Binding(how, name, text, unit, start))
         if unit is not None and (member := gathered.members.get(start)):
@@ -152,6 +154,10 @@ def _bases(gathered: Gathered, spans: list[Key], references: Sequence[Reference]
             if place in sharp:
                 continue
         yield Binding(_BASES[r.kind], name, text, r.unit, r.start)
+
+
+def _outer_first(spans: Iterable[Key]) -> list[Key]:
+    return sorted(spans, key=lambda span: (span[0], -span[1]))
 
 
 def _inside(inner: Key, outer: Key) -> bool:

@@ -72,6 +72,7 @@ class Gathered:
         self.members: dict[int, tree_sitter.Node] = {}
         """Place of a parameter → its name as a member of the type around."""
         self.closures: list[Key] = []
+        self.prototypes: list[Key] = []
         self.unpacked: set[int] = set()
         """Places of modules of which names are imported: these stand for the import of the module itself."""
         self.prefixes: list[tuple[Key, str]] = []
@@ -93,8 +94,9 @@ class Gathered:
             if head == "import":
                 self._import(pattern, captures)
                 return
-            if head == "closure":
-                self.closures.append((nodes[0].start_byte, nodes[0].end_byte))
+            if head in ("closure", "prototype"):
+                regions = self.closures if head == "closure" else self.prototypes
+                regions.append((nodes[0].start_byte, nodes[0].end_byte))
                 return
             if head == "scope":
                 name = _name_of(nodes[0], captures)
@@ -122,7 +124,9 @@ class Gathered:
         names = captures.get("binding.name", ())
         for member in captures.get("binding.member", ()):
             self.members[(names or [member])[0].start_byte] = member
-        names = names or captures.get("binding.member", ())
+        names = (
+            names or captures.get("binding.member") or [_declared(n) for n in captures.get("binding.declarator", ())]
+        )
         said = [capture for capture in captures if capture.startswith("binding.") and capture not in _NAMES]
         for capture in said or ("binding.value",):
             how = _role(capture)[1]
@@ -195,6 +199,13 @@ def _owner(doc: tree_sitter.Node) -> tree_sitter.Node | None:
     return node
 
 
+def _declared(node: tree_sitter.Node) -> tree_sitter.Node:
+    """The name in a declarator: what its fields `declarator` lead to, a C++ reference having only a child."""
+    while node.named_child_count:
+        node = node.child_by_field_name("declarator") or node.named_children[-1]
+    return node
+
+
 def _name_of(node: tree_sitter.Node, captures: Captures) -> tree_sitter.Node | None:
     return captures["name"][0] if "name" in captures else node.child_by_field_name("name")
 
@@ -224,16 +235,16 @@ def shortened(node: tree_sitter.Node, most: int) -> str:
     return text if len(text) <= most else ""
 
 
-_NAMES = frozenset(("binding.name", "binding.member"))
+_NAMES = frozenset(("binding.name", "binding.member", "binding.declarator"))
 _CHAIN = re.compile(r"(?:[\w$@.]+ = )+")
-_LITERAL = re.compile(r"""[-+]?\.?\d|[\w@$#]{0,2}["'`]|\|""")
+_LITERAL = re.compile(r"""(?:async )?(?:function|lambda|func|fun|fn)\b|[-+]?\.?\d|[\w@$#]{0,2}["'`]|\||\[[&=]""")
 
 
 def _named(text: str) -> str:
-    """What a value names: of `a = b = make()` the last part, of a number or a string nothing."""
+    """What a value names: of `a = b = make()` the last part, of a number, a string or a closure nothing."""
     if " = " in text and (chain := _CHAIN.match(text)):
         text = text[chain.end() :]
-    return "" if _LITERAL.match(text) else text
+    return "" if _LITERAL.match(text) or "=>" in text else text
 
 
 def bare(text: str, language: Language) -> str:
