@@ -237,7 +237,7 @@ def shortened(node: tree_sitter.Node, most: int) -> str:
 
 _NAMES = frozenset(("binding.name", "binding.member", "binding.declarator"))
 _CHAIN = re.compile(r"(?:[\w$@.]+ = )+")
-_LITERAL = re.compile(r"""(?:async )?(?:function|lambda|func|fun|fn)\b|[-+]?\.?\d|[\w@$#]{0,2}["'`]|\||\[[&=]""")
+_LITERAL = re.compile(r"""(?:async )?(?:function|lambda)\b|func?\(.*\{|[-+]?\.?\d|[\w@$#]{0,2}["'`]|\||\[[&=]""")
 
 
 def _named(text: str) -> str:

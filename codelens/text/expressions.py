@@ -54,7 +54,7 @@ _PREFIX = re.compile(r"(?:await|yield|return|new|move|unsafe|try[!?]?|&mut|&|\*|
 _NAME = re.compile(
     r"[A-Za-z_$@\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*[?!]?(?![\w=.])|[A-Za-z_$@\u0080-\U0010ffff][\w$]*"
 )
-_DOT = re.compile(r"\s*(?:\?\.|!!?\.|&\.|\?->|->|::|\.)\s*(?:#?)(?:type\b|template\b)?\s*")
+_DOT = re.compile(r"\s*(?::(?=[A-Za-z_])|\?\.|!!?\.|&\.|\?->|->|::|\.)\s*(?:#?)(?:type\b|template\b)?\s*")
 _CAST = re.compile(r"\s+(?:as[?!]?|satisfies)\s+(.+)$")
 _ELSE = re.compile(r"\s*(?:\bor\b|\|\||\?\?|\?:|\bif\b)")
 _STRING = re.compile(r"""[rbfuRBFU]{0,2}(["'`]).*?\1""")
