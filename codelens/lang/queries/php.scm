@@ -101,8 +101,7 @@
 
 (simple_parameter type: (_) @binding.type name: (variable_name) @binding.name)
 (simple_parameter !type name: (variable_name) @binding.name)
-(variadic_parameter type: (_) @binding.type name: (variable_name) @binding.name)
-(variadic_parameter !type name: (variable_name) @binding.name)
+(variadic_parameter name: (variable_name) @binding.name)
 (property_promotion_parameter type: (_) @binding.type name: (variable_name (name) @binding.member) @binding.name)
 (property_declaration type: (_) @binding.type (property_element name: (variable_name (name) @binding.name)))
 (assignment_expression left: (variable_name) @binding.name right: (_) @binding.value)
