@@ -40,7 +40,7 @@ from typing import Literal
 
 import tree_sitter
 
-from codelens.derived import Binding, Extraction, Reference
+from codelens.derived import Binding, Extraction, Reference, Unit
 from codelens.lang.gather import Gathered, Key, text_of
 from codelens.lang.nesting import nest
 from codelens.lang.parser import load_grammar
@@ -66,7 +66,7 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
         references=references,
         imports=gathered.placed_imports(),
         fault=PARTLY if tree.root_node.has_error else "",
-        bindings=tuple(_bindings(gathered, spans, [unit.parent for unit in units], references)),
+        bindings=tuple(_bindings(gathered, units, spans, references)),
     )
 
 
@@ -107,16 +107,19 @@ _BASES = {"extends": "base", "implements": "interface"}
 
 
 def _bindings(
-    gathered: Gathered, spans: list[Key], parents: list[int | None], references: Sequence[Reference]
+    gathered: Gathered, units: Sequence[Unit], spans: list[Key], references: Sequence[Reference]
 ) -> list[Binding]:
     """Bindings in order of their place, each with the innermost unit around it, and the bases that references name.
 
-    What a closure returns is left out, and a bare name where the same place has a type or a value.
+    Left out are what a closure returns, names that are imported, and bare names that a type, a value or a definition speaks of.
     """
     closures = _outer_first(gathered.closures)
     around, within, aside = _Enclosing(spans), _Enclosing(closures), _Enclosing(_outer_first(gathered.prototypes))
+    defined = {unit.name_span.start for unit in units}
     found: list[Binding] = []
     for (start, how), (name, text) in sorted(gathered.bindings.items()):
+        if start in gathered.imported or (not text and start in defined):
+            continue
         unit = around.at(start)
         if how in ("return", "result"):
             closure = within.at(start)
@@ -126,7 +129,7 @@ def _bindings(
             continue
         found.append(Binding(how, name, text, unit, start))
         if unit is not None and (member := gathered.members.get(start)):
-            found.append(Binding(how, text_of(member), text, parents[unit], member.start_byte))
+            found.append(Binding(how, text_of(member), text, units[unit].parent, member.start_byte))
     found += _bases(gathered, spans, references)
     found.sort(key=attrgetter("start"))
     return found

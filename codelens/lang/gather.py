@@ -73,6 +73,8 @@ class Gathered:
         """Place of a parameter → its name as a member of the type around."""
         self.closures: list[Key] = []
         self.prototypes: list[Key] = []
+        self.imported: set[int] = set()
+        """Places of what imports name."""
         self.unpacked: set[int] = set()
         """Places of modules of which names are imported: these stand for the import of the module itself."""
         self.prefixes: list[tuple[Key, str]] = []
@@ -133,10 +135,13 @@ class Gathered:
             text = shortened(captures[capture][0], MAX_BOUND) if said else ""
             if how in ("value", "result"):
                 text = _named(text)
-            for name in names or captures[capture][:1]:
-                key = (name.start_byte, how)
-                if not self.bindings.get(key, ("", ""))[1]:
-                    self.bindings[key] = (shortened(name, MAX_RECEIVER) if names else "", text)
+            for place in names or captures[capture][:1]:
+                key = (place.start_byte, how)
+                if self.bindings.get(key, ("", ""))[1]:
+                    continue
+                name = shortened(place, MAX_RECEIVER) if names else ""
+                if text or name != "_":
+                    self.bindings[key] = (name, text)
 
     def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
         for name in captures.get("name") or [node.child_by_field_name("name")]:  # type: ignore[list-item]
@@ -164,6 +169,7 @@ class Gathered:
                 self.prefixes.append(((around.start_byte, around.end_byte), text_of(path) + text_of(separator)))
             return
         place = next(nodes[0] for capture, nodes in captures.items() if capture.startswith("import."))
+        self.imported.update(node.start_byte for nodes in captures.values() for node in nodes)
         parts = {k: v or "" for k, v in self.query.pattern_settings(pattern).items()}
         parts |= {k: bare(".".join(map(text_of, v)), self.language) for k, v in captures.items()}
         self.imports.append(
@@ -237,7 +243,7 @@ def shortened(node: tree_sitter.Node, most: int) -> str:
 
 _NAMES = frozenset(("binding.name", "binding.member", "binding.declarator"))
 _CHAIN = re.compile(r"(?:[\w$@.]+ = )+")
-_LITERAL = re.compile(r"""(?:async )?(?:function|lambda)\b|func?\(.*\{|[-+]?\.?\d|[\w@$#]{0,2}["'`]|\||\[[&=]""")
+_LITERAL = re.compile(r"""(?:async )?(?:function|lambda|class)\b|func?\(.*\{|[-+]?\.?\d|[\w@$#]{0,2}["'`]|\||\[[&=]""")
 
 
 def _named(text: str) -> str:

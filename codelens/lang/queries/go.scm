@@ -115,6 +115,7 @@
 (var_spec . name: (identifier) @binding.name value: (expression_list . (_) @binding.value))
 (var_spec name: (identifier) . name: (identifier) @binding.name value: (expression_list (_) . (_) @binding.value))
 (var_spec name: (identifier) @binding.name !type)
+(const_spec name: (identifier) @binding.name type: (_) @binding.type)
 (const_spec . name: (identifier) @binding.name value: (expression_list . (_) @binding.value))
 (const_spec name: (identifier) . name: (identifier) @binding.name value: (expression_list (_) . (_) @binding.value))
 (type_alias name: (type_identifier) @binding.name type: (_) @binding.value)
