@@ -15,7 +15,11 @@ All knowledge of a language is in its query file and its row of languages.toml. 
     @reference.KIND    a used name, with @receiver before its dot
     @binding.name    a variable, parameter or field, with what the same match says of it: @binding.type (declared), @binding.value
                      (assigned) or @binding.element (run over); alone it only hides an outer name
+    @binding.declarator   in place of the name where it lies under fields `declarator` (C's pointers and dimensions)
+    @binding.member  a parameter's name that is a member of the type around as well
     @binding.return  the declared result of the function around it; @binding.result what a return statement gives
+    @closure         an unnamed function: what it returns is no result of the function around it
+    @prototype       parameters without a body: their names are bound nowhere
     @import.module, @import.name, @import.alias    one imported name a match; `(#set! import.name "default")` gives a part that
                        the text does not say
     @import.prefix     a path that goes before the module of every import inside its parent (Rust `a::{b, c}`)
@@ -30,14 +34,14 @@ count UTF-8 bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Literal
 
 import tree_sitter
 
-from codelens.derived import Binding, Extraction, Reference
-from codelens.lang.gather import Gathered, Key
+from codelens.derived import Binding, Extraction, Reference, Unit
+from codelens.lang.gather import Gathered, Key, text_of
 from codelens.lang.nesting import nest
 from codelens.lang.parser import load_grammar
 from codelens.lang.registry import languages
@@ -62,7 +66,7 @@ def extract_captures(utf8: bytes, language: str) -> Extraction:
         references=references,
         imports=gathered.placed_imports(),
         fault=PARTLY if tree.root_node.has_error else "",
-        bindings=tuple(_bindings(gathered, spans, references)),
+        bindings=tuple(_bindings(gathered, units, spans, references)),
     )
 
 
@@ -102,20 +106,65 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
 _BASES = {"extends": "base", "implements": "interface"}
 
 
-def _bindings(gathered: Gathered, spans: list[Key], references: Iterable[Reference]) -> Iterable[Binding]:
-    """Bindings in order of their place, each with the innermost unit around it, and the bases that references name."""
-    around = _Enclosing(spans)
-    found = [
-        Binding(how, name, text, around.at(start), start)
-        for (start, how), (name, text) in sorted(gathered.bindings.items())
-    ]
-    found += [
-        Binding(_BASES[r.kind], "", f"{r.receiver}.{r.name}" if r.receiver else r.name, r.unit, r.start)
-        for r in references
-        if r.kind in _BASES
-    ]
+def _bindings(
+    gathered: Gathered, units: Sequence[Unit], spans: list[Key], references: Sequence[Reference]
+) -> list[Binding]:
+    """Bindings in order of their place, each with the innermost unit around it, and the bases that references name.
+
+    Left out are what a closure returns, names that are imported, and bare names that a type, a value or a definition speaks of.
+    """
+    closures = _outer_first(gathered.closures)
+    around, within, aside = _Enclosing(spans), _Enclosing(closures), _Enclosing(_outer_first(gathered.prototypes))
+    defined = {unit.name_span.start for unit in units}
+    found: list[Binding] = []
+    for (start, how), (name, text) in sorted(gathered.bindings.items()):
+        if start in gathered.imported or (not text and start in defined):
+            continue
+        unit = around.at(start)
+        if how in ("return", "result"):
+            closure = within.at(start)
+            if closure is not None and (unit is None or _inside(closures[closure], spans[unit])):
+                continue
+        elif (not text and found and found[-1].start == start) or aside.at(start) is not None:
+            continue
+        found.append(Binding(how, name, text, unit, start))
+        if unit is not None and (member := gathered.members.get(start)):
+            found.append(Binding(how, text_of(member), text, units[unit].parent, member.start_byte))
+    found += _bases(gathered, spans, references)
     found.sort(key=attrgetter("start"))
     return found
+
+
+def _bases(gathered: Gathered, spans: list[Key], references: Sequence[Reference]) -> Iterable[Binding]:
+    """What types build on: of the unit around, or by the name of a scope that adds to a type declared elsewhere.
+
+    An anonymous class is a scope under the name of what it extends or builds: what is said of it is said of no type.
+    """
+    sharp = {r.start for r in references if _STRENGTH.get(r.kind, 2) > 1}
+    scopes = sorted(
+        ((s.outer.start_byte, s.outer.end_byte), s.name.start_byte, text_of(s.name))
+        for s in gathered.scopes
+        if s.name is not None and s.region == "scope"
+    )
+    around = _Enclosing([span for span, _, _ in scopes])
+    for r in references:
+        if r.kind not in _BASES:
+            continue
+        text, name = f"{r.receiver}.{r.name}" if r.receiver else r.name, ""
+        scope = around.at(r.start)
+        if scope is not None and (r.unit is None or _inside(scopes[scope][0], spans[r.unit])):
+            _, place, name = scopes[scope]
+            if place in sharp:
+                continue
+        yield Binding(_BASES[r.kind], name, text, r.unit, r.start)
+
+
+def _outer_first(spans: Iterable[Key]) -> list[Key]:
+    return sorted(spans, key=lambda span: (span[0], -span[1]))
+
+
+def _inside(inner: Key, outer: Key) -> bool:
+    return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 class _Enclosing:

@@ -5,6 +5,7 @@ The captures and their meaning: codelens/lang/captures.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -68,6 +69,12 @@ class Gathered:
         self.imports: list[Import] = []
         self.bindings: dict[tuple[int, str], tuple[str, str]] = {}
         """(place, how) → (name, text)."""
+        self.members: dict[int, tree_sitter.Node] = {}
+        """Place of a parameter → its name as a member of the type around."""
+        self.closures: list[Key] = []
+        self.prototypes: list[Key] = []
+        self.imported: set[int] = set()
+        """Places of what imports name."""
         self.unpacked: set[int] = set()
         """Places of modules of which names are imported: these stand for the import of the module itself."""
         self.prefixes: list[tuple[Key, str]] = []
@@ -88,6 +95,10 @@ class Gathered:
                 return
             if head == "import":
                 self._import(pattern, captures)
+                return
+            if head in ("closure", "prototype"):
+                regions = self.closures if head == "closure" else self.prototypes
+                regions.append((nodes[0].start_byte, nodes[0].end_byte))
                 return
             if head == "scope":
                 name = _name_of(nodes[0], captures)
@@ -112,16 +123,25 @@ class Gathered:
 
     def _binding(self, captures: Captures) -> None:
         """A name and what is bound to it. A declared type and a value may stand at one place; of two texts the first is kept."""
-        names = captures.get("binding.name")
-        for capture, nodes in captures.items():
-            head, how = _role(capture)
-            if head != "binding" or (how == "name" and len(captures) > 1):
-                continue
-            text = "" if how == "name" else shortened(nodes[0], MAX_BOUND)
-            for name in names or nodes[:1]:
-                key = (name.start_byte, "value" if how == "name" else how)
-                if not self.bindings.get(key, ("", ""))[1]:
-                    self.bindings[key] = (shortened(name, MAX_RECEIVER) if names else "", text)
+        names = captures.get("binding.name", ())
+        for member in captures.get("binding.member", ()):
+            self.members[(names or [member])[0].start_byte] = member
+        names = (
+            names or captures.get("binding.member") or [_declared(n) for n in captures.get("binding.declarator", ())]
+        )
+        said = [capture for capture in captures if capture.startswith("binding.") and capture not in _NAMES]
+        for capture in said or ("binding.value",):
+            how = _role(capture)[1]
+            text = shortened(captures[capture][0], MAX_BOUND) if said else ""
+            if how in ("value", "result"):
+                text = _named(text)
+            for place in names or captures[capture][:1]:
+                key = (place.start_byte, how)
+                if self.bindings.get(key, ("", ""))[1]:
+                    continue
+                name = shortened(place, MAX_RECEIVER) if names else ""
+                if text or name != "_":
+                    self.bindings[key] = (name, text)
 
     def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
         for name in captures.get("name") or [node.child_by_field_name("name")]:  # type: ignore[list-item]
@@ -149,6 +169,7 @@ class Gathered:
                 self.prefixes.append(((around.start_byte, around.end_byte), text_of(path) + text_of(separator)))
             return
         place = next(nodes[0] for capture, nodes in captures.items() if capture.startswith("import."))
+        self.imported.update(node.start_byte for nodes in captures.values() for node in nodes)
         parts = {k: v or "" for k, v in self.query.pattern_settings(pattern).items()}
         parts |= {k: bare(".".join(map(text_of, v)), self.language) for k, v in captures.items()}
         self.imports.append(
@@ -184,6 +205,13 @@ def _owner(doc: tree_sitter.Node) -> tree_sitter.Node | None:
     return node
 
 
+def _declared(node: tree_sitter.Node) -> tree_sitter.Node:
+    """The name in a declarator: what its fields `declarator` lead to, a C++ reference having only a child."""
+    while node.named_child_count:
+        node = node.child_by_field_name("declarator") or node.named_children[-1]
+    return node
+
+
 def _name_of(node: tree_sitter.Node, captures: Captures) -> tree_sitter.Node | None:
     return captures["name"][0] if "name" in captures else node.child_by_field_name("name")
 
@@ -207,10 +235,22 @@ def text_of(node: tree_sitter.Node) -> str:
 def shortened(node: tree_sitter.Node, most: int) -> str:
     """An expression on one line, the arguments of its calls left out; empty where it is longer than `most` characters."""
     raw = node.text or b""
-    if len(raw) <= most and b"(" not in raw and b"\n" not in raw:
+    if len(raw) <= most and b"(" not in raw and b"{" not in raw and b"\n" not in raw:
         return raw.decode("utf-8", "replace")
     text = without_arguments(raw[:MAX_SOURCE].decode("utf-8", "replace"))
     return text if len(text) <= most else ""
+
+
+_NAMES = frozenset(("binding.name", "binding.member", "binding.declarator"))
+_CHAIN = re.compile(r"(?:[\w$@.]+ = )+")
+_LITERAL = re.compile(r"""(?:async )?(?:function|lambda|class)\b|func?\(.*\{|[-+]?\.?\d|[\w@$#]{0,2}["'`]|\||\[[&=]""")
+
+
+def _named(text: str) -> str:
+    """What a value names: of `a = b = make()` the last part, of a number, a string or a closure nothing."""
+    if " = " in text and (chain := _CHAIN.match(text)):
+        text = text[chain.end() :]
+    return "" if _LITERAL.match(text) or "=>" in text else text
 
 
 def bare(text: str, language: Language) -> str:

@@ -79,6 +79,7 @@ class DocumentFacts:
         "locals",
         "members",
         "names",
+        "seconded",
         "top",
         "wildcards",
     )
@@ -124,8 +125,13 @@ class DocumentFacts:
         self.bindings: dict[int | None, list[Binding]] = {}
         self._bound: dict[tuple[int | None, str], list[Binding]] = {}
         self._fields: dict[tuple[str, str], list[Binding]] = {}
+        self.seconded: dict[str, list[Binding]] = {}
+        """Name of a type → bases that this file gives it elsewhere than at its head: a Rust impl, a Swift extension."""
         own = file.language.self_names
         for binding in bindings:
+            if binding.name and binding.how in ("base", "interface"):
+                self.seconded.setdefault(binding.name.rpartition(".")[2], []).append(binding)
+                continue
             self.bindings.setdefault(binding.unit, []).append(binding)
             if binding.name:
                 self._bound.setdefault((binding.unit, binding.name), []).append(binding)
@@ -162,7 +168,8 @@ class DocumentFacts:
         for unit in self.definitions:
             if unit.kind in CHUNK_KINDS or not unit.name:
                 continue
-            said = ";".join(f"{b.how} {b.name} {b.text}" for b in self.bindings.get(unit.place, ()))
+            own = [*self.bindings.get(unit.place, ()), *self.seconded.get(unit.name, ())]
+            said = ";".join(f"{b.how} {b.name} {b.text}" for b in own)
             what = f"{unit.kind} {unit.qualified} {said}"
             say(f"u:{path}#{unit.qualified}", what)
             if unit.local:

@@ -516,11 +516,11 @@ class Values:
         """The bases and interfaces that a type names, in order; one that is not known has no definition."""
         facts = self.catalog.about(owner)
         outside = owner.parent.place if owner.parent else None
-        for binding in facts.bindings.get(owner.place, ()):
-            if binding.how in ("base", "interface") and not binding.name:
-                value = self._base(binding.text, facts, outside)
-                if value is None or value.definition is None or value.definition.id != owner.id:
-                    yield value if value and value.definition else EXTERNAL
+        named = [(b.text, outside) for b in facts.bindings.get(owner.place, ()) if b.how in ("base", "interface")]
+        for text, place in named + [(b.text, b.unit) for b in facts.seconded.get(owner.name, ())]:
+            value = self._base(text, facts, place)
+            if value is None or value.definition is None or value.definition.id != owner.id:
+                yield value if value and value.definition else EXTERNAL
 
     def _base(self, text: str, facts: DocumentFacts, outside: int | None) -> Value | None:
         head = type_text(text).head

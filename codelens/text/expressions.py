@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _OPEN, _CLOSE = "([{", ")]}"
+_BRACKET = re.compile(r"[()\[\]{}]")
 _CALLED = re.compile(r"[\w$\]>)?!]")
 
 
@@ -34,21 +35,18 @@ def without_arguments(text: str) -> str:
     Parentheses that call nothing keep their content; a text cut off within its arguments ends with them.
     """
     parts: list[str] = []
-    depth = 0
-    kept = ""
-    for character in text:
+    depth = at = 0
+    closing = ""
+    for found in _BRACKET.finditer(text):
+        bracket, place = found[0], found.start()
         if depth:
-            depth += (character in _OPEN) - (character in _CLOSE)
+            depth += 1 if bracket in _OPEN else -1
             if not depth:
-                parts.append(character)
-            continue
-        if (character == "(" and _CALLED.fullmatch(kept)) or character == "{":
-            depth = 1
-        parts.append(character)
-        if not character.isspace():
-            kept = character
-    if depth:
-        parts.append(")" if parts[-1] == "(" else "}")
+                at = place
+        elif bracket == "{" or (bracket == "(" and _CALLED.match(text[at:place].rstrip()[-1:])):
+            parts.append(text[at : place + 1])
+            depth, closing = 1, ")" if bracket == "(" else "}"
+    parts.append(closing if depth else text[at:])
     return " ".join("".join(parts).split())
 
 
@@ -56,7 +54,7 @@ _PREFIX = re.compile(r"(?:await|yield|return|new|move|unsafe|try[!?]?|&mut|&|\*|
 _NAME = re.compile(
     r"[A-Za-z_$@\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*[?!]?(?![\w=.])|[A-Za-z_$@\u0080-\U0010ffff][\w$]*"
 )
-_DOT = re.compile(r"\s*(?:\?\.|!!?\.|&\.|\?->|->|::|\.)\s*(?:#?)(?:type\b|template\b)?\s*")
+_DOT = re.compile(r"\s*(?::(?=[A-Za-z_])|\?\.|!!?\.|&\.|\?->|->|::|\.)\s*(?:#?)(?:type\b|template\b)?\s*")
 _CAST = re.compile(r"\s+(?:as[?!]?|satisfies)\s+(.+)$")
 _ELSE = re.compile(r"\s*(?:\bor\b|\|\||\?\?|\?:|\bif\b)")
 _STRING = re.compile(r"""[rbfuRBFU]{0,2}(["'`]).*?\1""")
@@ -107,7 +105,8 @@ def _following(rest: str) -> tuple[Step, ...]:
             else:
                 return _NOTHING
         elif rest[0] == "(" or rest[0] == "{":
-            found.append(Step("call"))
+            if rest[0] == "(" or not found or found[-1].how != "call":  # braces after a call are its last argument
+                found.append(Step("call"))
             rest = rest[_closing(rest, 0) :]
         elif rest[0] == "[":
             found.append(Step("index"))
@@ -141,7 +140,7 @@ def _closing(text: str, start: int) -> int:
 
 
 _TYPE_PREFIX = re.compile(
-    r"(?:\*|&|'\w+\s+|\?|\^|(?:mut|const|readonly|final|struct|enum|class|union|dyn|impl|unsigned|signed|volatile|static|"
+    r"(?:\*|&|=>|'\w+\s+|\?|\^|(?:mut|const|readonly|final|struct|enum|class|union|dyn|impl|unsigned|signed|volatile|static|"
     r"typename|out|ref|in|inout|some|any|keyof|typeof|@\w+)\b\s*)\s*"
 )
 _NOBODY = frozenset(("None", "null", "undefined", "nil", "void", "NoneType", "false", "False"))

@@ -118,3 +118,26 @@
 ; Imports: <system.h> keeps its brackets, "own.h" loses its quotes.
 
 (preproc_include path: [(system_lib_string) (string_literal) (identifier)] @import.module)
+
+; Bindings: a name under its pointers and dimensions, and the type before them. Functions that are only declared bind nothing.
+
+((parameter_declaration type: (_) @binding.type declarator: (_) @binding.declarator)
+  (#not-match? @binding.declarator "[(]") (#not-eq? @binding.type "auto"))
+((declaration type: (_) @binding.type declarator: (_) @binding.declarator)
+  (#not-match? @binding.declarator "^[^=]*[(]") (#not-eq? @binding.type "auto"))
+((field_declaration type: (_) @binding.type declarator: (_) @binding.declarator) (#not-match? @binding.declarator "[(]"))
+((type_definition type: (_) @binding.value declarator: (_) @binding.declarator) (#not-match? @binding.declarator "[(]"))
+(function_definition type: [(type_identifier) (struct_specifier) (union_specifier)] @binding.return)
+
+; Of a pointer to a function only the name is said.
+(parenthesized_declarator (pointer_declarator declarator: (_) @binding.declarator))
+
+(declaration declarator: (function_declarator parameters: (_) @prototype))
+(declaration declarator: (pointer_declarator declarator: (function_declarator parameters: (_) @prototype)))
+(field_declaration declarator: (function_declarator parameters: (_) @prototype))
+(field_declaration declarator: (pointer_declarator declarator: (function_declarator parameters: (_) @prototype)))
+(type_definition declarator: (function_declarator parameters: (_) @prototype))
+(type_definition declarator: (pointer_declarator declarator: (function_declarator parameters: (_) @prototype)))
+(parameter_declaration declarator: (function_declarator parameters: (_) @prototype))
+(function_declarator declarator: (parenthesized_declarator (pointer_declarator)) parameters: (_) @prototype)
+(abstract_function_declarator declarator: (_) parameters: (_) @prototype)

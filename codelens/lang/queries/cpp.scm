@@ -196,3 +196,30 @@
 (using_declaration "namespace" [(identifier) (qualified_identifier)] @import.module (#set! import.name "*"))
 (using_declaration . "using" . (qualified_identifier scope: (_) @import.module name: (_) @import.name))
 (namespace_alias_definition name: (_) @import.alias [(namespace_identifier) (nested_namespace_specifier)] @import.module)
+
+; Bindings: what C does not know, references, `auto` and ranges.
+
+((optional_parameter_declaration type: (_) @binding.type declarator: (_) @binding.declarator)
+  (#not-match? @binding.declarator "[(]"))
+((variadic_parameter_declaration type: (_) @binding.type declarator: (_) @binding.declarator)
+  (#not-match? @binding.declarator "[(]"))
+(parameter_declaration type: (placeholder_type_specifier) declarator: (_) @binding.declarator)
+(declaration type: (_) @binding.type
+  declarator: (init_declarator declarator: (_) @binding.declarator value: (argument_list)))
+((declaration type: (placeholder_type_specifier)
+  declarator: (init_declarator declarator: (_) @binding.declarator value: (_) @binding.value))
+  (#not-match? @binding.declarator "[(\\[]"))
+((declaration type: (placeholder_type_specifier) declarator: (_) @binding.declarator value: (_) @binding.value)
+  (#not-match? @binding.declarator "[(\\[]"))
+((for_range_loop type: (_) @binding.type declarator: (_) @binding.declarator)
+  (#not-eq? @binding.type "auto"))
+((for_range_loop type: (placeholder_type_specifier) declarator: (_) @binding.declarator right: (_) @binding.element)
+  (#not-match? @binding.declarator "\\["))
+(structured_binding_declarator (identifier) @binding.name)
+(alias_declaration name: (_) @binding.name type: (_) @binding.value)
+(function_definition type: [(qualified_identifier) (template_type)] @binding.return)
+(trailing_return_type (type_descriptor) @binding.return)
+(declaration declarator: (reference_declarator (function_declarator parameters: (_) @prototype)))
+(field_declaration declarator: (reference_declarator (function_declarator parameters: (_) @prototype)))
+(type_descriptor declarator: (abstract_function_declarator parameters: (_) @prototype))
+(lambda_expression) @closure

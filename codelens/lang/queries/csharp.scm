@@ -205,3 +205,28 @@
 ((using_directive "static" !name [(identifier) (qualified_name)] @import.module)
   (#set! import.name "*"))
 (using_directive name: (identifier) @import.alias "=" (_) @import.module)
+
+; Bindings. A value is asked for only where the declaration leaves the type to it.
+
+(parameter type: (_) @binding.type name: (identifier) @binding.name)
+(parameter_list type: (_) @binding.type name: (identifier) @binding.name)
+(lambda_expression parameters: (parameter_list (parameter !type name: (identifier) @binding.name)))
+(implicit_parameter) @binding.name
+(variable_declaration type: (_) @binding.type (variable_declarator name: (identifier) @binding.name)
+  (#not-eq? @binding.type "var"))
+(variable_declaration type: (implicit_type) (variable_declarator name: (identifier) @binding.name "=" . (_) @binding.value))
+(property_declaration type: (_) @binding.type name: (identifier) @binding.name)
+(event_declaration type: (_) @binding.type name: (identifier) @binding.name)
+(foreach_statement type: (_) @binding.type left: (identifier) @binding.name (#not-eq? @binding.type "var"))
+(foreach_statement type: (implicit_type) left: (identifier) @binding.name right: (_) @binding.element)
+(from_clause name: (identifier) @binding.name . (_) @binding.element)
+(catch_declaration type: (_) @binding.type name: (identifier) @binding.name)
+(declaration_pattern type: (_) @binding.type name: (identifier) @binding.name (#not-eq? @binding.type "var"))
+(declaration_pattern type: (implicit_type) name: (identifier) @binding.name)
+(recursive_pattern type: (_) @binding.type name: (identifier) @binding.name)
+(declaration_expression type: (_) @binding.type name: (identifier) @binding.name (#not-eq? @binding.type "var"))
+(declaration_expression type: (implicit_type) name: (identifier) @binding.name)
+(tuple_pattern name: (identifier) @binding.name)
+
+(method_declaration returns: (_) @binding.return)
+(local_function_statement type: (_) @binding.return)

@@ -166,15 +166,36 @@
 ; Bindings
 
 (variable_declarator name: (identifier) @binding.name value: (_) @binding.value)
-(variable_declarator name: (object_pattern [
-  (shorthand_property_identifier_pattern) @binding.name (pair_pattern value: (identifier) @binding.name)]))
-(variable_declarator name: (array_pattern (identifier) @binding.name))
+(variable_declarator name: (identifier) @binding.name !value)
 (assignment_expression left: (identifier) @binding.name right: (_) @binding.value)
 (assignment_expression left: (member_expression object: (this)) @binding.name right: (_) @binding.value)
-(for_in_statement left: (identifier) @binding.name right: (_) @binding.element)
+(for_in_statement left: (identifier) @binding.name operator: "of" right: (_) @binding.element)
+(for_in_statement left: (identifier) @binding.name)
 (arrow_function parameter: (identifier) @binding.name)
-(return_statement [(call_expression) (new_expression) (identifier) (member_expression) (this)] @binding.result)
-(arrow_function body: [(call_expression) (new_expression) (identifier) (member_expression)] @binding.result)
 (catch_clause parameter: (identifier) @binding.name)
-(export_statement !source (export_clause (export_specifier name: (identifier) @binding.value alias: (_) @binding.name)))
-(export_statement "default" @binding.name value: (identifier) @binding.value)
+(shorthand_property_identifier_pattern) @binding.name
+(pair_pattern value: (identifier) @binding.name)
+(array_pattern (identifier) @binding.name)
+(rest_pattern (identifier) @binding.name)
+(assignment_pattern left: (identifier) @binding.name right: (_) @binding.value)
+(export_statement "default" @binding.name
+  value: [(identifier) (member_expression) (call_expression) (new_expression)] @binding.value)
+(export_statement !source (export_clause (export_specifier name: (_) @binding.value alias: (_) @binding.name)))
+
+(return_statement [
+  (call_expression) @binding.result
+  (new_expression) @binding.result
+  (identifier) @binding.result
+  (member_expression) @binding.result
+  (this) @binding.result
+  (await_expression [(call_expression) (identifier) (member_expression)] @binding.result)])
+(arrow_function body: [(call_expression) (new_expression) (identifier) (member_expression)] @binding.result)
+
+; Of these functions nobody asks by name what they return.
+(arguments [(arrow_function) (function_expression) (generator_function)] @closure)
+(return_statement [(arrow_function) (function_expression) (generator_function)] @closure)
+(arrow_function body: [(arrow_function) (function_expression)] @closure)
+(parenthesized_expression [(arrow_function) (function_expression) (generator_function)] @closure)
+(array [(arrow_function) (function_expression)] @closure)
+(binary_expression right: [(arrow_function) (function_expression)] @closure)
+(ternary_expression [(arrow_function) (function_expression)] @closure)

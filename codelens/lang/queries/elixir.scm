@@ -58,9 +58,39 @@
 (unary_operator operator: "@" operand: (identifier) @reference.use)
 (unary_operator operator: "&" operand: (binary_operator left: (identifier) @reference.use))
 (call target: (identifier) @_raise (arguments . (alias) @reference.throw) (#eq? @_raise "raise"))
+(unary_operator operand: (call target: (identifier) @_behaviour (arguments (alias) @reference.implements))
+  (#eq? @_behaviour "behaviour"))
 
 ; Imports
 
 (call target: (identifier) @_import (arguments . (alias) @import.module) (#any-of? @_import "alias" "import" "require" "use"))
 (call target: (identifier) @_import (arguments . (dot left: (alias) @import.module right: (tuple (alias) @import.name)))
   (#any-of? @_import "alias" "require" "import"))
+
+; Bindings
+
+(call target: (identifier) @_def
+  (arguments . [
+    (call (arguments [
+      (identifier) @binding.name
+      (tuple (identifier) @binding.name)
+      (binary_operator left: (identifier) @binding.name operator: "\\\\")]))
+    (binary_operator left: (call (arguments [
+      (identifier) @binding.name
+      (tuple (identifier) @binding.name)
+      (binary_operator left: (identifier) @binding.name operator: "\\\\")])))])
+  (#any-of? @_def "def" "defp" "defmacro" "defmacrop"))
+(stab_clause left: (arguments [(identifier) @binding.name (tuple (identifier) @binding.name)]))
+(binary_operator left: (identifier) @binding.name operator: "=" right: (_) @binding.value)
+(binary_operator left: (map (struct (alias) @binding.type)) operator: "=" right: (identifier) @binding.name)
+(binary_operator left: (tuple (identifier) @binding.name) operator: "=")
+(binary_operator left: (identifier) @binding.name operator: "<-" right: (_) @binding.element)
+(binary_operator left: (tuple (identifier) @binding.name) operator: "<-")
+
+(call target: (identifier) @_defimpl
+  (arguments . (alias) @binding.interface . (keywords (pair value: (alias) @binding.name)))
+  (#eq? @_defimpl "defimpl"))
+(call target: (identifier) @_def
+  (arguments . [(call) (identifier) (binary_operator)] .)
+  (do_block [(call) (identifier) (map (struct))] @binding.result .)
+  (#any-of? @_def "def" "defp"))

@@ -75,7 +75,8 @@
 ; Bindings
 
 (formal_parameters (identifier) @binding.name)
-(formal_parameters (assignment_pattern left: (identifier) @binding.name right: (_) @binding.value))
-(formal_parameters (object_pattern [
-  (shorthand_property_identifier_pattern) @binding.name (pair_pattern value: (identifier) @binding.name)]))
 (field_definition property: [(property_identifier) (private_property_identifier)] @binding.name value: (_) @binding.value)
+((assignment_expression
+  left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports) @binding.name
+  right: [(identifier) (member_expression) (call_expression) (new_expression)] @binding.value)
+  (#eq? @_module "module") (#eq? @_exports "exports"))

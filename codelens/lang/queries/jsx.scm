@@ -12,3 +12,4 @@
   (identifier) @reference.use
   (spread_element (identifier) @reference.use)
   (member_expression object: (_) @receiver property: (property_identifier) @reference.use)])
+(jsx_expression [(arrow_function) (function_expression)] @closure)

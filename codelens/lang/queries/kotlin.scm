@@ -107,3 +107,25 @@
   (#not-match? @_import "\\*\\s*$"))
 (import (qualified_identifier) @import.module "*" @import.name)
 ((import (qualified_identifier . (identifier) @import.name .) .) @_import (#not-match? @_import "\\*\\s*$"))
+
+; Bindings
+
+(class_parameter (identifier) @binding.name ":" . (_) @binding.type)
+(function_value_parameters (parameter . (identifier) @binding.name ":" . (_) @binding.type))
+(variable_declaration (identifier) @binding.name ":" . (_) @binding.type)
+(property_declaration (variable_declaration . (identifier) @binding.name) "=" . (_) @binding.value)
+(property_declaration (variable_declaration . (identifier) @binding.name .) (property_delegate))
+(when_subject (variable_declaration . (identifier) @binding.name) "=" . (_) @binding.value)
+(for_statement (variable_declaration . (identifier) @binding.name .) "in" . (_) @binding.element)
+(catch_block . (identifier) @binding.name . (_) @binding.type)
+(class_declaration name: (identifier) @binding.type (enum_class_body (enum_entry . (identifier) @binding.name)))
+(type_alias type: (identifier) @binding.name "=" . (_) @binding.value)
+(multi_variable_declaration (variable_declaration . (identifier) @binding.name))
+(lambda_parameters (variable_declaration . (identifier) @binding.name .))
+(setter (identifier) @binding.name)
+
+(function_declaration (function_value_parameters) . ":" . (_) @binding.return)
+(getter ":" . (_) @binding.return)
+(function_declaration (function_value_parameters)
+  . (function_body "=" . [(call_expression) (navigation_expression) (identifier) (this_expression)] @binding.result))
+(getter (function_body "=" . [(call_expression) (navigation_expression) (identifier) (this_expression)] @binding.result))

@@ -91,3 +91,32 @@
   (function_call name: (identifier)
     arguments: (arguments . (identifier) @_require . (string content: (string_content) @import.module) .))
  ] (#eq? @_require "require"))
+
+; Bindings. A table with a metatable is taken for an object of that class.
+
+(parameters name: (identifier) @binding.name)
+(assignment_statement (variable_list . name: (identifier) @binding.name) (expression_list . value: (_) @binding.value))
+(assignment_statement
+  (variable_list (_) . name: (identifier) @binding.name)
+  (expression_list (_) . value: (_) @binding.value))
+(variable_list name: (identifier) @binding.name)
+((assignment_statement
+  (variable_list . name: (dot_index_expression table: (identifier) @_self) @binding.name)
+  (expression_list . value: (_) @binding.value))
+  (#eq? @_self "self"))
+((assignment_statement
+  (variable_list . name: (identifier) @binding.name)
+  (expression_list . value: (function_call
+    name: (identifier) @_set arguments: (arguments (_) . (identifier) @binding.type .))))
+  (#eq? @_set "setmetatable"))
+(for_numeric_clause name: (identifier) @binding.name)
+
+(arguments (function_definition) @closure)
+(return_statement (expression_list (function_definition) @closure))
+(return_statement (expression_list . [
+  (identifier) @binding.result
+  (function_call) @binding.result
+  (dot_index_expression) @binding.result]))
+((return_statement (expression_list . (function_call
+  name: (identifier) @_set arguments: (arguments (_) . (identifier) @binding.return .))))
+  (#eq? @_set "setmetatable"))

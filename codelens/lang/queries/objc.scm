@@ -41,3 +41,26 @@
 
 (preproc_import path: (_) @import.module)
 (preproc_include path: (_) @import.module)
+(category_interface (protocol_qualifiers name: (identifier) @reference.implements))
+
+; Bindings, as in C.
+
+((parameter_declaration type: (_) @binding.type declarator: (_) @binding.declarator)
+  (#not-match? @binding.declarator "[(]"))
+((declaration type: (_) @binding.type declarator: (_) @binding.declarator)
+  (#not-match? @binding.declarator "^[^=]*[(]") (#not-match? @binding.type "typeof"))
+(init_declarator declarator: (identifier) @binding.name value: (self) @binding.value)
+((field_declaration type: (_) @binding.type declarator: (_) @binding.declarator) (#not-match? @binding.declarator "[(]"))
+((property_declaration type: (_) @binding.type declarator: (_) @binding.declarator) (#not-match? @binding.declarator "[(]"))
+(keyword_declarator name: (identifier) @binding.name)
+(keyword_declarator [(type_identifier) (generic_type_specifier) (primitive_type)] @binding.type . [(abstract_pointer_declarator) ")"] name: (identifier) @binding.name)
+(for_in_statement type: (_) @binding.type declarator: (_) @binding.declarator)
+(block_declarator declarator: [(identifier) (type_identifier)] @binding.name)
+(method_definition [(type_identifier) (generic_type_specifier) (instancetype)] @binding.return)
+(method_declaration [(type_identifier) (generic_type_specifier) (instancetype)] @binding.return)
+(function_definition type: [(type_identifier) (struct_specifier)] @binding.return)
+
+(declaration declarator: (function_declarator parameters: (_) @prototype))
+(declaration declarator: (pointer_declarator declarator: (function_declarator parameters: (_) @prototype)))
+(block_declarator parameters: (_) @prototype)
+(block_abstract_declarator parameters: (_) @prototype)

@@ -96,3 +96,40 @@
   (include_once_expression (binary_expression right: (_ (string_content) @import.module .)))
   (include_once_expression (parenthesized_expression (_ (string_content) @import.module .)))
   (include_once_expression (parenthesized_expression (binary_expression right: (_ (string_content) @import.module .))))])
+
+; Bindings. A property is named as after `$this->`; one without a type is left to what is assigned to it.
+
+(simple_parameter type: (_) @binding.type name: (variable_name) @binding.name)
+(simple_parameter !type name: (variable_name) @binding.name)
+(variadic_parameter name: (variable_name) @binding.name)
+(property_promotion_parameter type: (_) @binding.type name: (variable_name (name) @binding.member) @binding.name)
+(property_declaration type: (_) @binding.type (property_element name: (variable_name (name) @binding.name)))
+(assignment_expression left: (variable_name) @binding.name right: (_) @binding.value)
+(assignment_expression
+  left: (member_access_expression object: (variable_name) @_this) @binding.name
+  right: (_) @binding.value (#eq? @_this "$this"))
+(augmented_assignment_expression left: (variable_name) @binding.name operator: "??=" right: (_) @binding.value)
+(augmented_assignment_expression
+  left: (member_access_expression object: (variable_name) @_this) @binding.name operator: "??="
+  right: (_) @binding.value (#eq? @_this "$this"))
+(static_variable_declaration name: (variable_name) @binding.name value: (_) @binding.value)
+(list_literal (variable_name) @binding.name)
+(foreach_statement . (_) @binding.element . [
+  (variable_name) @binding.name
+  (by_ref (variable_name) @binding.name)
+  (pair (_) . [(variable_name) @binding.name (by_ref (variable_name) @binding.name)])])
+(foreach_statement (pair . (variable_name) @binding.name))
+(catch_clause type: (_) @binding.type name: (variable_name) @binding.name)
+(enum_declaration name: (name) @binding.type body: (enum_declaration_list (enum_case name: (name) @binding.name)))
+
+[(anonymous_function) (arrow_function)] @closure
+(function_definition return_type: (_) @binding.return)
+(method_declaration return_type: (_) @binding.return)
+(return_statement [
+  (variable_name)
+  (member_access_expression)
+  (member_call_expression)
+  (nullsafe_member_call_expression)
+  (scoped_call_expression)
+  (function_call_expression)
+  (object_creation_expression)] @binding.result)

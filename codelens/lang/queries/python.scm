@@ -62,20 +62,47 @@
 
 ; Bindings
 
+(typed_parameter . [
+  (identifier) @binding.name
+  (list_splat_pattern (identifier) @binding.name)
+  (dictionary_splat_pattern (identifier) @binding.name)])
 (typed_parameter . (identifier) @binding.name type: (_) @binding.type)
 (typed_default_parameter name: (identifier) @binding.name type: (_) @binding.type)
 (default_parameter name: (identifier) @binding.name value: (_) @binding.value)
-(parameters (identifier) @binding.name)
-(lambda_parameters (identifier) @binding.name)
+((parameters (identifier) @binding.name) (#not-match? @binding.name "^(self|cls)$"))
+(parameters [
+  (list_splat_pattern (identifier) @binding.name)
+  (dictionary_splat_pattern (identifier) @binding.name)])
+(lambda_parameters [
+  (identifier) @binding.name
+  (list_splat_pattern (identifier) @binding.name)
+  (dictionary_splat_pattern (identifier) @binding.name)])
+
 (assignment left: (identifier) @binding.name type: (_) @binding.type)
 (assignment left: (attribute) @binding.name type: (_) @binding.type)
 (assignment left: (identifier) @binding.name right: (_) @binding.value)
-(assignment left: (attribute object: (identifier) @_self) @binding.name right: (_) @binding.value (#match? @_self "^(self|cls)$"))
-(assignment left: (pattern_list (identifier) @binding.name))
+(assignment left: (attribute object: (identifier) @_self) @binding.name right: (_) @binding.value
+  (#any-of? @_self "self" "cls"))
 (named_expression name: (identifier) @binding.name value: (_) @binding.value)
+
+; Of names that are set together only that each is set is said.
+(pattern_list [(identifier) @binding.name (list_splat_pattern (identifier) @binding.name)])
+(tuple_pattern [(identifier) @binding.name (list_splat_pattern (identifier) @binding.name)])
+(list_pattern [(identifier) @binding.name (list_splat_pattern (identifier) @binding.name)])
+
 (for_statement left: (identifier) @binding.name right: (_) @binding.element)
 (for_in_clause left: (identifier) @binding.name right: (_) @binding.element)
-(for_statement left: (pattern_list (identifier) @binding.name))
-(as_pattern . (_) @binding.value alias: (as_pattern_target (identifier) @binding.name))
+(with_item (as_pattern . (_) @binding.value alias: (as_pattern_target (identifier) @binding.name)))
+(with_item (as_pattern alias: (as_pattern_target (tuple (identifier) @binding.name))))
+(except_clause (as_pattern . (_) @binding.type alias: (as_pattern_target (identifier) @binding.name)))
+(case_pattern (dotted_name . (identifier) @binding.name .))
+(case_pattern (splat_pattern (identifier) @binding.name))
+(case_pattern (as_pattern (identifier) @binding.name))
+(case_pattern (as_pattern . (case_pattern (class_pattern . (dotted_name) @binding.type)) (identifier) @binding.name))
+
 (function_definition return_type: (_) @binding.return)
-(return_statement [(call) (identifier) (attribute)] @binding.result)
+(return_statement [
+  (call) @binding.result
+  (identifier) @binding.result
+  (attribute) @binding.result
+  (await [(call) (identifier) (attribute)] @binding.result)])

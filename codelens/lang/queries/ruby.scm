@@ -111,3 +111,54 @@
 (call method: (identifier) @_require
   arguments: (argument_list . (simple_symbol) @import.name . (string (string_content) @import.module))
   (#eq? @_require "autoload"))
+
+; Bindings
+
+(method_parameters (identifier) @binding.name)
+(block_parameters (identifier) @binding.name)
+(lambda_parameters (identifier) @binding.name)
+(destructured_parameter (identifier) @binding.name)
+(optional_parameter name: (identifier) @binding.name value: (_) @binding.value)
+(keyword_parameter name: (identifier) @binding.name value: (_)? @binding.value)
+(splat_parameter name: (identifier) @binding.name)
+(hash_splat_parameter name: (identifier) @binding.name)
+(block_parameter name: (identifier) @binding.name)
+
+(assignment
+  left: [(identifier) (instance_variable) (class_variable) (global_variable) (constant)] @binding.name
+  right: (_) @binding.value)
+(assignment left: (call receiver: (self)) @binding.name right: (_) @binding.value)
+(operator_assignment
+  left: [(identifier) (instance_variable) (class_variable) (global_variable) (constant)] @binding.name operator: "||="
+  right: (_) @binding.value)
+(left_assignment_list (identifier) @binding.name)
+(destructured_left_assignment (identifier) @binding.name)
+(rest_assignment (identifier) @binding.name)
+(for pattern: (identifier) @binding.name value: (in (_) @binding.element))
+(rescue exceptions: (exceptions . (_) @binding.type) variable: (exception_variable (identifier) @binding.name))
+(rescue !exceptions variable: (exception_variable (identifier) @binding.name))
+(array_pattern (identifier) @binding.name)
+(as_pattern name: (identifier) @binding.name)
+
+; A method gives its last expression.
+(return (argument_list . [(call) (identifier) (instance_variable) (constant) (self)] @binding.result .))
+([
+  (method name: (_) @_name body: (body_statement [
+    (call) @binding.result
+    (identifier) @binding.result
+    (instance_variable) @binding.result
+    (constant) @binding.result
+    (self) @binding.result
+    (assignment right: (_) @binding.result)
+    (operator_assignment operator: "||=" right: (_) @binding.result)] .))
+  (singleton_method body: (body_statement [
+    (call) @binding.result
+    (identifier) @binding.result
+    (instance_variable) @binding.result
+    (constant) @binding.result
+    (self) @binding.result
+    (assignment right: (_) @binding.result)
+    (operator_assignment operator: "||=" right: (_) @binding.result)] .))
+  (method body: [(call) (identifier) (instance_variable) (constant) (self)] @binding.result)
+  (singleton_method body: [(call) (identifier) (instance_variable) (constant) (self)] @binding.result)
+] (#not-eq? @_name "initialize"))

@@ -113,3 +113,47 @@
 (use_wildcard . "*" @import.name)
 (extern_crate_declaration name: (identifier) @import.module alias: (identifier)? @import.alias)
 (mod_item name: (identifier) @import.module !body)
+
+; Bindings
+
+(parameter pattern: (identifier) @binding.name type: (_) @binding.type)
+(let_declaration pattern: (identifier) @binding.name type: (_) @binding.type)
+(let_declaration pattern: (identifier) @binding.name value: (_) @binding.value)
+(let_declaration pattern: (identifier) @binding.name !value)
+(const_item name: (identifier) @binding.name type: (_) @binding.type)
+(const_item name: (identifier) @binding.name value: (_) @binding.value)
+(static_item name: (identifier) @binding.name type: (_) @binding.type)
+(static_item name: (identifier) @binding.name value: (_) @binding.value)
+(type_item name: (type_identifier) @binding.name type: (_) @binding.value)
+(field_declaration name: (field_identifier) @binding.name type: (_) @binding.type)
+(for_expression pattern: (identifier) @binding.name value: (_) @binding.element)
+(closure_parameters (identifier) @binding.name)
+
+; What Some and Ok hold is to them what an element is to a list.
+(let_condition
+  pattern: (tuple_struct_pattern
+    type: (identifier) @_some . [(identifier) @binding.name (mut_pattern (identifier) @binding.name) (ref_pattern (identifier) @binding.name)])
+  value: (_) @binding.element (#any-of? @_some "Some" "Ok"))
+(let_declaration
+  pattern: (tuple_struct_pattern type: (identifier) @_some . (identifier) @binding.name)
+  value: (_) @binding.element (#any-of? @_some "Some" "Ok"))
+(match_expression value: (_) @binding.element body: (match_block (match_arm pattern: (match_pattern
+  (tuple_struct_pattern type: (identifier) @_some . (identifier) @binding.name)))) (#any-of? @_some "Some" "Ok"))
+
+(tuple_struct_pattern type: (_) (identifier) @binding.name)
+(tuple_pattern (identifier) @binding.name)
+(slice_pattern (identifier) @binding.name)
+(reference_pattern (identifier) @binding.name)
+(ref_pattern (identifier) @binding.name)
+(mut_pattern (identifier) @binding.name)
+(captured_pattern . (identifier) @binding.name)
+(field_pattern name: (shorthand_field_identifier) @binding.name)
+(field_pattern pattern: (identifier) @binding.name)
+; In capitals it is a constant or a variant.
+(match_pattern . (identifier) @binding.name (#match? @binding.name "^[a-z_]"))
+
+(assignment_expression left: (identifier) @binding.name right: (_) @binding.value)
+(assignment_expression left: (field_expression value: (self)) @binding.name right: (_) @binding.value)
+
+(function_item return_type: (_) @binding.return)
+(function_signature_item return_type: (_) @binding.return)

@@ -134,3 +134,41 @@
   . (namespace_selectors (namespace_wildcard) @import.name) (#eq? @import.name "given"))
 (import_declaration ["import" ","] . ((identifier) @import.module . ".")+
   . (generic_type type: (type_identifier) @import.name))
+
+; Bindings
+
+(class_parameter name: (identifier) @binding.name type: (_) @binding.type)
+(parameter name: (identifier) @binding.name type: (_) @binding.type)
+(binding name: (identifier) @binding.name type: (_) @binding.type)
+(binding name: (identifier) @binding.name !type)
+(lambda_expression parameters: (identifier) @binding.name)
+(val_definition pattern: (identifier) @binding.name type: (_) @binding.type)
+(var_definition pattern: (identifier) @binding.name type: (_) @binding.type)
+(val_definition pattern: (identifiers (identifier) @binding.name) type: (_) @binding.type)
+(val_definition pattern: (identifier) @binding.name value: (_) @binding.value)
+(var_definition pattern: (identifier) @binding.name value: (_) @binding.value)
+(val_declaration name: (identifier) @binding.name type: (_) @binding.type)
+(var_declaration name: (identifier) @binding.name type: (_) @binding.type)
+(given_definition name: (_) @binding.name return_type: (_) @binding.type)
+(enum_definition name: (_) @binding.type
+  body: (enum_body (enum_case_definitions (simple_enum_case name: (_) @binding.name))))
+(type_definition name: (type_identifier) @binding.name type: (_) @binding.value)
+(enumerator . (identifier) @binding.name "<-" . (_) @binding.element)
+(enumerator . (identifier) @binding.name "=" . (_) @binding.value)
+
+(typed_pattern pattern: (identifier) @binding.name type: (_) @binding.type)
+(capture_pattern name: (identifier) @binding.name)
+(case_class_pattern pattern: (identifier) @binding.name (#match? @binding.name "^[a-z]"))
+(tuple_pattern (identifier) @binding.name (#match? @binding.name "^[a-z]"))
+(infix_pattern (identifier) @binding.name (#match? @binding.name "^[a-z]"))
+(case_clause pattern: (identifier) @binding.name (#match? @binding.name "^[a-z]"))
+
+(function_definition return_type: (_) @binding.return)
+(function_declaration return_type: (_) @binding.return)
+(function_definition !return_type body: [
+  (call_expression) @binding.result
+  (field_expression) @binding.result
+  (instance_expression) @binding.result
+  (identifier) @binding.result
+  (block [(call_expression) (field_expression) (instance_expression) (identifier)] @binding.result .)
+  (indented_block [(call_expression) (field_expression) (instance_expression) (identifier)] @binding.result .)])

@@ -107,3 +107,27 @@
 (import_declaration (identifier) @import.module)
 (import_declaration ["struct" "class" "enum" "protocol" "func" "var" "let" "typealias"]
   (identifier . ((simple_identifier) @import.module . ".")+ . (simple_identifier) @import.name .))
+
+; Bindings
+
+(parameter name: (simple_identifier) @binding.name name: (_) @binding.type)
+(lambda_parameter name: (simple_identifier) @binding.name)
+(lambda_parameter name: (simple_identifier) @binding.name name: (_) @binding.type)
+(property_declaration
+  name: (pattern bound_identifier: (simple_identifier) @binding.name) . (type_annotation (_) @binding.type))
+(property_declaration name: (pattern bound_identifier: (simple_identifier) @binding.name) . value: (_) @binding.value)
+(protocol_property_declaration
+  name: (pattern bound_identifier: (simple_identifier) @binding.name) . (type_annotation (_) @binding.type))
+(if_statement bound_identifier: (_) @binding.name . "=" . condition: (_) @binding.value)
+(guard_statement bound_identifier: (_) @binding.name . "=" . condition: (_) @binding.value)
+(for_statement
+  item: (pattern bound_identifier: (simple_identifier) @binding.name) collection: (_) @binding.element)
+(pattern (pattern bound_identifier: (simple_identifier) @binding.name) name: (_) @binding.type)
+(pattern bound_identifier: (simple_identifier) @binding.name)
+(pattern (pattern (simple_identifier) @binding.name))
+(class_declaration name: (type_identifier) @binding.type
+  body: (enum_class_body (enum_entry name: (simple_identifier) @binding.name)))
+(typealias_declaration name: (type_identifier) @binding.name name: (_) @binding.value)
+
+(function_declaration "->" . (_) @binding.return)
+(protocol_function_declaration "->" . (_) @binding.return)
