@@ -2,7 +2,7 @@
 
 The ranking's numbers are data in weights.toml; every other number of the program that a person may want to
 change is a field here. A project's file may not name commands, networks or paths outside its root, so
-`NOT_FROM_PROJECTS` lists what it may not set.
+`NOT_FROM_PROJECTS` lists what it may not set and `PATHS` what it may set only to something below it.
 """
 
 from __future__ import annotations
@@ -62,13 +62,17 @@ class Settings:
     """Time that regular expressions of one query may take in all: as long as a person waits before trying another."""
     channel_seconds: float = 10.0
     """A channel that outlasts this is left out, and said (CodexLens' figure)."""
+    classes: str = ""
+    """A TOML file of equivalence classes of one's own, beside those that are shipped; empty for none."""
     hyperlink_format: str = ""
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
 
 
 NOT_FROM_PROJECTS = frozenset({"hyperlink_format"})
 """A link may name a network or start a program: the user says where it leads, no repository does. No other setting names
-a command, a network or a path, so a project's file may set them."""
+a command or a network, so a project's file may set them."""
+PATHS = frozenset({"classes"})
+"""Settings that name a file: in a configuration file relative to its folder, and in a project's file only below that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ def load_settings(
     layers: list[tuple[str, Mapping[str, Any]]] = []
     if use_files:
         user, project = _user_file(), _project_file(start, stop)
-        layers += [(str(user), _read_toml(user))] if user else []
+        layers += [(str(user), _with_places(_read_toml(user), user))] if user else []
         layers += [(str(project), _from_project(project))] if project else []
     layers += [(f"${name}", {key: value}) for key, name, value in _environment()]
     layers.append(("flag", {k: v for k, v in (flags or {}).items() if v is not None}))
@@ -158,8 +162,29 @@ def _from_project(path: Path) -> Mapping[str, Any]:
     values = _read_toml(path)
     refused = [key for key in sorted(NOT_FROM_PROJECTS) if values.get(key, "") != getattr(Settings(), key)]
     if refused:
-        raise SettingsError(f"{path}: a project may not set '{refused[0]}'", "set it in your own configuration file")
-    return values
+        raise SettingsError(f"{path}: a project may not set '{refused[0]}'", OWN_FILE)
+    placed, folder = _with_places(values, path), path.parent.resolve()
+    for key in sorted(PATHS & placed.keys()):
+        if isinstance(placed[key], str) and placed[key] and not _lies_below(Path(placed[key]), folder):
+            raise SettingsError(f"{path}: '{key}' leads out of {folder}: {values[key]!r}", OWN_FILE)
+    return placed
+
+
+OWN_FILE = "set it in your own configuration file"
+
+
+def _lies_below(path: Path, folder: Path) -> bool:
+    """Whether a path lies there when its links are followed; one that cannot be followed does not."""
+    try:
+        return path.resolve().is_relative_to(folder)
+    except (OSError, ValueError, RuntimeError):  # a name too long, a zero byte, a loop of links
+        return False
+
+
+def _with_places(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """Paths as absolute ones; what is no text is left for the check of types."""
+    named = {key: values[key] for key in PATHS & values.keys() if isinstance(values[key], str) and values[key]}
+    return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
 
 
 def _user_file() -> Path | None:

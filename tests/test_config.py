@@ -274,3 +274,41 @@ def test_what_config_prints_can_be_pasted_into_the_users_file(
         loaded = load_settings(project, project)
         assert loaded.values == wanted
         assert set(loaded.origin.values()) == {str(user_file)}
+
+
+def test_a_file_named_by_a_file_lies_beside_it(project: Path, user_file: Path, ask: Ask) -> None:
+    user_file.write_text("classes = 'mine.toml'\n")
+    assert ask(project)["classes"] == (str(user_file.parent / "mine.toml"), str(user_file))
+    (project / PROJECT).write_text("classes = 'doc/ours.toml'\n")
+    deep = project / "deep"
+    deep.mkdir()
+    (project / ".git").mkdir()
+    for name in ("objects", "refs"):
+        (project / ".git" / name).mkdir()
+    (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    assert ask(deep)["classes"] == (str(project / "doc/ours.toml"), str(project / PROJECT))
+    (project / PROJECT).write_text("classes = ''\n")
+    assert ask(project)["classes"] == ("", str(project / PROJECT)), "a project may do without the user's"
+
+
+@pytest.mark.parametrize("value", ["../home/c.toml", "/etc/passwd", "link/c.toml", "a/../../c.toml", "loop", "\\u0000"])
+def test_a_project_names_no_file_outside_it(value: str, project: Path, tmp_path: Path, run: Run) -> None:
+    (project / "link").symlink_to(tmp_path)
+    (project / "loop").symlink_to("loop")
+    (project / PROJECT).write_text(f'classes = "{value}"\n')
+    line = refused(run, project, "config")
+    assert line.startswith(f"codelens: error: {project / PROJECT}: 'classes' leads out of {project}: ")
+
+
+def test_own_classes_from_a_projects_file(project: Path, run: Run) -> None:
+    (project / "a.py").write_text("def blast_text():\n    pass\n\n\ndef callers_of():\n    pass\n")
+    (project / ".codelens").mkdir()
+    Index.build(project / ".codelens/index.db", [project], QUICK)
+    (project / PROJECT).write_text("classes = 'classes.toml'\n")
+    asked = ("search", "blast radius", "--format", "{name}")
+    assert refused(run, project, *asked).endswith(f"{project / 'classes.toml'}: there is no such file")
+    (project / "classes.toml").write_text("[impact]\nphrases = 'blast radius'\ntargets = 'callersOf'\n")
+    assert run(*asked, cwd=project).out.split() == ["callers_of", "blast_text"]
+    assert run(*asked, "--no-config", cwd=project).out.split() == ["blast_text"]
+    (project / "classes.toml").write_text("[impact]\nphrases = 'blast radius'\n")
+    assert refused(run, project, *asked).endswith("classes.toml: class 'impact' has no targets")

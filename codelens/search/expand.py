@@ -28,6 +28,7 @@ class Words:
 
     stop: frozenset[str]
     action: frozenset[str]
+    generic: frozenset[str]
     abbreviations: Mapping[str, tuple[str, ...]]
     """Both ways: ctx → context, context → ctx."""
 
@@ -40,9 +41,8 @@ def load_words() -> Words:
     for short, long in table["abbreviations"].items():
         both.setdefault(short, []).append(long)
         both.setdefault(long, []).append(short)
-    return Words(
-        frozenset(table["stop"].split()), frozenset(table["action"].split()), {k: tuple(v) for k, v in both.items()}
-    )
+    stop, action, generic = (frozenset(table[name].split()) for name in ("stop", "action", "generic"))
+    return Words(stop, action, generic, {k: tuple(v) for k, v in both.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,8 @@ class ExpandedQuery:
     """Whether filters restrict the units that may be found."""
     features: frozenset[str] = frozenset()
     """What the index and this machine can do: fuzzy, vector."""
+    texts: tuple[str, ...] = ()
+    """The plain parts of the query as written, in order: what phrases are looked for in."""
 
 
 def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
@@ -105,7 +107,9 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
             for token in tokens(text):
                 for term in token_terms(token):
                     words.setdefault(term, Term(term, "component", token))
-    return ExpandedQuery(whole, tuple(names.values()), tuple(words.values()), _abbreviated(words, lists))
+    return ExpandedQuery(
+        whole, tuple(names.values()), tuple(words.values()), _abbreviated(words, lists), texts=tuple(texts)
+    )
 
 
 def _split_text(text: str) -> list[str]:

@@ -19,6 +19,7 @@ from codelens.lang.registry import accepted_names
 from codelens.model import Candidate, Event, Hit, IndexInfo, Match, Notice, SearchOptions, SearchResult, Trace, UnitId
 from codelens.nouns import dataclass
 from codelens.search.channels import Channel
+from codelens.search.channels.equivalence import EquivalenceChannel
 from codelens.search.channels.exact import ExactChannel
 from codelens.search.channels.fuzzy import FuzzyChannel
 from codelens.search.channels.path import PathChannel
@@ -36,12 +37,15 @@ from codelens.search.texts import Texts
 from codelens.store.store import OutOfTime, Store
 
 MODES: Mapping[str, tuple[str, ...]] = {
-    "hybrid": ("exact", "fuzzy", "path", "symbol", "vector"),
-    "keyword": ("exact", "path", "symbol"),
+    "hybrid": ("exact", "fuzzy", "path", "symbol", "vector", "equivalence"),
+    "keyword": ("exact", "path", "symbol", "equivalence"),
     "vector": ("vector",),
     "exact": ("exact",),
     "fuzzy": ("fuzzy",),
 }
+"""Name → its channels in the order they are asked: what `equivalence` may give depends on what the others gave."""
+MOST_BY_CLASS = 2
+"""Times the matches of `symbol` and `exact`: more matches by equivalence class would drown them (knowing's figure)."""
 OPTIONAL = frozenset({"fuzzy", "vector"})
 """Channels that an index or a machine may lack."""
 LITERAL_POOL = 5000
@@ -115,7 +119,7 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
     rankings = _retrieve(expanded, store, profile, options, settings, trace, notices)
     _add_literal(rankings, expanded, scope, options, trace, notices)
-    weights = normalised({**profile.channels, **options.weights}, sorted(rankings))
+    weights = normalised(profile.channels, sorted(rankings))
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
     candidates = fuse(rankings, weights, profile.rrf_k, units, options.fusion)
     evidence = gather_evidence(expanded, rankings, sorted(units), store)
@@ -136,8 +140,8 @@ def load_profile(options: SearchOptions) -> Profile:
         raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
     if options.fusion not in FUSIONS:
         raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
-    sections = {name: row[name] for name in ("channels", "cuts", "fields", "factors", "bonuses")}
-    return Profile(rrf_k=options.rrf_k or row["rrf_k"], **sections)
+    sections = {name: row[name] for name in ("cuts", "fields", "factors", "bonuses")}
+    return Profile(options.rrf_k or row["rrf_k"], {**row["channels"], **options.weights}, **sections)
 
 
 def _parse(text: str, options: SearchOptions) -> Query:
@@ -180,9 +184,10 @@ def _features(store: Store, notices: list[Notice]) -> frozenset[str]:
     return frozenset(found)
 
 
-def make_channels(profile: Profile, mode: str) -> dict[str, Channel]:
+def make_channels(profile: Profile, mode: str, settings: Settings) -> dict[str, Channel]:
     """Name → channel, all that there are; a mode chooses among them, and `fuzzy` alone looks for plain words in names too."""
     channels: Sequence[Channel] = (
+        EquivalenceChannel(settings.classes, shipped=profile.channels["equivalence"] > 0),
         ExactChannel(profile.fields),
         FuzzyChannel(every_word=mode == "fuzzy"),
         PathChannel(),
@@ -205,21 +210,29 @@ def _retrieve(
     if options.mode not in MODES:
         raise UsageError(f"no mode '{options.mode}'", f"modes: {', '.join(MODES)}")
     rankings: dict[str, Sequence[Match]] = {}
-    channels = make_channels(profile, options.mode)
+    channels = make_channels(profile, options.mode, settings)
     for name in MODES[options.mode]:
         if name in OPTIONAL and name not in query.features:
             continue
-        started = time.perf_counter()
+        started, most = time.perf_counter(), _most(name, profile, rankings)
         try:
             with store.time_limit(settings.channel_seconds):
-                rankings[name] = channels[name].retrieve(query, store, profile.cuts[name])
+                rankings[name] = channels[name].retrieve(query, store, most)
         except OutOfTime:
             notices.append(Notice("slow-channel", f"{name} took over {settings.channel_seconds:g} s and was left out"))
             continue
         trace.seconds[name] = time.perf_counter() - started
         trace.rankings[name] = tuple(rankings[name])
-        trace.cuts[name] = profile.cuts[name]
+        trace.cuts[name] = most
     return rankings
+
+
+def _most(channel: str, profile: Profile, rankings: Mapping[str, Sequence[Match]]) -> int:
+    """How many matches a channel may give. Where names and words found nothing, nothing can be drowned."""
+    found = sum(len(rankings.get(other, ())) for other in ("exact", "symbol"))
+    if channel == "equivalence" and found:
+        return min(profile.cuts[channel], MOST_BY_CLASS * found)
+    return profile.cuts[channel]
 
 
 def _add_literal(

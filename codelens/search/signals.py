@@ -46,6 +46,9 @@ MOST_FURTHER = 8
 OTHER_CONTAINER = 0.5
 """Value of an exact name, of 1, where the query wrote it within something else: `Class.method`, and this is another class's.
 Chosen, not measured."""
+CERTAIN_CLASS = 0.9
+"""Weight of an equivalence class from which on a strong match goes to the top; only a person's own classes have it
+(knowing's figure)."""
 SHORTEST_STEM = 3
 """Letters that must remain of a word whose ending goes: `using` is no form of `us`. Chosen."""
 
@@ -62,6 +65,8 @@ class Evidence:
     """Channel → its raw scores, divided by the best of them: what a rank alone does not say."""
     resemblance: Mapping[UnitId, float]
     """Units whose name holds a name of the query (1), or is one but for slips (less, the more slips)."""
+    concepts: Mapping[UnitId, Match]
+    """Units that bear a name of an equivalence class of which the query says a phrase."""
 
 
 def gather_evidence(
@@ -79,7 +84,8 @@ def gather_evidence(
         found[term] = frozenset(store.postings.pool_with_term(term))
     strength = {channel: _strength(matches) for channel, matches in rankings.items()}
     resemblance = {m.unit: m.raw_score for m in rankings.get("fuzzy", ())}
-    return Evidence(rarity, found, strength, resemblance)
+    concepts = {m.unit: m for m in rankings.get("equivalence", ())}
+    return Evidence(rarity, found, strength, resemblance, concepts)
 
 
 def _strength(matches: Sequence[Match]) -> dict[UnitId, float]:
@@ -203,6 +209,12 @@ def _resemblance(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | 
     return (raw, "its name is one of the query's but for slips") if raw and raw < 1.0 else None
 
 
+def _own_class(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
+    """knowing's injection: what a person wrote down for a phrase is the answer, whatever the words and ranks say."""
+    match = evidence.concepts.get(unit.id)
+    return (1.0, match.reason) if match and match.raw_score >= CERTAIN_CLASS else None
+
+
 def _nearness(unit: UnitRow, _: ExpandedQuery, evidence: Evidence) -> Gain | None:
     share = evidence.strength.get("vector", {}).get(unit.id)
     return (share * share, f"{share:.0%} of the best cosine, squared") if share else None
@@ -216,6 +228,7 @@ BONUSES: Mapping[str, Callable[[UnitRow, ExpandedQuery, Evidence], Gain | None]]
     "words": _words,
     "nearness": _nearness,
     "resemblance": _resemblance,
+    "own_class": _own_class,
 }
 
 

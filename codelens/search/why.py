@@ -140,7 +140,10 @@ class _Asker:
     def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
         """(channel, rank, cut) of the channel that would give it first, were its list longer."""
         best: tuple[str, int, int] | None = None
-        channels, cuts = make_channels(self._ranking.profile, self._options.mode), self._ranking.trace.cuts
+        channels, cuts = (
+            make_channels(self._ranking.profile, self._options.mode, self._settings),
+            self._ranking.trace.cuts,
+        )
         if self._ranking.scope.units is not None:  # a remedy that was tried has set another
             self._store.units.set_scope(self._ranking.scope.units)
         for name in cuts:

@@ -195,9 +195,12 @@ class Units:
         rows: Any = self._connection.execute(sql, values)
         return iter(rows)
 
-    def named(self, folded: str, scoped: bool, limit: int) -> list[UnitId]:
-        """Units whose folded name is exactly this."""
-        return self._by_folded("u.folded = ?1", (folded,), scoped, limit)
+    def named(self, folded: str, scoped: bool, limit: int, languages: Collection[str] = ()) -> list[UnitId]:
+        """Units whose folded name is exactly this; of documents in these languages only, where any are given."""
+        if not languages:
+            return self._by_folded("u.folded = ?1", (folded,), scoped, limit)
+        where = "u.folded = ?1 AND d.language IN (SELECT value FROM json_each(?2))"
+        return self._by_folded(where, (folded, json.dumps(sorted(languages))), scoped, limit)
 
     def named_from(self, prefix: str, scoped: bool, limit: int) -> list[UnitId]:
         """Units whose folded name starts with this and goes on, shortest first."""

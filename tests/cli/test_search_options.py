@@ -173,17 +173,17 @@ def test_k_is_at_least_1(lamps: Path, run: Run) -> None:
 
 
 def test_weights_are_shares_of_their_sum(lamps: Path, run: Run) -> None:
-    """Channels that are not named keep the profile's weight: here symbol 1 and path 0.5."""
+    """Channels that are not named keep the profile's weight: here symbol 1, path 0.5 and equivalence 1."""
     weights = {"exact": 3.0, "fuzzy": 0.0, "vector": 0.5, "symbol": 1.0, "path": 0.5}
     for hit in scored(run, lamps, "--weights", "exact=3,fuzzy=0,vector=.5"):
         ranks = hit["channels"].items()
-        assert hit["score"] == pytest.approx(math.fsum(weights[c] / 5.0 / (60 + r) for c, r in ranks), rel=1e-12)
+        assert hit["score"] == pytest.approx(math.fsum(weights[c] / 6.0 / (60 + r) for c, r in ranks), rel=1e-12)
 
 
 def test_a_weight_turns_the_order_around(lamps: Path, run: Run) -> None:
     """With all the weight on one channel, its ranks are the order of the hits that it found."""
     for channel in ("exact", "vector"):
-        others = ",".join(f"{name}=0" for name in ("exact", "fuzzy", "vector", "symbol", "path") if name != channel)
+        others = ",".join(f"{name}=0" for name in load_weights()["rrf"]["channels"] if name != channel)
         found = scored(run, lamps, "--weights", f"{channel}=1,{others}")
         ranks = [hit["channels"][channel] for hit in found if hit["score"]]
         assert ranks == sorted(ranks) != []

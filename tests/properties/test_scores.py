@@ -22,7 +22,7 @@ from tests.cli.conftest import SAMPLES
 from tests.search.trees import QUICK
 
 WORDS = ["cart", "user", "password", "test", "getUser", "get_item", "docs", "total", "retry", "the"]
-CHANNELS = ("exact", "fuzzy", "path", "symbol", "vector")
+CHANNELS = ("equivalence", "exact", "fuzzy", "path", "symbol", "vector")
 KINDS = ("function", "method", "class", "constant", *CHUNK_KINDS)
 
 Rankings = dict[str, list[Match]]

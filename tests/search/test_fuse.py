@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from codelens.config import load_weights
 from codelens.model import Candidate, Contribution, DocumentId, Match, Span, UnitId, UnitRow
 from codelens.search.fuse import fuse, normalised
+from codelens.search.pipeline import MODES
 from codelens.search.signals import BONUSES, spread_files
 
 
@@ -84,5 +85,5 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
 @pytest.mark.parametrize("profile", load_weights())
 def test_every_weight_of_a_profile_is_used(profile: str) -> None:
     row = load_weights()[profile]
-    assert set(row["channels"]) == set(row["cuts"]) == {"exact", "fuzzy", "vector", "symbol", "path"}
+    assert set(row["channels"]) == set(row["cuts"]) == set(MODES["hybrid"])
     assert set(row["bonuses"]) <= {*BONUSES, "file_coverage"}

@@ -280,7 +280,8 @@ def test_patterns_that_are_dangerous_or_slow_end(index: Index, tree: Tree) -> No
 
 @pytest.mark.parametrize(
     ("mode", "channels"),
-    [("hybrid", {"exact", "fuzzy", "path", "symbol", "vector"}), ("keyword", {"exact", "path", "symbol"}),
+    [("hybrid", {"equivalence", "exact", "fuzzy", "path", "symbol", "vector"}),
+     ("keyword", {"equivalence", "exact", "path", "symbol"}),
      ("vector", {"vector"}), ("exact", {"exact"}), ("fuzzy", {"fuzzy"})],
 )  # fmt: skip
 def test_modes(index: Index, mode: str, channels: set[str]) -> None:

@@ -37,7 +37,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 Ask = Callable[..., tuple[dict[str, Any], str]]
-CHANNELS = {"exact", "fuzzy", "path", "symbol", "vector"}
+CHANNELS = {"equivalence", "exact", "fuzzy", "path", "symbol", "vector"}
 
 
 @pytest.fixture

@@ -1,0 +1,34 @@
+"""Classes from the names around a definition."""
+
+from __future__ import annotations
+
+from codelens.model import UnitId
+from codelens.search.equivalence import match_classes, stems_of
+from codelens.search.neighbours import DERIVED_WEIGHT, derived_classes
+
+ONE, TWO = UnitId(1), UnitId(2)
+
+
+def test_pairs_of_meaningful_words_lead_to_the_seed() -> None:
+    seeds = {ONE: "TransitiveCallers", TWO: "load"}
+    around = {ONE: ["handleBlastRadius", "get_the_graph_edges", "run"], TWO: ["getNewItem", "x"]}
+    (found,) = derived_classes(seeds, around)
+    assert found.phrases == ("blast radius", "graph edges")
+    assert (found.targets, found.weight) == (("TransitiveCallers",), DERIVED_WEIGHT)
+    (match,) = match_classes(stems_of(["compute the blast radius"]), [found])
+    assert match.strong
+
+
+def test_generic_words_between_two_others_are_left_out() -> None:
+    (found,) = derived_classes({ONE: "seed"}, {ONE: ["parse_new_query2text"]})
+    assert found.phrases == ("parse query", "query text")
+
+
+def test_what_the_own_name_says_is_found_without() -> None:
+    assert derived_classes({ONE: "blast_radius"}, {ONE: ["BlastRadius"]}) == []
+    (found,) = derived_classes({ONE: "blast_radius"}, {ONE: ["blast_radius_report", "BlastRadiusReport"]})
+    assert found.phrases == ("radius report",)
+
+
+def test_without_neighbours_there_is_nothing_to_derive() -> None:
+    assert derived_classes({ONE: "seed"}, {}) == []
