@@ -63,7 +63,8 @@ def push(
     nodes are asked for, in a graph of any size. From a node with more than `wide` neighbours mass is sent only when
     `epsilon` waits for each `wide` of them, so that the edges walked are at most `wide` times as many (or, where dead ends
     send back to more seeds than that, as many times as there are seeds). The paper's threshold is that with `wide` = 1;
-    but who knows a node's degree has asked for it already, and a question costs more than an edge. At most `max_nodes` are asked for, those first where most waits; then the known ones are settled.
+    but who knows a node's degree has asked for it already, and a question costs more than an edge. At most
+    `max_nodes` are asked for, those first where most waits; then the known ones are settled.
     `unspread` tells the error, whatever ended it. Raises ValueError as `walk` does.
     """
     if not epsilon > 0 or wide < 1:

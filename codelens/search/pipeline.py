@@ -30,8 +30,16 @@ from codelens.search.fuse import FUSIONS, fuse, normalised
 from codelens.search.present import present
 from codelens.search.query import Query, parse_query
 from codelens.search.scope import Scope, build_scope, unknown_repositories
-from codelens.search.signals import apply_signals, gather_evidence, spread_files
+from codelens.search.signals import (
+    Evidence,
+    add_bonuses,
+    add_factors,
+    gather_evidence,
+    product_of_factors,
+    spread_files,
+)
 from codelens.search.spelling import with_corrections
+from codelens.search.spread import Spreading, add_walk, joining, spread
 from codelens.search.telling import with_common
 from codelens.search.texts import Texts
 from codelens.store.store import OutOfTime, Store
@@ -63,6 +71,8 @@ class Profile:
     fields: Mapping[str, float]
     factors: Mapping[str, float]
     bonuses: Mapping[str, float]
+    graph: Mapping[str, Any]
+    """Settings of the walk over the symbol graph; empty where there is none."""
 
 
 @dataclass(slots=True)
@@ -123,11 +133,39 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
     candidates = fuse(rankings, weights, profile.rrf_k, units, options.fusion)
     evidence = gather_evidence(expanded, rankings, sorted(units), store)
-    apply_signals(candidates, expanded, evidence, profile.bonuses, profile.factors, profile.rrf_k)
+    add_bonuses(candidates, expanded, evidence, profile.bonuses, profile.rrf_k)
+    candidates = _with_walk(candidates, expanded, evidence, profile, store, scope, trace)
+    add_factors(candidates, expanded, profile.factors)
     candidates = spread_files(candidates, profile.factors.get("further", 1.0))
     candidates = _minimum(_sorted(candidates, options, scope), options, trace)
     trace.candidates = candidates
     return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts)
+
+
+def _with_walk(
+    candidates: list[Candidate],
+    query: ExpandedQuery,
+    evidence: Evidence,
+    profile: Profile,
+    store: Store,
+    scope: Scope,
+    trace: Trace,
+) -> list[Candidate]:
+    """What the walk over the symbol graph adds: to the candidates that it reached, and candidates that only it found."""
+    weight = profile.bonuses.get("walk", 0.0) / (profile.rrf_k + 1)
+    if not profile.graph or not weight:
+        return candidates
+    started = time.perf_counter()
+    spreading = Spreading(**profile.graph)
+    preliminary = [(c, c.score * product_of_factors(c.unit, query, profile.factors)) for c in candidates]
+    found = spread(sorted(preliminary, key=lambda p: (-p[1], p[0].unit.content_order())), spreading, store)
+    if found is not None:
+        joined = joining(found, candidates, spreading, store, scope.units)
+        add_bonuses(joined, query, evidence, profile.bonuses, profile.rrf_k)
+        candidates = [*candidates, *joined]
+        add_walk(candidates, found, spreading, weight, store)
+    trace.seconds["graph"] = time.perf_counter() - started
+    return candidates
 
 
 def load_profile(options: SearchOptions) -> Profile:
@@ -141,7 +179,8 @@ def load_profile(options: SearchOptions) -> Profile:
     if options.fusion not in FUSIONS:
         raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
     sections = {name: row[name] for name in ("cuts", "fields", "factors", "bonuses")}
-    return Profile(options.rrf_k or row["rrf_k"], {**row["channels"], **options.weights}, **sections)
+    graph = row.get("graph", {})
+    return Profile(options.rrf_k or row["rrf_k"], {**row["channels"], **options.weights}, graph=graph, **sections)
 
 
 def _parse(text: str, options: SearchOptions) -> Query:

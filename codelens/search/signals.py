@@ -93,29 +93,42 @@ def _strength(matches: Sequence[Match]) -> dict[UnitId, float]:
     return {m.unit: max(0.0, m.raw_score / best) for m in matches} if best > 0 else {}
 
 
-def apply_signals(
+def add_bonuses(
     candidates: Sequence[Candidate],
     query: ExpandedQuery,
     evidence: Evidence,
     bonuses: Mapping[str, float],
-    factors: Mapping[str, float],
     rrf_k: int,
 ) -> None:
-    """Write each candidate's further contributions, in place. A bonus counts in units of the best fused score."""
+    """Write what is known of each candidate itself, in place. A bonus counts in units of the best fused score."""
     best = 1.0 / (rrf_k + 1)
-    said = frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
     files = _file_coverage(candidates, evidence)
     for candidate in candidates:
         for name, rule in BONUSES.items():
             if (weight := bonuses.get(name, 0.0)) and (gain := rule(candidate.unit, query, evidence)):
-                _add_bonus(candidate, name, weight * best, *gain)
+                add_bonus(candidate, name, weight * best, *gain)
         if (weight := bonuses.get("file_coverage", 0.0)) and (share := files[candidate.unit.document]):
-            _add_bonus(
+            add_bonus(
                 candidate, "file_coverage", weight * best, share * share, f"its file holds {share:.0%} of the words"
             )
+
+
+def add_factors(candidates: Sequence[Candidate], query: ExpandedQuery, factors: Mapping[str, float]) -> None:
+    """Write what multiplies each candidate's score so far, in place."""
+    said = _said(query)
+    for candidate in candidates:
         for name, reason in _factors(candidate.unit, said):
             if name in factors:
                 _add_factor(candidate, name, factors[name], reason)
+
+
+def product_of_factors(unit: UnitRow, query: ExpandedQuery, factors: Mapping[str, float]) -> float:
+    """What `add_factors` will multiply a unit's score by."""
+    return math.prod(factors.get(name, 1.0) for name, _ in _factors(unit, _said(query)))
+
+
+def _said(query: ExpandedQuery) -> frozenset[str]:
+    return frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
 
 
 def _file_coverage(candidates: Sequence[Candidate], evidence: Evidence) -> dict[DocumentId, float]:
@@ -143,7 +156,8 @@ def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candid
     return sorted(candidates, key=Candidate.order)
 
 
-def _add_bonus(candidate: Candidate, source: str, weight: float, value: float, reason: str) -> None:
+def add_bonus(candidate: Candidate, source: str, weight: float, value: float, reason: str) -> None:
+    """Write one bonus of `weight` for a value from 0 to 1."""
     operands = {"weight": weight, "value": value}
     candidate.contributions.append(Contribution(source, weight * value, reason, "bonus", operands))
 

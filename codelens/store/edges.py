@@ -40,6 +40,42 @@ class Edges:
             found = TIER_OF_NUMBER[tier]
             yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
 
+    def around(self, nodes: Iterable[int], widest: int) -> Iterator[tuple[int, int, int, int, bool]]:
+        """(node, neighbour, kind, tier, whether the edge goes out) of stored edges at these nodes, externals left out.
+
+        Of what ends at a node, nothing is told where there is more than `widest` of it: so many say little of any one.
+        """
+        asked = json.dumps(sorted(set(nodes)))
+        out = (
+            "SELECT e.source, e.target, e.kind, e.tier FROM json_each(?1) n CROSS JOIN edges e ON e.source = n.value "
+            f"WHERE e.target < {EXTERNAL}"
+        )
+        for source, target, kind, tier in self._connection.execute(out, (asked,)):
+            yield source, target, kind, tier, True
+        into = (
+            "SELECT e.target, e.source, e.kind, e.tier FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value WHERE "
+            f"(SELECT count(*) FROM (SELECT 1 FROM edges t WHERE t.target = n.value LIMIT {widest + 1})) <= {widest}"
+        )
+        for target, source, kind, tier in self._connection.execute(into, (asked,)):
+            yield target, source, kind, tier, False
+
+    def nested(self, nodes: Iterable[int]) -> Iterator[tuple[int, int, bool]]:
+        """(node, unit, whether the node contains it) for units directly inside or around these units, chunks left out."""
+        asked = json.dumps(sorted(set(nodes)))
+        up = (
+            "SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
+            "JOIN units p ON p.id = u.parent_id WHERE p.kind NOT IN ('toplevel', 'section', 'text')"
+        )
+        for unit, parent in self._connection.execute(up, (asked,)):
+            yield unit, parent, False
+        down = (
+            "SELECT p.id, c.id FROM json_each(?1) n CROSS JOIN units p ON p.id = n.value "
+            "JOIN units c ON c.document_id = p.document_id AND c.parent_id = p.id "
+            "WHERE p.kind IN ('class', 'struct', 'interface', 'trait', 'enum', 'type', 'module') AND NOT c.local"
+        )
+        for parent, unit in self._connection.execute(down, (asked,)):
+            yield parent, unit, True
+
     def degree(self, nodes: Iterable[int], kinds: Collection[str]) -> dict[int, int]:
         """Node → how many edges of these kinds end there, each source counted once; nodes without any are left out."""
         numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))

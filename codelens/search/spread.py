@@ -1,0 +1,149 @@
+"""Spreading relevance over the symbol graph: from the best candidates to what hangs together with them.
+
+The walk asks the store for edges around the nodes that hold mass, in rounds, so its work grows with the neighbourhood of the
+seeds. What it finds beside the channels' candidates joins them; each candidate it reached has a contribution for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from codelens.graph.push import Pushed, push
+from codelens.graph.trails import Trail, trails
+from codelens.model import CHUNK_KINDS, Candidate, UnitId, UnitRow
+from codelens.nouns import dataclass
+from codelens.relations import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER
+from codelens.search.signals import add_bonus
+from codelens.store.store import Store
+
+WIDEST = 300
+"""Edges that end at one node, above which they are not followed back: every tenth file uses such a thing. Chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spreading:
+    """A profile's settings for the walk, from weights.toml."""
+
+    seeds: int
+    restart: float
+    epsilon: float
+    nodes: int
+    """Most nodes whose edges are asked for."""
+    joining: int
+    """Most units that join the candidates for their mass alone."""
+    backward: float
+    """What an edge weighs against its direction, as a share of what it weighs along it."""
+    kinds: Mapping[str, float]
+    """Kind of edge → weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Where the walk went."""
+
+    seeds: Mapping[int, float]
+    """Seed → its share of the restarts."""
+    mass: Mapping[int, float]
+    pushed: Pushed
+    kinds: Mapping[tuple[int, int], str]
+    """(node, neighbour) → the kind of edge that joins them most, '←' before it where it points back."""
+
+
+class Surroundings:
+    """Neighbours by the store's edges and the nesting of units, weighted by kind."""
+
+    def __init__(self, store: Store, spreading: Spreading) -> None:
+        self._store = store
+        self._spreading = spreading
+        self.kinds: dict[tuple[int, int], str] = {}
+
+    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        """Node → (neighbour, weight), by number; parallel edges count once, by the heaviest, since calls are kept by line."""
+        weights, backward = self._spreading.kinds, self._spreading.backward
+        found: dict[int, dict[int, float]] = {node: {} for node in nodes}
+
+        def join(node: int, other: int, kind: str, weight: float) -> None:
+            if weight > found[node].get(other, 0.0):
+                found[node][other] = weight
+                self.kinds[node, other] = kind
+
+        for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
+            if other <= 0 or other == node:
+                continue  # documents are no stations: everything of a file would be next to all that it imports
+            name = NAME_OF_KIND[kind]
+            weight = weights.get(name, 0.0)
+            confidence = TIER_OF_NUMBER[tier].confidence
+            if confidence < RESOLVED:
+                weight *= confidence
+            join(node, other, name if outgoing else f"←{name}", weight if outgoing else weight * backward)
+        for node, other, down in self._store.edges.nested(nodes):
+            join(
+                node, other, "contains" if down else "member_of", weights.get("contains" if down else "member_of", 0.0)
+            )
+        return {node: sorted((o, w) for o, w in others.items() if w > 0) for node, others in found.items()}
+
+
+def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, store: Store) -> Spread | None:
+    """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
+
+    A seed's part is the square of its share of the best score, so that the first few lead (ranking.md's recipe).
+    """
+    symbols = [(c, score) for c, score in ranked if c.unit.kind not in CHUNK_KINDS and score > 0][: spreading.seeds]
+    if not symbols:
+        return None
+    best = symbols[0][1]
+    seeds = {int(c.unit.id): (score / best) ** 2 for c, score in symbols}
+    around = Surroundings(store, spreading)
+    pushed = push(around, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
+    mass = {node: held for node, held in pushed.mass.items() if node > 0}
+    return Spread(seeds, mass, pushed, around.kinds)
+
+
+def value(share: float) -> float:
+    """A share of the walk's most as a value from 0 to 1, by its order of magnitude: ln(p / p_max + 1e-4) / 9.2 + 1
+    (ranking.md)."""
+    return max(0.0, math.log(share + 1e-4) / 9.2 + 1.0)
+
+
+def joining(
+    found: Spread,
+    candidates: Sequence[Candidate],
+    spreading: Spreading,
+    store: Store,
+    allowed: Sequence[UnitId] | None,
+) -> list[Candidate]:
+    """New candidates for the symbols with most mass that no channel found, of those that take part, in order of content."""
+    known = {c.unit.id for c in candidates}
+    new = sorted((UnitId(n) for n in found.mass if n not in known), key=lambda n: (-found.mass[n], n))
+    if allowed is not None:
+        taking_part = frozenset(allowed)
+        new = [unit for unit in new if unit in taking_part]
+    rows = store.units.rows(new[: spreading.joining]).values()
+    return [Candidate(row) for row in sorted(rows, key=UnitRow.content_order) if row.kind not in CHUNK_KINDS]
+
+
+def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weight: float, store: Store) -> None:
+    """Write a contribution for each candidate that the walk reached, with the way it took."""
+    most = max(found.mass.values())
+    reached = [c for c in candidates if found.mass.get(c.unit.id)]
+    ways = trails([c.unit.id for c in reached], found.mass, found.pushed.rows, found.seeds, spreading.restart)
+    names = {c.unit.id: c.unit.qualified_name for c in candidates}
+    stations = {UnitId(hop.source) for way in ways.values() for hop in way.hops} - set(names)
+    names |= {unit: row.qualified_name for unit, row in store.units.rows(stations).items()}
+    for candidate in reached:
+        share = found.mass[candidate.unit.id] / most
+        way = _in_words(ways.get(candidate.unit.id), names, found)
+        add_bonus(candidate, "walk", weight, value(share), f"{share:.1%} of the walk's most: {way}")
+
+
+def _in_words(trail: Trail | None, names: Mapping[UnitId, str], found: Spread) -> str:
+    """How the walk came to a unit: 'Flask.run ─calls→ make_server'."""
+    if trail is None or not trail.hops:
+        return "a seed of the walk"
+    parts = [names.get(UnitId(trail.seed), "?")]
+    for hop in trail.hops:
+        kind = found.kinds.get((hop.source, hop.target), "")
+        arrow = f" ←{kind[1:]}─ " if kind.startswith("←") else f" ─{kind}→ "
+        parts.append(arrow + names.get(UnitId(hop.target), "?"))
+    return "".join(parts)
