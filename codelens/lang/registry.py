@@ -44,6 +44,7 @@ class Language:
     package: str = ""
     open_types: str = ""
     implicit_self: bool = False
+    structural: bool = False
     self_names: frozenset[str] = frozenset()
     super_names: frozenset[str] = frozenset()
     constructors: frozenset[str] = frozenset()

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 from codelens.lang.registry import Language, languages
 from codelens.linking.facts import Definition, DocumentFacts, FileInfo, dotted, token
 from codelens.linking.manifests import NAMES, Manifests
-from codelens.model import DocumentId, RepositoryId
+from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.store.store import Store
+from codelens.text.expressions import head_shape
 from codelens.text.identifiers import fold_identifier
 
 KEPT = 3000
@@ -59,6 +60,7 @@ class Catalog:
 
     def __init__(self, store: Store, repository: RepositoryId) -> None:
         self._store = store
+        self._repository = repository
         self.files: dict[int, FileInfo] = {}
         self.by_path: dict[str, FileInfo] = {}
         self.by_stem: dict[tuple[str, str], list[FileInfo]] = {}
@@ -194,6 +196,15 @@ class Catalog:
             return known
         self._named[family, name] = found = self._read_named(family, name, "")
         return found
+
+    def shape(self, definition: Definition) -> tuple[int, int]:
+        """How many parameters and results a method's head lists."""
+        return head_shape(self._store.units.signature(UnitId(definition.id)), definition.name)
+
+    def methods_named(self, language: str, name: str) -> list[Definition]:
+        """All methods of that name in one language."""
+        found = self._store.units.methods_named(name, self._repository)
+        return [self.facts(d).by_id[u] for u, d in found if self.files[d].language.name == language]
 
     def anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
         """Definitions of that name in any language, directly within a holder if one is named; none where there are many."""

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import Definition
+from codelens.linking.structure import Structure, members_of
 from codelens.linking.values import Values
-from codelens.model import TYPE_KINDS, DocumentId
+from codelens.model import TYPE_KINDS, DocumentId, UnitId
 from codelens.store.store import Store
 
-KINDS = ("inherits", "overrides")
 MOST_BELOW = 100_000
 """Types below a changed one that are looked at; a guard against circles of bad input."""
 
@@ -22,52 +22,39 @@ MOST_BELOW = 100_000
 def imply(store: Store, catalog: Catalog, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
     """Make the edges of types in these documents, of other `holders`, and of types below those, anew."""
     values = Values(catalog)
-    for holder in _touched(store, catalog, documents, holders):
-        own = {d.id: d for d in _members(catalog, holder)}
-        catalog.taken()
+    structure = Structure(values)
+    for holder in _touched(store, catalog, structure, documents, holders):
+        own = {d.id: d for d in members_of(catalog, holder)}
         edges = list(_of_type(values, catalog, holder, list(own.values())))
-        store.edges.remove_from([holder.id], ["inherits"])
-        store.edges.remove_from(sorted(own), ["overrides"])
+        edges += [(holder.id, "implements", other.id, 0, "implied") for other in structure.interfaces_of(holder)]
+        store.edges.remove_implied([holder.id, *sorted(own)])
         store.edges.add(edges)
+    catalog.taken()
 
 
 def _touched(
-    store: Store, catalog: Catalog, documents: Sequence[DocumentId], holders: Collection[int]
-) -> Iterator[Definition]:
-    """Types in the documents or with members there, and all below them, by path and place."""
+    store: Store, catalog: Catalog, structure: Structure, documents: Sequence[DocumentId], holders: Collection[int]
+) -> list[Definition]:
+    """Types in the documents or with members there, all below them, and who may satisfy them now; by path and place."""
     found: dict[int, Definition] = {}
     for document in documents:
         for definition in catalog.facts(document).definitions:
             if definition.kind in TYPE_KINDS:
                 found[definition.id] = definition
     members = [d.id for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
-    waiting = [*found, *holders, *(e.target for e in store.edges.outgoing(members, ["member_of"]))]
-    seen = set(waiting)
+    waiting = {*found, *holders, *(e.target for e in store.edges.outgoing(members, ["member_of"]))}
+    seen: set[int] = set()
     while waiting and len(seen) < MOST_BELOW:
-        below = [e.source for e in store.edges.incoming(waiting, ["extends", "implements"]) if e.source not in seen]
-        waiting = sorted(set(below))
-        seen.update(waiting)
-    missing = seen - set(found)
-    for unit, row in store.units.rows(missing).items():  # type: ignore[arg-type]
-        if row.kind in TYPE_KINDS and row.document in catalog.files:
-            found[unit] = catalog.facts(row.document).by_id[unit]
-    return iter(sorted(found.values(), key=lambda d: (d.facts.file.path, d.place)))
-
-
-def _members(catalog: Catalog, holder: Definition) -> list[Definition]:
-    """Methods and properties of a type that stand in its file, or in its folder where the language lets them."""
-    facts = [holder.facts]
-    if holder.facts.file.language.open_types == "directory":
-        language = holder.facts.file.language
-        folder = holder.facts.file.path.rpartition("/")[0]
-        facts = [catalog.facts(f.id) for f in catalog.by_folder.get((language.family or language.name, folder), ())]
-    return [
-        d
-        for one in facts
-        for named in one.members.get(holder.qualified, {}).values()
-        for d in named
-        if d.kind in ("method", "property") and not d.local
-    ]
+        seen |= waiting
+        rows = store.units.rows(UnitId(n) for n in sorted(waiting - set(found)))
+        for unit, row in rows.items():
+            if row.kind in TYPE_KINDS and row.document in catalog.files:
+                found[unit] = catalog.facts(row.document).by_id[unit]
+        below: set[int] = {e.source for e in store.edges.incoming(waiting, ["extends", "implements"])}
+        for node in sorted(waiting & set(found)):
+            below.update(d.id for d in structure.candidates(found[node]))
+        waiting = below - seen
+    return sorted(found.values(), key=lambda d: (d.facts.file.path, d.place))
 
 
 def _of_type(
@@ -84,11 +71,11 @@ def _of_type(
             continue
         if "test" in holder.facts.file.roles and above.definition.facts is not holder.facts:
             continue  # a framework's hundred members for each of a thousand test classes would tell nothing
-        for member in _members(catalog, above.definition):
+        for member in members_of(catalog, above.definition):
             if member.name in taken or (member.name in constructors and member.name not in by_name):
                 continue
             if member.name in by_name:
                 yield from ((mine.id, "overrides", member.id, 0, "implied") for mine in by_name[member.name])
             else:
                 yield holder.id, "inherits", member.id, 0, "implied"
-        taken |= {m.name for m in _members(catalog, above.definition)}
+        taken |= {m.name for m in members_of(catalog, above.definition)}

@@ -128,6 +128,12 @@ class Edges:
         wanted = f" AND kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds))})" if kinds else ""
         self._connection.executemany(f"DELETE FROM edges WHERE source = ?{wanted}", [(s,) for s in sources]).fetchall()
 
+    def remove_implied(self, sources: Sequence[int]) -> None:
+        """Take out what begins at these nodes and follows from other edges, but for members of types."""
+        kinds = f"({', '.join(str(KINDS[kind]) for kind in ('inherits', 'overrides', 'implements'))})"
+        sql = f"DELETE FROM edges WHERE source = ? AND kind IN {kinds} AND line = 0"
+        self._connection.executemany(sql, [(s,) for s in sources]).fetchall()
+
     def add_externals(self, names: Iterable[str]) -> dict[str, Node]:
         """Name → node, stored where it is new."""
         wanted = sorted(set(names))

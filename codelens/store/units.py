@@ -177,6 +177,21 @@ class Units:
         )
         return [(UnitId(u), DocumentId(d)) for u, d in self._connection.execute(sql, (folded, name, holder))]
 
+    def signature(self, unit: UnitId) -> str:
+        """A unit's head; empty for one that there is not."""
+        row = self._connection.execute("SELECT signature FROM units WHERE id = ?", (unit,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def methods_named(self, name: str, repository: RepositoryId) -> list[tuple[UnitId, DocumentId]]:
+        """Methods of this very name in a repository that are not local, by path and place."""
+        sql = (
+            "SELECT u.id, u.document_id FROM units u JOIN documents d ON d.id = u.document_id "
+            "WHERE u.folded = ?1 AND u.name = ?2 AND u.kind = 'method' AND NOT u.local AND d.repository_id = ?3 "
+            f"ORDER BY {CONTENT_ORDER}"
+        )
+        rows = self._connection.execute(sql, (fold_identifier(name), name, repository))
+        return [(UnitId(u), DocumentId(d)) for u, d in rows]
+
     def of_documents(self, documents: Sequence[DocumentId]) -> list[UnitId]:
         """All units of these documents."""
         sql = "SELECT u.id FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value"

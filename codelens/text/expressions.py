@@ -189,6 +189,22 @@ def type_text(text: str) -> TypeText:
     return TypeText(head)
 
 
+def head_shape(signature: str, name: str) -> tuple[int, int]:
+    """(parameters, results) that a head lists after a name: 'Write(p []byte, n int) error' → (2, 1)."""
+    at = signature.find(f"{name}(")
+    if at < 0:
+        return 0, 0
+    start = at + len(name)
+    end = _closing(signature, start)
+    inside, after = signature[start + 1 : end - 1], signature[end:].strip()
+    listed = after[1:-1] if after.startswith("(") and after.endswith(")") else after
+    return _listed(inside), _listed(listed)
+
+
+def _listed(text: str) -> int:
+    return len(_split(text, ",")) if text.strip() else 0
+
+
 def _split(text: str, mark: str) -> list[str]:
     """The parts between marks that stand in no bracket."""
     parts, depth, start = [], 0, 0
