@@ -1,6 +1,6 @@
 """Which interfaces a type satisfies by having their members, in languages where that is enough (Go).
 
-Members count by name and by the number of their parameters and results: a name alone would make a writer of everything with `Write`.
+Members count by name and by the number of their parameters and results: by names alone, all with `Write` would be writers.
 """
 
 from __future__ import annotations
