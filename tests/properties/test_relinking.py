@@ -32,7 +32,7 @@ SCRIPT = (
     "export const make = () => 1;\n",
 )
 GO = (
-    'package m\n\ntype T struct{ N *Other }\n\nfunc (t *T) Close() error { return t.N.Close() }\n\nfunc (t *T) Open() {}\n',
+    "package m\n\ntype T struct{ N *Other }\n\nfunc (t *T) Close() error { return t.N.Close() }\n\nfunc (t *T) Open() {}\n",
     "package m\n\ntype Other struct{}\n\nfunc (o *Other) Close() error { return nil }\n",
     "package m\n\ntype Closer interface{ Close() error }\n\nfunc All(c Closer) { c.Close(); New().Open() }\n\nfunc New() *T { return &T{} }\n",
     "package m\n\ntype Closer interface {\n\tClose() error\n\tOpen()\n}\n\ntype T struct{ Other }\n",
@@ -79,13 +79,15 @@ def linked(root: Path, index: Path) -> dict[str, list[tuple[object, ...]]]:
     return {name: tables[name] for name in ("edges", "externals", "link_asks")}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def here() -> object:
-    with derive_here():
-        yield
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    derive_here(monkeypatch)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.usefixtures("here")
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(start=st.lists(EDIT, min_size=6, max_size=20), rounds=SCRIPTS)
 def test_the_edges_of_an_updated_index_are_the_fresh_ones(
     start: list[tuple[str, str, int]], rounds: list[list[tuple[str, str, int]]]
