@@ -140,7 +140,7 @@ class Gathered:
                 if self.bindings.get(key, ("", ""))[1]:
                     continue
                 name = shortened(place, MAX_RECEIVER) if names else ""
-                if text or name != "_":
+                if text or (name != "_" and how != "result"):
                     self.bindings[key] = (name, text)
 
     def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
@@ -242,8 +242,10 @@ def shortened(node: tree_sitter.Node, most: int) -> str:
 
 
 _NAMES = frozenset(("binding.name", "binding.member", "binding.declarator"))
-_CHAIN = re.compile(r"(?:[\w$@.]+ = )+")
-_LITERAL = re.compile(r"""(?:async )?(?:function|lambda|class)\b|func?\(.*\{|[-+]?\.?\d|[\w@$#]{0,2}["'`]|\||\[[&=]""")
+_CHAIN = re.compile(r"(?:(?:[\w$@.]|->|::)+ = )+")
+_LITERAL = re.compile(
+    r"""(?:async )?(?:function|lambda|class)\b|func?\(.*\{|[-+]?\.?\d|[\w@$#]{0,2}["'`]|\||\[[&=]|<<"""
+)
 
 
 def _named(text: str) -> str:

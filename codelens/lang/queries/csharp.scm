@@ -228,5 +228,5 @@
 (declaration_expression type: (implicit_type) name: (identifier) @binding.name)
 (tuple_pattern name: (identifier) @binding.name)
 
-(method_declaration returns: (_) @binding.return)
+((method_declaration returns: (_) @binding.return) (#not-eq? @binding.return "void"))
 (local_function_statement type: (_) @binding.return)

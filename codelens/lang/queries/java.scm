@@ -129,6 +129,6 @@
 (type_pattern . (_) @binding.type . (identifier) @binding.name)
 (record_pattern_component (identifier) @binding.name)
 (record_pattern_component . (_) @binding.type . (identifier) @binding.name (#not-eq? @binding.type "var"))
-(method_declaration type: (_) @binding.return)
+((method_declaration type: (_) @binding.return) (#not-eq? @binding.return "void"))
 (inferred_parameters (identifier) @binding.name)
 (lambda_expression parameters: (identifier) @binding.name)
