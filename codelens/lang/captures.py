@@ -43,7 +43,7 @@ import tree_sitter
 
 from codelens.derived import LITERAL_KINDS, Binding, Extraction, Reference, Unit
 from codelens.lang.gather import Gathered, Key, bare, text_of
-from codelens.lang.literals import said
+from codelens.lang.literals import is_set, said
 from codelens.lang.nesting import nest
 from codelens.lang.parser import load_grammar
 from codelens.lang.registry import Language, languages
@@ -101,7 +101,7 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
         name, place = utf8[start:end].decode("utf-8", "replace"), start
         if kind in LITERAL_KINDS:
             part = said(kind, name, is_whole=utf8[end : end + 1] not in _GOES_ON)
-            if part is None:
+            if part is None or (kind == "env" and is_set(utf8, start, end)):
                 continue
             place, name = start + len(name[: part[0]].encode()), name[part[0] : part[1]]
             receiver = bare(receiver, language)

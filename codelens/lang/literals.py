@@ -12,6 +12,7 @@ from collections.abc import Callable
 MAX_SAID = 200
 """Characters. Chosen: no route that a person wrote is longer."""
 
+_SET = re.compile(rb"[\"'`]?\s{0,9}\]?\s{0,9}=(?![=>~])")
 Part = tuple[int, int]
 """Where a name lies in a text."""
 
@@ -35,6 +36,11 @@ def said(kind: str, text: str, is_whole: bool = True) -> Part | None:
     if part is None or not 0 < part[1] - part[0] <= MAX_SAID:
         return None
     return start + part[0], start + part[1]
+
+
+def is_set(utf8: bytes, start: int, end: int) -> bool:
+    """Whether the name of a variable there stands left of an equals sign: `environ["X"] = …`, `process.env.X = …`."""
+    return utf8[start - 1 : start] in (b".", b'"', b"'", b"`") and _SET.match(utf8, end) is not None
 
 
 def _all_of(pattern: re.Pattern[str], group: int = 0) -> Callable[[str, bool], Part | None]:

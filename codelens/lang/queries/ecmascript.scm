@@ -222,15 +222,16 @@
   function: [
     (identifier) @_module @_run
     (member_expression object: (identifier) @_module property: (property_identifier) @_run)]
-  arguments: [
-    (arguments . [
-      (string . (string_fragment) @reference.process)
-      (template_string . (string_fragment) @reference.process)
-      (array . (string . (string_fragment) @reference.process .))])
-    (template_string . (string_fragment) @reference.process)])
+  arguments: (arguments . [
+    (string . (string_fragment) @reference.process)
+    (template_string . (string_fragment) @reference.process)
+    (array . (string . (string_fragment) @reference.process .))]))
   (#any-of? @_module "child_process" "childProcess" "cp" "Bun" "exec" "execSync" "execFile" "execFileSync" "spawn" "spawnSync"
-    "execa" "execaSync" "execaCommand" "$")
-  (#any-of? @_run "exec" "execSync" "execFile" "execFileSync" "spawn" "spawnSync" "execa" "execaSync" "execaCommand" "$"))
+    "execa" "execaSync" "execaCommand")
+  (#any-of? @_run "exec" "execSync" "execFile" "execFileSync" "spawn" "spawnSync" "execa" "execaSync" "execaCommand"))
+((call_expression
+  function: (identifier) @_run arguments: (template_string . (string_fragment) @reference.process))
+  (#any-of? @_run "$" "execa"))
 
 ((call_expression
   function: (member_expression object: (_) @_server property: (property_identifier) @receiver)

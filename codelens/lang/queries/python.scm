@@ -110,17 +110,18 @@
 
 ; What literals name
 
+; A bare `environ` is WSGI's, as a rule.
 ((subscript
-  value: [(identifier) @_environ (attribute attribute: (identifier) @_environ)]
-  subscript: (string . (string_start) . (string_content) @reference.env . (string_end))) (#eq? @_environ "environ"))
+  value: (attribute) @_environ
+  subscript: (string . (string_start) . (string_content) @reference.env . (string_end))) (#eq? @_environ "os.environ"))
 ((comparison_operator
   . (string . (string_start) . (string_content) @reference.env . (string_end))
-  . [(identifier) @_environ (attribute attribute: (identifier) @_environ)]) (#eq? @_environ "environ"))
+  . (attribute) @_environ) (#eq? @_environ "os.environ"))
 ((call
   function: (attribute
-    object: [(identifier) @_environ (attribute attribute: (identifier) @_environ)] attribute: (identifier) @_get)
+    object: (attribute) @_environ attribute: (identifier) @_get)
   arguments: (argument_list . (string . (string_start) . (string_content) @reference.env . (string_end))))
-  (#eq? @_environ "environ") (#any-of? @_get "get" "pop" "setdefault"))
+  (#eq? @_environ "os.environ") (#any-of? @_get "get" "pop" "setdefault"))
 ((call
   function: [(identifier) @_getenv (attribute attribute: (identifier) @_getenv)]
   arguments: (argument_list . (string . (string_start) . (string_content) @reference.env . (string_end)))) (#eq? @_getenv "getenv"))

@@ -172,9 +172,9 @@
   (#eq? @_env "env") (#any-of? @_var "var" "var_os"))
 
 ((call_expression
-  function: (scoped_identifier path: [(identifier) @_command (scoped_identifier name: (identifier) @_command)] name: (identifier) @_new)
+  function: (scoped_identifier path: (_) @_command name: (identifier) @_new)
   arguments: (arguments . (string_literal . (string_content) @reference.process)))
-  (#eq? @_command "Command") (#eq? @_new "new"))
+  (#match? @_command "^((std::|tokio::|async_)?process::)?Command$") (#eq? @_new "new"))
 
 ((attribute_item (attribute
   [(identifier) @receiver (scoped_identifier name: (identifier) @receiver)]
