@@ -70,8 +70,8 @@ class Reference(NamedTuple):
     """
 
     kind: str
-    """call, construct, type, extends, implements, decorate, throw, field, use; env, process, route, endpoint and flag
-    name what a literal says; mention is a name in prose."""
+    """call, construct, type, extends, implements, decorate, throw, field, use; those of LITERAL_KINDS name what a literal
+    says; mention is a name in prose."""
     name: str
     receiver: str
     """The expression before the last dot without its calls' arguments ('self', 'app.make()'); empty if there is none or
@@ -79,6 +79,18 @@ class Reference(NamedTuple):
     unit: int | None
     start: int
     line: int
+
+
+LITERAL_KINDS = frozenset({"env", "process", "route", "endpoint", "flag", "link"})
+"""Kinds of reference whose name no definition bears, so that the index of names is spared them.
+
+env        a variable of the environment that is read: `HOME`
+process    a program that is run, without its folder: `git`
+route      the path of an HTTP route as written, `/users/<id>`; the receiver is what declares it: `get`, `GetMapping`
+endpoint   what an HTTP client asks for, without query: `/users`, with the host where it is not this machine:
+           `api.github.com/users`; the receiver is the verb or function as written
+flag       a feature flag that is asked for
+link       in prose, a file as its link gives it, relative to the document: `../src/app.py`"""
 
 
 class Binding(NamedTuple):
@@ -139,7 +151,7 @@ class PackedReferences:
     columns: bytes
     """Empty where there are none."""
     names: str
-    """The distinct names, separated by spaces, for the index that finds documents by name."""
+    """The distinct names, separated by spaces, for the index that finds documents by name; what literals say is left out."""
     bindings: bytes = b""
     """Packed as the references are; empty where there are none."""
 

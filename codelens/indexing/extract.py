@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from codelens.derived import DecodedText, Extraction, Reference, Unit
 from codelens.indexing.chunk import chunk_text
+from codelens.indexing.mentions import mentions
 from codelens.lang.captures import extract_captures
 from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import Language, languages
@@ -25,7 +26,8 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
     row = languages().get(language) or Language(language, chunks="lines")
     found = replace(NOTHING, fault=grammar_fault) if grammar_fault or not row.grammar else _symbols(text, language)
     chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, found.units)
-    return _merged(found, chunks)
+    merged = _merged(found, chunks)
+    return replace(merged, references=mentions(text, language, merged.units)) if row.chunks == "headings" else merged
 
 
 def _symbols(text: TextMap, language: str) -> Extraction:

@@ -12,7 +12,8 @@ All knowledge of a language is in its query file and its row of languages.toml. 
     @scope             a region that encloses definitions without being one (a Rust impl), with its @name; functions in
                        it are methods, but in @scope.namespace they stay functions
     @namespace         the package or namespace of the whole file
-    @reference.KIND    a used name, with @receiver before its dot
+    @reference.KIND    a used name, with @receiver before its dot; of LITERAL_KINDS the text of a string, of which
+                       codelens/lang/literals.py takes the name (@receiver then is the verb, where one is written)
     @binding.name    a variable, parameter or field, with what the same match says of it: @binding.type (declared), @binding.value
                      (assigned) or @binding.element (run over); alone it only hides an outer name
     @binding.declarator   in place of the name where it lies under fields `declarator` (C's pointers and dimensions)
@@ -40,15 +41,18 @@ from typing import Literal
 
 import tree_sitter
 
-from codelens.derived import Binding, Extraction, Reference, Unit
-from codelens.lang.gather import Gathered, Key, text_of
+from codelens.derived import LITERAL_KINDS, Binding, Extraction, Reference, Unit
+from codelens.lang.gather import Gathered, Key, bare, text_of
+from codelens.lang.literals import is_set, said
 from codelens.lang.nesting import nest
 from codelens.lang.parser import load_grammar
-from codelens.lang.registry import languages
+from codelens.lang.registry import Language, languages
 from codelens.model import PARTLY
 
-_STRENGTH = {"use": 0, "type": 1, "field": 1}
+_STRENGTH = {"use": 0, "type": 1, "field": 1, "endpoint": 1, "env": 3}
 """Of two kinds of reference at one place the stronger stands: those not named here are 2, the name of a definition 3."""
+_GOES_ON = (b"$", b"#", b"{", b"\\")
+"""What follows the text of a literal where it is not all: the marks of interpolation and escapes, in all languages."""
 
 
 def extract_captures(utf8: bytes, language: str) -> Extraction:
@@ -88,19 +92,38 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
     for start, kind in found:
         strongest[start] = max(strongest.get(start, 0), _STRENGTH.get(kind, 2))
     around = _Enclosing(spans)
+    at_start = {start: unit for unit, (start, _) in reversed([*enumerate(spans)])} if language.attributes else {}
     line, counted = 1, 0
     for (start, kind), (node, receiver) in sorted(found.items(), key=_by_key):
         end = node.end_byte
         if _STRENGTH.get(kind, 2) < strongest[start] or start == end:
             continue  # a sharper pattern speaks of the same place, or the parser made the name up
-        # Counting line ends as it goes is several times cheaper than asking each node for its place.
-        line, counted = line + utf8.count(b"\n", counted, start), start
-        unit = around.at(start)
         name, place = utf8[start:end].decode("utf-8", "replace"), start
-        if not name[0].isidentifier():
+        if kind in LITERAL_KINDS:
+            part = said(kind, name, is_whole=utf8[end : end + 1] not in _GOES_ON)
+            if part is None or (kind == "env" and is_set(utf8, start, end)):
+                continue
+            place, name = start + len(name[: part[0]].encode()), name[part[0] : part[1]]
+            receiver = bare(receiver, language)
+        elif not name[0].isidentifier():
             name = name.lstrip().lstrip(language.sigils)
             place = end - len(name.encode())
+        # Counting line ends as it goes is several times cheaper than asking each node for its place.
+        line, counted = line + utf8.count(b"\n", counted, place), place
+        unit = around.at(start)
+        if kind == "route":
+            unit = at_start.get(_decorated(node, language), unit)
         yield Reference(kind, name, receiver, unit, place, line)
+
+
+def _decorated(node: tree_sitter.Node, language: Language) -> int:
+    """Where the definition begins that an attribute around a node stands before as a sibling; -1 where there is none."""
+    around = node.parent
+    while around and around.type not in language.attributes:
+        around = around.parent
+    while around and around.type in language.attributes | language.comments:
+        around = around.next_named_sibling
+    return around.start_byte if around else -1
 
 
 _BASES = {"extends": "base", "implements": "interface"}

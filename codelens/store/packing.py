@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from codelens.derived import Binding, PackedReferences, Reference
+from codelens.derived import LITERAL_KINDS, Binding, PackedReferences, Reference
 
 LEVEL = 6
 
@@ -27,7 +27,7 @@ def pack_references(references: Sequence[Reference], bindings: Sequence[Binding]
         _differences([r.start for r in references]),
         _differences([r.line for r in references]),
     ]
-    names = " ".join(sorted({r.name for r in references}))
+    names = " ".join(sorted({r.name for r in references if r.kind not in LITERAL_KINDS}))
     return PackedReferences(_packed(columns) if references else b"", names, _pack_bindings(bindings))
 
 

@@ -141,3 +141,11 @@
 (parameter_declaration declarator: (function_declarator parameters: (_) @prototype))
 (function_declarator declarator: (parenthesized_declarator (pointer_declarator)) parameters: (_) @prototype)
 (abstract_function_declarator declarator: (_) parameters: (_) @prototype)
+; What literals name
+
+((call_expression
+  function: (identifier) @_get arguments: (argument_list . (string_literal . (string_content) @reference.env .)))
+  (#any-of? @_get "getenv" "secure_getenv" "g_getenv"))
+((call_expression
+  function: (identifier) @_run arguments: (argument_list . (string_literal . (string_content) @reference.process)))
+  (#any-of? @_run "system" "popen" "execl" "execle" "execlp" "execv" "execve" "execvp" "execvpe"))

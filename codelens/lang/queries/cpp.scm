@@ -223,3 +223,13 @@
 (field_declaration declarator: (reference_declarator (function_declarator parameters: (_) @prototype)))
 (type_descriptor declarator: (abstract_function_declarator parameters: (_) @prototype))
 (lambda_expression) @closure
+; What literals name
+
+((call_expression
+  function: [(identifier) @_get (qualified_identifier name: (identifier) @_get)]
+  arguments: (argument_list . (string_literal . (string_content) @reference.env .)))
+  (#any-of? @_get "getenv" "secure_getenv" "g_getenv" "qgetenv" "qEnvironmentVariable"))
+((call_expression
+  function: [(identifier) @_run (qualified_identifier name: (identifier) @_run)]
+  arguments: (argument_list . (string_literal . (string_content) @reference.process)))
+  (#any-of? @_run "system" "popen" "execl" "execle" "execlp" "execv" "execve" "execvp" "execvpe"))

@@ -230,3 +230,58 @@
 
 ((method_declaration returns: (_) @binding.return) (#not-eq? @binding.return "void"))
 (local_function_statement type: (_) @binding.return)
+; What literals name
+
+((invocation_expression
+  function: (member_access_expression expression: _ @_environment name: (identifier) @_get)
+  arguments: (argument_list . (argument (string_literal . (string_literal_content) @reference.env .))))
+  (#match? @_environment "(^|\\.)Environment$") (#eq? @_get "GetEnvironmentVariable"))
+
+((invocation_expression
+  function: (member_access_expression expression: _ @_process name: (identifier) @_start)
+  arguments: (argument_list . (argument (string_literal . (string_literal_content) @reference.process))))
+  (#match? @_process "(^|\\.)Process$") (#eq? @_start "Start"))
+((object_creation_expression type: (identifier) @_start
+  arguments: (argument_list . (argument (string_literal . (string_literal_content) @reference.process))))
+  (#eq? @_start "ProcessStartInfo"))
+((assignment_expression
+  left: [(identifier) @_name (member_access_expression name: (identifier) @_name)]
+  right: (string_literal . (string_literal_content) @reference.process .))
+  (#eq? @_name "FileName") (#not-match? @reference.process "[\\s/]|\\.[a-z]{2,5}$"))
+
+((attribute name: (identifier) @receiver (attribute_argument_list
+  . (attribute_argument (string_literal . (string_literal_content) @reference.route .) .)))
+  (#any-of? @receiver "HttpGet" "HttpPost" "HttpPut" "HttpDelete" "HttpPatch" "HttpHead" "HttpOptions" "Route" "RoutePrefix"))
+((invocation_expression
+  function: (member_access_expression name: (identifier) @receiver)
+  arguments: (argument_list
+    . (argument (string_literal . (string_literal_content) @reference.route .) .) . (argument)))
+  (#any-of? @receiver "MapGet" "MapPost" "MapPut" "MapDelete" "MapPatch" "Map" "MapMethods" "MapFallback")
+  (#match? @reference.route "^/"))
+((invocation_expression
+  function: (member_access_expression name: (generic_name . (identifier) @receiver))
+  arguments: (argument_list . (argument (string_literal . (string_literal_content) @reference.route .) .)))
+  (#any-of? @receiver "MapHub" "MapGrpcService") (#match? @reference.route "^/"))
+
+((invocation_expression
+  function: (member_access_expression name: [(identifier) @receiver (generic_name . (identifier) @receiver)])
+  arguments: (argument_list . (argument (string_literal . (string_literal_content) @reference.endpoint .) .)))
+  (#any-of? @receiver "GetAsync" "GetStringAsync" "GetStreamAsync" "GetByteArrayAsync" "PostAsync" "PutAsync" "DeleteAsync"
+    "PatchAsync" "GetFromJsonAsync" "PostAsJsonAsync" "PutAsJsonAsync" "PatchAsJsonAsync" "DeleteFromJsonAsync")
+  (#match? @reference.endpoint "/"))
+((object_creation_expression type: (identifier) @_message arguments: (argument_list
+  . (argument) @receiver . (argument (string_literal . (string_literal_content) @reference.endpoint .) .)))
+  (#eq? @_message "HttpRequestMessage"))
+; Refit
+((method_declaration (attribute_list (attribute name: (identifier) @receiver (attribute_argument_list
+  . (attribute_argument (string_literal . (string_literal_content) @reference.endpoint .) .)))))
+  (#any-of? @receiver "Get" "Post" "Put" "Delete" "Patch" "Head") (#match? @reference.endpoint "^/"))
+
+([
+  (invocation_expression
+    function: (member_access_expression name: (identifier) @_asks)
+    arguments: (argument_list . (argument (string_literal . (string_literal_content) @reference.flag .) .)))
+  (attribute name: (identifier) @_asks (attribute_argument_list
+    . (attribute_argument (string_literal . (string_literal_content) @reference.flag .) .)))
+] (#any-of? @_asks "IsEnabledAsync" "IsEnabled" "FeatureGate" "BoolVariation" "StringVariation" "GetBooleanValueAsync"
+    "GetBooleanValue" "IsFeatureEnabled"))

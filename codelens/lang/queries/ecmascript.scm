@@ -199,3 +199,72 @@
 (array [(arrow_function) (function_expression)] @closure)
 (binary_expression right: [(arrow_function) (function_expression)] @closure)
 (ternary_expression [(arrow_function) (function_expression)] @closure)
+(export_statement !source (export_clause (export_specifier name: (identifier) @binding.value alias: (_) @binding.name)))
+(export_statement "default" @binding.name value: (identifier) @binding.value)
+
+; What literals name
+
+([
+  (member_expression object: (member_expression) @_env property: (property_identifier) @reference.env)
+  (subscript_expression object: (member_expression) @_env index: (string . (string_fragment) @reference.env .))
+] (#any-of? @_env "process.env" "import.meta.env" "Bun.env"))
+((variable_declarator
+  name: (object_pattern [
+    (shorthand_property_identifier_pattern) @reference.env
+    (object_assignment_pattern left: (shorthand_property_identifier_pattern) @reference.env)
+    (pair_pattern key: (property_identifier) @reference.env)])
+  value: (member_expression) @_env) (#eq? @_env "process.env"))
+((call_expression
+  function: (member_expression) @_get arguments: (arguments . (string . (string_fragment) @reference.env .)))
+  (#any-of? @_get "Deno.env.get" "Deno.env.has"))
+
+((call_expression
+  function: [
+    (identifier) @_module @_run
+    (member_expression object: (identifier) @_module property: (property_identifier) @_run)]
+  arguments: (arguments . [
+    (string . (string_fragment) @reference.process)
+    (template_string . (string_fragment) @reference.process)
+    (array . (string . (string_fragment) @reference.process .))]))
+  (#any-of? @_module "child_process" "childProcess" "cp" "Bun" "exec" "execSync" "execFile" "execFileSync" "spawn" "spawnSync"
+    "execa" "execaSync" "execaCommand")
+  (#any-of? @_run "exec" "execSync" "execFile" "execFileSync" "spawn" "spawnSync" "execa" "execaSync" "execaCommand"))
+((call_expression
+  function: (identifier) @_run arguments: (template_string . (string_fragment) @reference.process))
+  (#any-of? @_run "$" "execa"))
+
+((call_expression
+  function: (member_expression object: (_) @_server property: (property_identifier) @receiver)
+  arguments: (arguments
+    . [(string . (string_fragment) @reference.route .) (template_string . (string_fragment) @reference.route .)] . (_)))
+  (#match? @_server "(^|\\.)_?(\\w*[aA]pp|\\w*[rR]outer|server|fastify|routes)$")
+  (#any-of? @receiver "get" "post" "put" "delete" "patch" "head" "options" "all" "del" "use" "ws")
+  (#match? @reference.route "^/"))
+((call_expression
+  function: (member_expression object: (identifier) @_server property: (property_identifier) @receiver)
+  arguments: (arguments . (string . (string_fragment) @reference.route .) .))
+  (#match? @_server "^(\\w*[aA]pp|\\w*[rR]outer)$") (#eq? @receiver "route") (#match? @reference.route "^/"))
+((decorator (call_expression
+  function: (identifier) @receiver arguments: (arguments . (string . (string_fragment) @reference.route .))))
+  (#any-of? @receiver "Get" "Post" "Put" "Delete" "Patch" "Head" "Options" "All" "Controller" "JsonController" "RestController"))
+
+((call_expression
+  function: [(identifier) @receiver (member_expression property: (property_identifier) @receiver)]
+  arguments: (arguments
+    . [(string . (string_fragment) @reference.endpoint .) (template_string . (string_fragment) @reference.endpoint .)]))
+  (#any-of? @receiver "fetch" "$fetch" "apiFetch" "axios" "ofetch" "useFetch" "useSWR")
+  (#match? @reference.endpoint "^(https?:/)?/"))
+((call_expression
+  function: (member_expression object: (_) @_client property: (property_identifier) @receiver)
+  arguments: (arguments
+    . [(string . (string_fragment) @reference.endpoint .) (template_string . (string_fragment) @reference.endpoint .)]))
+  (#match? @_client "([aA]xios|[hH]ttp|[cC]lient|[aA]pi|^[$]|^ky|^got|[aA]gent)$|^(request|supertest)\\(")
+  (#any-of? @receiver "get" "post" "put" "delete" "patch" "head" "options" "request" "getJSON")
+  (#match? @reference.endpoint "^(https?:/)?/"))
+
+((call_expression
+  function: [(identifier) @_asks (member_expression property: (property_identifier) @_asks)]
+  arguments: (arguments . (string . (string_fragment) @reference.flag .)))
+  (#any-of? @_asks "isEnabled" "isFeatureEnabled" "featureEnabled" "hasFeature" "useFlag" "useFeatureFlag" "useFeature"
+    "useVariation" "variation" "boolVariation" "stringVariation" "getBooleanValue" "useBooleanFlagValue" "getTreatment"
+    "isOn" "checkGate"))

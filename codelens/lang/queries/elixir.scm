@@ -94,3 +94,14 @@
   (arguments . [(call) (identifier) (binary_operator)] .)
   (do_block [(call) (identifier) (map (struct))] @binding.result .)
   (#any-of? @_def "def" "defp"))
+; What literals name
+
+((call target: (dot left: (alias) @_system right: (identifier) @_get)
+  (arguments . (string . (quoted_content) @reference.env .)))
+  (#eq? @_system "System") (#any-of? @_get "get_env" "fetch_env" "fetch_env!"))
+((call target: (dot left: (alias) @_system right: (identifier) @_run)
+  (arguments . (string . (quoted_content) @reference.process)))
+  (#eq? @_system "System") (#any-of? @_run "cmd" "shell"))
+((call target: (identifier) @receiver
+  (arguments . (string . (quoted_content) @reference.route .) . (alias)))
+  (#any-of? @receiver "get" "post" "put" "patch" "delete" "resources" "live" "forward") (#match? @reference.route "^/"))

@@ -136,3 +136,60 @@
 (function_type result: (parameter_list) @prototype)
 (method_elem parameters: (_) @prototype)
 (method_elem result: (parameter_list) @prototype)
+; What literals name
+
+((call_expression
+  function: (selector_expression operand: (identifier) @_os field: (field_identifier) @_get)
+  arguments: (argument_list . [
+    (interpreted_string_literal . (interpreted_string_literal_content) @reference.env .)
+    (raw_string_literal (raw_string_literal_content) @reference.env)]))
+  (#any-of? @_os "os" "syscall") (#any-of? @_get "Getenv" "LookupEnv"))
+
+((call_expression
+  function: (selector_expression operand: (identifier) @_exec field: (field_identifier) @_command)
+  arguments: (argument_list . (interpreted_string_literal . (interpreted_string_literal_content) @reference.process .)))
+  (#eq? @_exec "exec") (#eq? @_command "Command"))
+((call_expression
+  function: (selector_expression operand: (identifier) @_exec field: (field_identifier) @_command)
+  arguments: (argument_list . (_) . (interpreted_string_literal . (interpreted_string_literal_content) @reference.process .)))
+  (#eq? @_exec "exec") (#eq? @_command "CommandContext"))
+
+((call_expression
+  function: (selector_expression operand: (_) @_router field: (field_identifier) @receiver)
+  arguments: (argument_list
+    . [
+      (interpreted_string_literal . (interpreted_string_literal_content) @reference.route .)
+      (raw_string_literal (raw_string_literal_content) @reference.route)]
+    . [(identifier) (selector_expression) (func_literal) (call_expression) (unary_expression) (composite_literal)]))
+  (#any-of? @receiver "HandleFunc" "Handle" "GET" "POST" "PUT" "DELETE" "PATCH" "HEAD" "OPTIONS" "Any" "Get" "Post" "Put"
+    "Delete" "Patch" "Head" "Options" "All" "Mount")
+  (#not-match? @_router "[cC]lient|[cC]ache|[sS]tore")
+  (#match? @reference.route "^([A-Z]+ )?/"))
+((call_expression
+  function: (selector_expression field: (field_identifier) @_add)
+  arguments: (argument_list
+    . (_) @receiver . (interpreted_string_literal . (interpreted_string_literal_content) @reference.route .) . (_)))
+  (#any-of? @_add "Handle" "Handler" "HandlerFunc" "Method" "MethodFunc" "Add") (#match? @receiver "^\"[A-Z]+\"$|\\.Method[A-Z]")
+  (#match? @reference.route "^/"))
+
+((call_expression
+  function: (selector_expression operand: (_) @_client field: (field_identifier) @receiver)
+  arguments: (argument_list . (interpreted_string_literal . (interpreted_string_literal_content) @reference.endpoint .)))
+  (#match? @_client "^http$|[cC]lient$|\\bR\\(\\)$")
+  (#any-of? @receiver "Get" "Head" "Post" "PostForm" "Put" "Delete" "Patch") (#match? @reference.endpoint "^(https?:/)?/"))
+((call_expression
+  function: (selector_expression operand: (_) @_http field: (field_identifier) @_request)
+  arguments: (argument_list
+    (_) @receiver . (interpreted_string_literal . (interpreted_string_literal_content) @reference.endpoint .)))
+  (#any-of? @_http "http" "httptest") (#any-of? @_request "NewRequest" "NewRequestWithContext")
+  (#match? @reference.endpoint "^(https?:/)?/"))
+
+((call_expression
+  function: (selector_expression field: (field_identifier) @_asks)
+  arguments: (argument_list . (interpreted_string_literal . (interpreted_string_literal_content) @reference.flag .)))
+  (#any-of? @_asks "IsEnabled" "IsFeatureEnabled" "FeatureEnabled" "BoolVariation" "StringVariation" "IntVariation"
+    "JSONVariation"))
+((call_expression
+  function: (selector_expression field: (field_identifier) @_asks)
+  arguments: (argument_list . (_) . (interpreted_string_literal . (interpreted_string_literal_content) @reference.flag .)))
+  (#any-of? @_asks "BooleanValue" "BooleanValueDetails"))

@@ -132,3 +132,59 @@
 ((method_declaration type: (_) @binding.return) (#not-eq? @binding.return "void"))
 (inferred_parameters (identifier) @binding.name)
 (lambda_expression parameters: (identifier) @binding.name)
+
+; What literals name
+
+((method_invocation object: (identifier) @_system name: (identifier) @_getenv
+  arguments: (argument_list . (string_literal . (string_fragment) @reference.env .)))
+  (#eq? @_system "System") (#eq? @_getenv "getenv"))
+((method_invocation
+  object: (method_invocation object: (identifier) @_system name: (identifier) @_getenv) name: (identifier) @_get
+  arguments: (argument_list . (string_literal . (string_fragment) @reference.env .)))
+  (#eq? @_system "System") (#eq? @_getenv "getenv") (#any-of? @_get "get" "getOrDefault" "containsKey"))
+
+((object_creation_expression type: (type_identifier) @_builder arguments: (argument_list . [
+    (string_literal . (string_fragment) @reference.process)
+    (method_invocation arguments: (argument_list . (string_literal . (string_fragment) @reference.process)))
+    (array_creation_expression value: (array_initializer . (string_literal . (string_fragment) @reference.process)))]))
+  (#eq? @_builder "ProcessBuilder"))
+((method_invocation object: (_) @_runtime name: (identifier) @_exec arguments: (argument_list . [
+    (string_literal . (string_fragment) @reference.process)
+    (array_creation_expression value: (array_initializer . (string_literal . (string_fragment) @reference.process)))]))
+  (#match? @_runtime "[rR]untime(\\(\\))?$") (#eq? @_exec "exec"))
+
+((annotation name: (identifier) @receiver arguments: (annotation_argument_list [
+    (string_literal . (string_fragment) @reference.route .)
+    (element_value_array_initializer (string_literal . (string_fragment) @reference.route .))
+    (element_value_pair key: (identifier) @_key value: [
+      (string_literal . (string_fragment) @reference.route .)
+      (element_value_array_initializer (string_literal . (string_fragment) @reference.route .))])]))
+  (#any-of? @receiver "RequestMapping" "GetMapping" "PostMapping" "PutMapping" "DeleteMapping" "PatchMapping" "Path"
+    "Controller" "Get" "Post" "Put" "Delete" "Patch" "WebServlet" "ServerEndpoint" "MessageMapping")
+  (#any-of? @_key "value" "path" "uri" "urlPatterns"))
+((method_invocation name: (identifier) @receiver arguments: (argument_list
+    . (string_literal . (string_fragment) @reference.route .)
+    . [(lambda_expression) (method_reference) (object_creation_expression)]))
+  (#any-of? @receiver "get" "post" "put" "delete" "patch" "head" "options" "path" "before" "after" "webSocket" "route")
+  (#match? @reference.route "^/"))
+
+; Retrofit's and Feign's annotations are a client's.
+((annotation name: (identifier) @receiver
+  arguments: (annotation_argument_list . (string_literal . (string_fragment) @reference.endpoint .) .))
+  (#any-of? @receiver "GET" "POST" "PUT" "DELETE" "PATCH" "HEAD" "RequestLine"))
+((method_invocation name: (identifier) @receiver
+  arguments: (argument_list . (string_literal . (string_fragment) @reference.endpoint .)))
+  (#any-of? @receiver "getForObject" "getForEntity" "postForObject" "postForEntity" "postForLocation" "patchForObject" "exchange"
+    "uri" "url")
+  (#match? @reference.endpoint "^(https?:/)?/"))
+((method_invocation object: (identifier) @_uri name: (identifier) @receiver
+  arguments: (argument_list . (string_literal . (string_fragment) @reference.endpoint .) .))
+  (#eq? @_uri "URI") (#eq? @receiver "create") (#match? @reference.endpoint "^https?://"))
+((method_invocation name: (identifier) @_perform arguments: (argument_list (method_invocation !object
+  name: (identifier) @receiver arguments: (argument_list . (string_literal . (string_fragment) @reference.endpoint .)))))
+  (#eq? @_perform "perform") (#any-of? @receiver "get" "post" "put" "delete" "patch" "head" "options"))
+
+((method_invocation name: (identifier) @_asks
+  arguments: (argument_list . (string_literal . (string_fragment) @reference.flag .)))
+  (#any-of? @_asks "isEnabled" "isFeatureEnabled" "featureEnabled" "boolVariation" "stringVariation" "intVariation"
+    "variation" "getBooleanValue" "getTreatment"))

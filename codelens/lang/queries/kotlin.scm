@@ -129,3 +129,46 @@
 (function_declaration (function_value_parameters)
   . (function_body "=" . [(call_expression) (navigation_expression) (identifier) (this_expression)] @binding.result))
 (getter (function_body "=" . [(call_expression) (navigation_expression) (identifier) (this_expression)] @binding.result))
+; What literals name
+
+((call_expression . (navigation_expression (_) @_system (identifier) @_getenv .)
+  (value_arguments . (value_argument (string_literal . (string_content) @reference.env .))))
+  (#match? @_system "^(java\\.lang\\.)?System$") (#eq? @_getenv "getenv"))
+((index_expression . (call_expression . (navigation_expression (_) @_system (identifier) @_getenv .))
+  (string_literal . (string_content) @reference.env .))
+  (#match? @_system "System$") (#eq? @_getenv "getenv"))
+
+((call_expression . (identifier) @_builder
+  (value_arguments . (value_argument [
+    (string_literal . (string_content) @reference.process)
+    (call_expression (value_arguments . (value_argument (string_literal . (string_content) @reference.process))))])))
+  (#eq? @_builder "ProcessBuilder"))
+((call_expression . (navigation_expression (_) @_runtime (identifier) @_exec .)
+  (value_arguments . (value_argument (string_literal . (string_content) @reference.process))))
+  (#match? @_runtime "[rR]untime(\\(\\))?$") (#eq? @_exec "exec"))
+
+((annotation (constructor_invocation (user_type (identifier) @receiver .) (value_arguments (value_argument [
+    (string_literal . (string_content) @reference.route .)
+    (collection_literal (string_literal . (string_content) @reference.route .))] .) @_argument)))
+  (#any-of? @receiver "RequestMapping" "GetMapping" "PostMapping" "PutMapping" "DeleteMapping" "PatchMapping" "Path"
+    "Controller" "Get" "Post" "Put" "Delete" "Patch" "MessageMapping")
+  (#match? @_argument "^(value|path|uri|)\\s*=?\\s*[\\[\"]"))
+; Ktor: get("/x") { … }, javalin: app.get("/x") { … }
+((call_expression (call_expression . [(identifier) @receiver (navigation_expression (identifier) @receiver .)]
+    (value_arguments . (value_argument (string_literal . (string_content) @reference.route .)) .))
+  (annotated_lambda))
+  (#any-of? @receiver "get" "post" "put" "delete" "patch" "head" "options" "route" "webSocket") (#match? @reference.route "^/"))
+
+((annotation (constructor_invocation (user_type (identifier) @receiver .)
+  (value_arguments . (value_argument (string_literal . (string_content) @reference.endpoint .)) .)))
+  (#any-of? @receiver "GET" "POST" "PUT" "DELETE" "PATCH" "HEAD"))
+((call_expression . (navigation_expression (_) @_client (identifier) @receiver .)
+  (value_arguments . (value_argument (string_literal . (string_content) @reference.endpoint .)) .))
+  (#match? @_client "([cC]lient|[rR]estTemplate|[bB]uilder\\(\\)|[aA]pi)$")
+  (#any-of? @receiver "get" "post" "put" "delete" "patch" "head" "url" "getForObject" "getForEntity" "postForObject")
+  (#match? @reference.endpoint "^(https?:/)?/"))
+
+((call_expression . [(identifier) @_asks (navigation_expression (identifier) @_asks .)]
+  (value_arguments . (value_argument (string_literal . (string_content) @reference.flag .))))
+  (#any-of? @_asks "isEnabled" "isFeatureEnabled" "featureEnabled" "boolVariation" "stringVariation" "variation"
+    "getBooleanValue"))

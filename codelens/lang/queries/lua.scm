@@ -120,3 +120,13 @@
 ((return_statement (expression_list . (function_call
   name: (identifier) @_set arguments: (arguments (_) . (identifier) @binding.return .))))
   (#eq? @_set "setmetatable"))
+; What literals name
+
+((function_call
+  name: (dot_index_expression table: (identifier) @_module field: (identifier) @_get)
+  arguments: (arguments . (string content: (string_content) @reference.env)))
+  (#eq? @_module "os") (#eq? @_get "getenv"))
+((function_call
+  name: (dot_index_expression table: (identifier) @_module field: (identifier) @_run)
+  arguments: (arguments . (string content: (string_content) @reference.process)))
+  (#any-of? @_module "os" "io") (#any-of? @_run "execute" "popen"))

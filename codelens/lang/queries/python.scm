@@ -106,3 +106,69 @@
   (identifier) @binding.result
   (attribute) @binding.result
   (await [(call) (identifier) (attribute)] @binding.result)])
+(return_statement [(call) (identifier) (attribute)] @binding.result)
+
+; What literals name
+
+; A bare `environ` is WSGI's, as a rule.
+((subscript
+  value: (attribute) @_environ
+  subscript: (string . (string_start) . (string_content) @reference.env . (string_end))) (#eq? @_environ "os.environ"))
+((comparison_operator
+  . (string . (string_start) . (string_content) @reference.env . (string_end))
+  . (attribute) @_environ) (#eq? @_environ "os.environ"))
+((call
+  function: (attribute
+    object: (attribute) @_environ attribute: (identifier) @_get)
+  arguments: (argument_list . (string . (string_start) . (string_content) @reference.env . (string_end))))
+  (#eq? @_environ "os.environ") (#any-of? @_get "get" "pop" "setdefault"))
+((call
+  function: [(identifier) @_getenv (attribute attribute: (identifier) @_getenv)]
+  arguments: (argument_list . (string . (string_start) . (string_content) @reference.env . (string_end)))) (#eq? @_getenv "getenv"))
+
+((call
+  function: [
+    (attribute object: [(identifier) @_module (attribute attribute: (identifier) @_module)] attribute: (identifier) @_run)
+    (identifier) @_module @_run]
+  arguments: (argument_list . [
+    (string . (string_start) . (string_content) @reference.process)
+    (list . (string . (string_start) . (string_content) @reference.process))]))
+  (#any-of? @_module "subprocess" "sp" "os" "asyncio" "Popen" "check_call" "check_output")
+  (#any-of? @_run "run" "call" "Popen" "check_call" "check_output" "getoutput" "getstatusoutput" "system" "popen" "execl"
+    "execle" "execlp" "execlpe" "execv" "execve" "execvp" "execvpe" "create_subprocess_exec" "create_subprocess_shell"))
+
+((decorator (call
+  function: [(identifier) @receiver (attribute attribute: (identifier) @receiver)]
+  arguments: (argument_list . (string . (string_start) . (string_content) @reference.route . (string_end)))))
+  (#any-of? @receiver "route" "get" "post" "put" "delete" "patch" "head" "options" "websocket" "api_route")
+  (#match? @reference.route "^/"))
+((call
+  function: [(identifier) @receiver (attribute attribute: (identifier) @receiver)]
+  arguments: (argument_list
+    . (string . (string_start) . (string_content) @reference.route . (string_end)) . [(identifier) (attribute) (call) (string)]))
+  (#any-of? @receiver "Route" "WebSocketRoute" "Mount" "add_url_rule" "add_get" "add_post" "add_put" "add_delete" "add_view")
+  (#match? @reference.route "^/"))
+; Django's have no slash before them.
+((call
+  function: (identifier) @receiver
+  arguments: (argument_list
+    . (string . (string_start) . (string_content) @reference.route . (string_end)) . [(identifier) (attribute) (call)]))
+  (#any-of? @receiver "path" "re_path" "url"))
+
+((call
+  function: (attribute
+    object: [(identifier) @_client (attribute attribute: (identifier) @_client)] attribute: (identifier) @receiver)
+  arguments: (argument_list . (string . (string_start) . (string_content) @reference.endpoint . (string_end))))
+  (#match? @_client "^(requests|httpx|http)$|([Cc]lient|[Ss]ession)$")
+  (#any-of? @receiver "get" "post" "put" "delete" "patch" "head" "options")
+  (#match? @reference.endpoint "^(https?:/)?/"))
+((call
+  function: [(identifier) @receiver (attribute attribute: (identifier) @receiver)]
+  arguments: (argument_list . (string . (string_start) . (string_content) @reference.endpoint . (string_end))))
+  (#eq? @receiver "urlopen") (#match? @reference.endpoint "^https?://"))
+
+((call
+  function: [(identifier) @_asks (attribute attribute: (identifier) @_asks)]
+  arguments: (argument_list . (string . (string_start) . (string_content) @reference.flag . (string_end))))
+  (#any-of? @_asks "is_enabled" "feature_enabled" "is_feature_enabled" "feature_is_enabled" "flag_enabled" "flag_is_active"
+    "switch_is_active" "sample_is_active" "variation" "bool_variation" "string_variation" "get_boolean_value" "get_treatment"))

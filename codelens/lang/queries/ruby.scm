@@ -162,3 +162,49 @@
   (method body: [(call) (identifier) (instance_variable) (constant) (self)] @binding.result)
   (singleton_method body: [(call) (identifier) (instance_variable) (constant) (self)] @binding.result)
 ] (#not-eq? @_name "initialize"))
+; What literals name
+
+((element_reference object: (constant) @_env . (string . (string_content) @reference.env .)) (#eq? @_env "ENV"))
+((call receiver: (constant) @_env method: (identifier) @_get
+  arguments: (argument_list . (string . (string_content) @reference.env .)))
+  (#eq? @_env "ENV") (#any-of? @_get "fetch" "key?" "has_key?" "include?" "dig"))
+
+(subshell . (string_content) @reference.process)
+((call !receiver method: (identifier) @_run
+  arguments: (argument_list . (string . (string_content) @reference.process)))
+  (#any-of? @_run "system" "exec" "spawn"))
+((call receiver: (constant) @_module method: (identifier) @_run arguments: (argument_list . [
+    (string . (string_content) @reference.process)
+    (array . (string . (string_content) @reference.process))]))
+  (#any-of? @_module "Open3" "IO" "Process" "Kernel" "PTY")
+  (#any-of? @_run "capture2" "capture2e" "capture3" "popen" "popen2" "popen2e" "popen3" "pipeline" "system" "exec" "spawn"))
+
+; A route goes to a block or to a controller's method; without, a test asks for it.
+([
+  (call !receiver method: (identifier) @receiver
+    arguments: (argument_list . (string . (string_content) @reference.route .)) block: (_))
+  (call !receiver method: (identifier) @receiver
+    arguments: (argument_list . (string . (string_content) @reference.route .) (pair key: (hash_key_symbol) @_to)))
+  (call !receiver method: (identifier) @receiver
+    arguments: (argument_list . (pair key: (string . (string_content) @reference.route .) value: (string))))
+]
+  (#any-of? @receiver "get" "post" "put" "patch" "delete" "options" "head" "match" "mount")
+  (#any-of? @_to "to" "controller" "action" "via" "at") (#match? @reference.route "^/"))
+
+((call !receiver method: (identifier) @receiver
+  arguments: (argument_list . (string . (string_content) @reference.endpoint .)) !block)
+  (#any-of? @receiver "get" "post" "put" "patch" "delete" "head") (#match? @reference.endpoint "^/"))
+((call receiver: [(constant) (identifier)] @_client method: (identifier) @receiver
+  arguments: (argument_list . (string . (string_content) @reference.endpoint .)))
+  (#match? @_client "^(HTTP|Faraday|HTTParty|RestClient|Typhoeus|Excon|\\w*conn|connection|\\w*client|http)$")
+  (#any-of? @receiver "get" "post" "put" "patch" "delete" "head") (#match? @reference.endpoint "^(https?:/)?/"))
+((call receiver: (constant) @_uri method: (identifier) @receiver
+  arguments: (argument_list . (string . (string_content) @reference.endpoint .)))
+  (#eq? @_uri "URI") (#any-of? @receiver "parse" "open") (#match? @reference.endpoint "^https?://"))
+
+((call method: (identifier) @_asks
+  arguments: (argument_list . [(string . (string_content) @reference.flag .) (simple_symbol) @reference.flag]))
+  (#any-of? @_asks "feature_enabled?" "flag_enabled?" "is_enabled?" "feature_flag_enabled?" "variation" "bool_variation"))
+((call receiver: (constant) @_flags method: (identifier) @_asks
+  arguments: (argument_list . [(string . (string_content) @reference.flag .) (simple_symbol) @reference.flag]))
+  (#any-of? @_flags "Flipper" "Feature" "FeatureFlag" "Features" "FeatureFlags") (#any-of? @_asks "enabled?" "disabled?" "active?"))

@@ -157,3 +157,47 @@
 
 (function_item return_type: (_) @binding.return)
 (function_signature_item return_type: (_) @binding.return)
+; What literals name
+
+((call_expression
+  function: [(scoped_identifier path: [(identifier) @_env (scoped_identifier name: (identifier) @_env)] name: (identifier) @_var)]
+  arguments: (arguments . (string_literal . (string_content) @reference.env .)))
+  (#eq? @_env "env") (#any-of? @_var "var" "var_os"))
+((macro_invocation
+  macro: [(identifier) @_env (scoped_identifier name: (identifier) @_env)]
+  (token_tree . (string_literal . (string_content) @reference.env .)))
+  (#any-of? @_env "env" "option_env"))
+((token_tree
+  (identifier) @_env . "::" . (identifier) @_var . (token_tree . (string_literal . (string_content) @reference.env .)))
+  (#eq? @_env "env") (#any-of? @_var "var" "var_os"))
+
+((call_expression
+  function: (scoped_identifier path: (_) @_command name: (identifier) @_new)
+  arguments: (arguments . (string_literal . (string_content) @reference.process)))
+  (#match? @_command "^((std::|tokio::|async_)?process::)?Command$") (#eq? @_new "new"))
+
+((attribute_item (attribute
+  [(identifier) @receiver (scoped_identifier name: (identifier) @receiver)]
+  arguments: (token_tree . (string_literal . (string_content) @reference.route .))))
+  (#any-of? @receiver "get" "post" "put" "delete" "patch" "head" "options" "route") (#match? @reference.route "^/"))
+((call_expression
+  function: [
+    (field_expression field: (field_identifier) @receiver)
+    (scoped_identifier path: (identifier) @_web name: (identifier) @receiver)]
+  arguments: (arguments . (string_literal . (string_content) @reference.route .)))
+  (#eq? @_web "web") (#any-of? @receiver "route" "nest" "resource" "scope" "route_service" "nest_service")
+  (#match? @reference.route "^/"))
+
+((call_expression
+  function: [
+    (scoped_identifier path: [(identifier) @_client (scoped_identifier name: (identifier) @_client)] name: (identifier) @receiver)
+    (field_expression value: [(identifier) @_client (field_expression field: (field_identifier) @_client)]
+      field: (field_identifier) @receiver)]
+  arguments: (arguments . (string_literal . (string_content) @reference.endpoint .)))
+  (#match? @_client "^(reqwest|blocking|ureq|surf|\\w*client|http)$") (#any-of? @receiver "get" "post" "put" "delete" "patch" "head")
+  (#match? @reference.endpoint "^(https?:/)?/"))
+
+((call_expression
+  function: [(identifier) @_asks (field_expression field: (field_identifier) @_asks) (scoped_identifier name: (identifier) @_asks)]
+  arguments: (arguments . (string_literal . (string_content) @reference.flag .)))
+  (#any-of? @_asks "is_enabled" "feature_enabled" "is_feature_enabled" "bool_variation" "str_variation" "get_bool_value"))

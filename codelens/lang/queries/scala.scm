@@ -172,3 +172,14 @@
   (identifier) @binding.result
   (block [(call_expression) (field_expression) (instance_expression) (identifier)] @binding.result .)
   (indented_block [(call_expression) (field_expression) (instance_expression) (identifier)] @binding.result .)])
+; What literals name
+
+((call_expression
+  function: (field_expression) @_env arguments: (arguments . (string) @reference.env))
+  (#any-of? @_env "sys.env" "sys.env.get" "sys.env.getOrElse" "sys.env.contains" "System.getenv"))
+((call_expression
+  function: (identifier) @_process arguments: (arguments . [
+    (string) @reference.process (call_expression arguments: (arguments . (string) @reference.process))]))
+  (#eq? @_process "Process"))
+((annotation name: (type_identifier) @receiver arguments: (arguments . (string) @reference.route))
+  (#any-of? @receiver "Path" "GetMapping" "PostMapping" "PutMapping" "DeleteMapping" "PatchMapping" "RequestMapping"))

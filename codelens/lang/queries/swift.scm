@@ -131,3 +131,13 @@
 
 (function_declaration "->" . (_) @binding.return)
 (protocol_function_declaration "->" . (_) @binding.return)
+; What literals name
+
+((call_expression
+  . (navigation_expression suffix: (navigation_suffix suffix: (simple_identifier) @_environment))
+  (call_suffix (value_arguments . "[" . (value_argument value: (line_string_literal . text: (line_str_text) @reference.env .)))))
+  (#eq? @_environment "environment"))
+((call_expression
+  . (simple_identifier) @_get
+  (call_suffix (value_arguments . "(" . (value_argument value: (line_string_literal . text: (line_str_text) @reference.env .)))))
+  (#eq? @_get "getenv"))
