@@ -11,10 +11,10 @@ from pathlib import Path
 from codelens.model import Candidate, Freshness, Hit, SearchOptions, SnippetLine, UnitRow
 from codelens.search.expand import ExpandedQuery
 from codelens.search.patterns import Ranges
-from codelens.search.texts import Texts
 from codelens.store.documents import DocumentRow
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
+from codelens.texts import Texts
 from codelens.worktree.freshness import freshness
 
 MAX_LINE = 400

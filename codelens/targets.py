@@ -1,4 +1,4 @@
-"""What `why` was asked about: PATH:LINE or a symbol's name → the unit meant.
+"""What a person asks about: PATH:LINE or a symbol's name → the unit meant.
 
 A path is relative to a repository's root, with the repository's name before it where several have the path, or absolute.
 """
