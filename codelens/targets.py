@@ -25,6 +25,10 @@ SAME_NAME = 500
 could tell apart, though a name like `init` may have more."""
 
 
+class NothingNamed(TargetError):
+    """No definition in the index has this name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """What a person named. Without a unit, the stages before ranking lost it."""
@@ -104,7 +108,7 @@ def _by_name(text: str, store: Store) -> UnitRow:
         named if "." not in wanted else []
     )
     if not fitting:
-        raise TargetError(
+        raise NothingNamed(
             f"nothing is named {text or 'nothing'}", _alike(last, store), "name it as PATH:LINE, or search for it first"
         )
     whole = [u for u in fitting if u.qualified_name == wanted]

@@ -14,11 +14,9 @@ from codelens.search.patterns import Ranges
 from codelens.store.documents import DocumentRow
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
-from codelens.texts import Texts
+from codelens.texts import MAX_LINE, Texts
 from codelens.worktree.freshness import freshness
 
-MAX_LINE = 400
-"""Characters of a line that are shown."""
 SCANNED_LINES = 400
 """Lines of a long unit in which the best lines are looked for."""
 
