@@ -88,7 +88,7 @@ def _lines(view: GraphView, reached: Reached, outgoing: bool, aside: Aside) -> I
     yield from (line for start in sorted(starts, key=view.order) for line in aside(start, 1))
     roots = dict.fromkeys(link for start in sorted(starts, key=view.order) for link in reached.links.get(start, ()))
     # Links of several starts that lead to one node stand together. A stack: the next line is the last entry.
-    stack = [(1, starts, link) for link in sorted(roots, key=lambda link: view.order(link.node))][::-1]
+    stack = [(1, starts, link) for link in sorted(roots, key=lambda link: _told_order(view, link))][::-1]
     begun = set(starts)
     while stack:
         depth, before, link = stack.pop()
@@ -102,3 +102,8 @@ def _lines(view: GraphView, reached: Reached, outgoing: bool, aside: Aside) -> I
             begun.add(link.node)
             yield from aside(link.node, depth + 1)
             stack += [(depth + 1, frozenset([link.node]), inner) for inner in reversed(behind)]
+
+
+def _told_order(view: GraphView, link: Link) -> tuple[object, ...]:
+    source = view.named(link.edge.source)
+    return (*view.order(link.node), source.repository, source.path, link.edge.line)

@@ -165,7 +165,9 @@ class GraphView:
         source, target = self.named(edge.source), self.named(edge.target)
         told = edge.target if outgoing else edge.source
         stands = edge.source if edge.line else told
-        place = self.place(self.document_of(stands), edge.line or self.named(stands).line, target)
+        place = self.place(
+            self.document_of(stands), edge.line or self.named(stands).line, target if edge.line else self.named(told)
+        )
         return Relation(edge.kind, source, target, outgoing, depth, edge.provenance, edge.confidence, place, via, again)
 
     def place(self, document: DocumentRow | None, line: int, names: Named) -> Place:

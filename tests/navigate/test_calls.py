@@ -50,8 +50,8 @@ def test_what_overrides_a_callee_may_run(index: Index) -> None:
 
 def test_local_functions_belong_to_their_function(index: Index) -> None:
     assert told(index.callees("draw_all", asking())) == [
-        "1 calls draw:15",
         "1 calls draw:11",
+        "1 calls draw:15",
         "1 calls draw_all.one:14",
     ]
 
