@@ -45,7 +45,7 @@ def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
     for file in result.files:
         lines = [_heading(file[0].named, paths)]
         for central in file:
-            number, _, rest = central.text.partition("  ")
+            number, rest = central.text[:5], central.text[7:]
             used = f"  used by {central.used_by} file{'s' * (central.used_by != 1)}" if central.used_by else ""
             lines.append(Text("").append(number + "  ", NUMBER).append(for_terminal(rest)).append(used, DIM))
         yield styled(console, lines)
