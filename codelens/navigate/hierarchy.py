@@ -66,7 +66,7 @@ def _overrides(view: GraphView, node: Node, depth: int, outgoing: bool) -> list[
 def _unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]) -> Iterator[Relation]:
     """Bases that the text names and no edge leads to: of a library, as a rule."""
     unit = view.unit(node)
-    if unit is None:
+    if unit is None or view.least > BY_NAME_CONFIDENCE:
         return
     place_in_document = sorted(other for other, _ in view.store.units.ids_of(unit.document)).index(unit.id)
     named = [

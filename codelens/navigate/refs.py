@@ -25,7 +25,8 @@ def refs(view: GraphView, target: str, asked: RelationOptions) -> Related:
     edges = [e for e in view.arriving(start.nodes, asked.kinds) if e.source not in own]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
     if start.named.qualified_name.startswith("module:"):
-        relations += uses_of_module(view, start.named.qualified_name.removeprefix("module:"), asked.kinds)
+        uses = uses_of_module(view, start.named.qualified_name.removeprefix("module:"), asked.kinds)
+        relations += [r for r in uses if r.confidence >= view.least]
     relations.sort(key=place_order)
     return answer(view, "refs", [start], relations, asked, [*view.notices(relations), *unresolved_calls(view, start)])
 
