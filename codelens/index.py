@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from codelens.config import LoadedSettings, Settings
 from codelens.errors import TargetError
 from codelens.explained import WhyResult
 from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
+from codelens.related import Related, RelationOptions, RepositoryMap
+from codelens.relations import RESOLVED
 from codelens.runs import IndexReport, Progress, Status
 from codelens.store.connection import holds_index
 from codelens.store.store import Store
+
+if TYPE_CHECKING:
+    from codelens.navigate.view import GraphView
 
 
 class Index:
@@ -156,6 +162,66 @@ class Index:
                 hint = "`codelens status --skipped` lists what was left out"
                 raise TargetError(f"{path} is not in the index", hint=hint)
             return [unit for document in documents for unit in self._store.units.of_document(document.id)]
+
+    def refs(self, target: str, asked: RelationOptions) -> Related:
+        """Every place that names the target. This and the next five raise TargetError as `why` does."""
+        from codelens.navigate.refs import refs
+
+        with self._store.reading():
+            return refs(self._graph(asked), target, asked)
+
+    def callers(self, target: str, asked: RelationOptions) -> Related:
+        """Who calls the target, as a tree."""
+        from codelens.navigate.calls import callers
+
+        with self._store.reading():
+            return callers(self._graph(asked), target, asked)
+
+    def callees(self, target: str, asked: RelationOptions) -> Related:
+        """What the target calls, as a tree."""
+        from codelens.navigate.calls import callees
+
+        with self._store.reading():
+            return callees(self._graph(asked), target, asked)
+
+    def path(self, first: str, second: str, asked: RelationOptions) -> Related:
+        """A shortest way along edges from one target to another; no relations if there is none."""
+        from codelens.navigate.ways import path
+
+        with self._store.reading():
+            return path(self._graph(asked, RESOLVED), first, second, asked)
+
+    def impact(self, target: str, asked: RelationOptions) -> Related:
+        """All that a change of the target may reach, nearest first, tests last."""
+        from codelens.navigate.ways import impact
+
+        with self._store.reading():
+            return impact(self._graph(asked, RESOLVED), target, asked)
+
+    def hierarchy(self, target: str, asked: RelationOptions) -> Related:
+        """Bases, then what is built on the target, as two trees."""
+        from codelens.navigate.hierarchy import hierarchy
+
+        with self._store.reading():
+            return hierarchy(self._graph(asked), target, asked)
+
+    def map(self, budget: int, asked: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
+        """The most central symbols that `budget` tokens hold; with a `focus`, as seen from the files that it lets take part."""
+        from codelens.navigate.central import repository_map
+        from codelens.search.scope import documents_in_scope
+
+        with self._store.reading():
+            near = None if focus is None else {d.id for d in documents_in_scope(self._store, focus)}
+            return repository_map(self._graph(asked), budget, near)
+
+    def _graph(self, asked: RelationOptions, least: float = 0.0) -> GraphView:
+        """`least` is the confidence of edges that count where nobody says otherwise: guesses add up along a way."""
+        from codelens.navigate.view import GraphView
+        from codelens.search.scope import documents_in_scope
+
+        where = None if asked.where is None else {d.id for d in documents_in_scope(self._store, asked.where)}
+        enough = least if asked.min_confidence is None else asked.min_confidence
+        return GraphView(self._store, self.info(), where, enough)
 
     def close(self) -> None:
         """Gives up the state that this index was read at; a later one shows newer content."""

@@ -84,8 +84,8 @@ def search_options(
         literal=literal,
         regex=regex,
         strict_query=flags.strict_query,
-        languages=_languages(flags.types or ()),
-        languages_not=_languages(flags.types_not or ()),
+        languages=languages_named(flags.types or ()),
+        languages_not=languages_named(flags.types_not or ()),
         globs=tuple(flags.globs or ()),
         paths=scope.paths,
         repositories=scope.repositories,
@@ -97,7 +97,8 @@ def search_options(
     )
 
 
-def _languages(names: Sequence[str]) -> tuple[str, ...]:
+def languages_named(names: Sequence[str]) -> tuple[str, ...]:
+    """Canonical names. Raises UsageError for a language that there is not."""
     if not names:
         return ()
     from codelens.lang.registry import resolve_language

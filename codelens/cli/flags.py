@@ -12,6 +12,24 @@ QUERY = "Query"
 
 Texts = list[str] | None
 
+Types = Annotated[
+    Texts,
+    option("-t", "--type", section=FILTERS, metavar="LANG", help="Only this language: py, ts, go …; repeatable"),
+]
+TypesNot = Annotated[
+    Texts, option("-T", "--type-not", section=FILTERS, metavar="LANG", help="Not this language; repeatable")
+]
+Globs = Annotated[
+    Texts,
+    option(
+        "-g",
+        "--glob",
+        section=FILTERS,
+        metavar="GLOB",
+        help="Only paths that fit; '!GLOB' excludes; the last that fits wins",
+    ),
+]
+
 
 class CommonFlags:
     """What every command takes."""
@@ -86,23 +104,9 @@ class RankingFlags:
     strict_query: Annotated[
         bool, option("--strict-query", section=QUERY, help="Refuse a query with a fault instead of reading it as text")
     ] = False
-    types: Annotated[
-        Texts,
-        option("-t", "--type", section=FILTERS, metavar="LANG", help="Only this language: py, ts, go …; repeatable"),
-    ] = None
-    types_not: Annotated[
-        Texts, option("-T", "--type-not", section=FILTERS, metavar="LANG", help="Not this language; repeatable")
-    ] = None
-    globs: Annotated[
-        Texts,
-        option(
-            "-g",
-            "--glob",
-            section=FILTERS,
-            metavar="GLOB",
-            help="Only paths that fit; '!GLOB' excludes; the last that fits wins",
-        ),
-    ] = None
+    types: Types = None
+    types_not: TypesNot = None
+    globs: Globs = None
     root_scope: Annotated[
         bool,
         option("--root-scope", section=FILTERS, help="Search the whole index, not only below the working directory"),

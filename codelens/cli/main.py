@@ -18,7 +18,10 @@ from codelens.cli.declare import CONTEXT
 from codelens.cli.streams import report, say, say_plain, silence_stdout
 from codelens.errors import CodelensError
 
-COMMANDS = ("index", "search", "why", "status", "symbols", "clean", "config", "doctor", "completions", "help")
+COMMANDS = (
+    *("index", "search", "why", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
+    *("status", "symbols", "clean", "config", "doctor", "completions", "help"),
+)
 INTERRUPTED = 130
 
 

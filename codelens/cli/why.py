@@ -1,7 +1,6 @@
 """codelens why: the same search, and an account of each rank in it."""
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +10,9 @@ from codelens.cli.asked import all_queries, joined_query, search_options
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.streams import colored, say, write, write_json
-from codelens.cli.workplace import Workplace, reading_place, scope_of
+from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.errors import TargetError
 from codelens.explained import NO_SUCH_FILE, WhyResult
-from codelens.index import Index
 from codelens.model import Candidate
 from codelens.render.explain_text import SameSearch, shell_quoted
 from codelens.render.paths import PathStyle
@@ -51,7 +49,7 @@ def why(flags: WhyFlags) -> int:
     with place.open() as index:
         scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         options = search_options(flags, place.settings, scope, literal=literal, regex=regex)
-        result = index.why(query, [_target(t, place, index) for t in names], options)
+        result = index.why(query, [target_here(t, place, index) for t in names], options)
     exit_code = _exit_code(result)
     if flags.check:
         return _check(result, exit_code, flags)
@@ -60,33 +58,6 @@ def why(flags: WhyFlags) -> int:
         for notice in result.search.notices:
             say(f"note: {notice.text}")
     return exit_code
-
-
-def _target(text: str, place: Workplace, index: Index) -> str:
-    """A path is meant from the working directory where the disk or the index has it there; else as the index names it."""
-    path, colon, line = text.rpartition(":")
-    if not (colon and line.isdigit()):
-        path, colon, line = text, "", ""
-    repositories = index.info().repositories
-    absolute = os.path.normpath(place.cwd / path)
-    if not os.path.lexists(absolute) and not any(_holds(index, r.root, absolute) for r in repositories):
-        return text
-    real = os.path.realpath(absolute)
-    for repository in sorted(repositories, key=lambda r: -len(r.root)):
-        root = os.path.realpath(repository.root) + os.sep
-        if real.startswith(root):
-            below = real.removeprefix(root).replace(os.sep, "/")
-            return (real if len(repositories) > 1 else below) + colon + line
-    return text
-
-
-def _holds(index: Index, root: str, path: str) -> bool:
-    """Whether the index has a file that the disk has no more."""
-    below = path.removeprefix(root.rstrip(os.sep) + os.sep)
-    try:
-        return below != path and bool(index.symbols(below.replace(os.sep, "/")))
-    except TargetError:
-        return False
 
 
 def _exit_code(result: WhyResult) -> int:

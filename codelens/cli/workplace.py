@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import say
 from codelens.config import LoadedSettings, Settings, load_settings
-from codelens.errors import NoIndex, UsageError
+from codelens.errors import NoIndex, TargetError, UsageError
 from codelens.index import Index
 from codelens.model import RepositoryInfo
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top, new_index_place, unfinished_index
@@ -148,3 +148,35 @@ def _below(path: str, root: str) -> str | None:
         return ""
     prefix = root.rstrip(os.sep) + os.sep
     return path.removeprefix(prefix).replace(os.sep, "/") if path.startswith(prefix) else None
+
+
+def target_here(text: str, place: Workplace, index: Index) -> str:
+    """A path is meant from the working directory where the disk or the index has it there; else as the index names it.
+
+    The bare name of a folder is a name first.
+    """
+    path, colon, line = text.rpartition(":")
+    if not (colon and line.isdigit()):
+        path, colon, line = text, "", ""
+    repositories = index.info().repositories
+    absolute = os.path.normpath(place.cwd / path)
+    if os.path.isdir(absolute) and os.sep not in path:  # noqa: PTH112 - a name of a thing may be no path at all
+        return text
+    if not os.path.lexists(absolute) and not any(_holds(index, r.root, absolute) for r in repositories):
+        return text
+    real = os.path.realpath(absolute)
+    for repository in sorted(repositories, key=lambda r: -len(r.root)):
+        root = os.path.realpath(repository.root) + os.sep
+        if real.startswith(root):
+            below = real.removeprefix(root).replace(os.sep, "/")
+            return (real if len(repositories) > 1 else below) + colon + line
+    return text
+
+
+def _holds(index: Index, root: str, path: str) -> bool:
+    """Whether the index has a file that the disk has no more."""
+    below = path.removeprefix(root.rstrip(os.sep) + os.sep)
+    try:
+        return below != path and bool(index.symbols(below.replace(os.sep, "/")))
+    except TargetError:
+        return False

@@ -41,8 +41,8 @@ from codelens.search.signals import (
 from codelens.search.spelling import with_corrections
 from codelens.search.spread import Spreading, add_walk, joining, spread
 from codelens.search.telling import with_common
-from codelens.search.texts import Texts
 from codelens.store.store import OutOfTime, Store
+from codelens.texts import Texts
 
 MODES: Mapping[str, tuple[str, ...]] = {
     "hybrid": ("exact", "fuzzy", "path", "symbol", "vector", "equivalence"),

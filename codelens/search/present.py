@@ -11,14 +11,12 @@ from pathlib import Path
 from codelens.model import Candidate, Freshness, Hit, SearchOptions, SnippetLine, UnitRow
 from codelens.search.expand import ExpandedQuery
 from codelens.search.patterns import Ranges
-from codelens.search.texts import Texts
 from codelens.store.documents import DocumentRow
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
+from codelens.texts import MAX_LINE, Texts
 from codelens.worktree.freshness import freshness
 
-MAX_LINE = 400
-"""Characters of a line that are shown."""
 SCANNED_LINES = 400
 """Lines of a long unit in which the best lines are looked for."""
 

@@ -22,8 +22,8 @@ from codelens.search.conditions import (
     narrowed,
 )
 from codelens.search.nodes import Node
-from codelens.search.texts import DocumentText, Texts
 from codelens.store.documents import DocumentRow
+from codelens.texts import DocumentText, Texts
 
 Undecided = tuple[UnitId, UnitFacts, Span]
 

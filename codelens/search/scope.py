@@ -39,10 +39,10 @@ from codelens.search.nodes import (
 )
 from codelens.search.patterns import Ranges, TimeBudget
 from codelens.search.satisfying import Demand, units_satisfying
-from codelens.search.texts import Texts, line_at, line_starts
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
+from codelens.texts import Texts, line_at, line_starts
 
 ELSEWHERE = "the folder that is searched"
 """What keeps a document out that lies elsewhere: a PATH, or the working directory."""

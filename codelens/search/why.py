@@ -14,8 +14,8 @@ from codelens.model import CHUNK_KINDS, Candidate, DocumentId, IndexInfo, Search
 from codelens.search.nodes import Filter, describe
 from codelens.search.pipeline import Ranking, answer, make_channels, rank, rank_of
 from codelens.search.scope import ELSEWHERE, Blame
-from codelens.search.targets import Target, resolve_target
 from codelens.store.store import Store
+from codelens.targets import Target, resolve_target
 from codelens.text.identifiers import split_identifier
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import explain_path

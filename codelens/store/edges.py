@@ -86,6 +86,20 @@ class Edges:
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
         return dict(rows)
 
+    def every(self, kinds: Collection[str]) -> Iterator[Edge]:
+        """All edges of these kinds, in no order to rely on."""
+        numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))
+        sql = f"SELECT source, kind, target, line, tier FROM edges WHERE kind IN ({numbers})"
+        for source, kind, target, line, tier in self._connection.execute(sql):
+            found = TIER_OF_NUMBER[tier]
+            yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
+
+    def unlinked_documents(self) -> int:
+        """Documents whose edges are not made yet, in all repositories."""
+        row = self._connection.execute("SELECT count(*) FROM documents WHERE linked = ''").fetchone()
+        assert row is not None
+        return int(row[0])
+
     def external_names(self, nodes: Iterable[int]) -> dict[Node, str]:
         """External node → its name."""
         ids = [n - EXTERNAL for n in nodes if n >= EXTERNAL]

@@ -197,6 +197,34 @@ class Units:
         sql = "SELECT u.id FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value"
         return [UnitId(row[0]) for row in self._connection.execute(sql, (json.dumps(documents),))]
 
+    def local(self) -> set[UnitId]:
+        """Units that are defined inside a function, of all repositories."""
+        return {UnitId(row[0]) for row in self._connection.execute("SELECT id FROM units WHERE local")}
+
+    def inside(self, units: Iterable[int]) -> list[tuple[UnitId, UnitId]]:
+        """(outer, inner) of the units right inside these."""
+        sql = (
+            "SELECT p.id, c.id FROM json_each(?) n CROSS JOIN units p ON p.id = n.value "
+            "CROSS JOIN units c ON c.document_id = p.document_id AND +c.parent_id = p.id"
+        )
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
+        return rows
+
+    def around(self, units: Iterable[int]) -> dict[UnitId, UnitId]:
+        """Unit → the unit right around it; those of the top level are left out."""
+        sql = "SELECT id, parent_id FROM units WHERE id IN (SELECT value FROM json_each(?)) AND parent_id IS NOT NULL"
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
+        return dict(rows)
+
+    def top_level(self, documents: Iterable[int]) -> list[tuple[DocumentId, UnitId]]:
+        """(document, unit) of the units of these documents that no other unit holds."""
+        sql = (
+            "SELECT u.document_id, u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
+            "WHERE u.parent_id IS NULL"
+        )
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(documents))),)).fetchall()
+        return rows
+
     def briefs(
         self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None
     ) -> Iterator[tuple[UnitId, DocumentId, str, str, str, int, int]]:

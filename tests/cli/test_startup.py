@@ -38,6 +38,11 @@ def test_so_does_json(indexed: Path) -> None:
     assert sorted(imported(indexed, "search", "--json", "how are passwords checked") & set(HEAVY)) == []
 
 
+def test_the_graph_in_a_pipe_imports_only_what_it_needs(indexed: Path) -> None:
+    found = imported(indexed, "callers", "verify_password")
+    assert sorted(found & {*HEAVY, "codelens.render.relations_terminal", "codelens.linking"}) == []
+
+
 def test_plain_lines_do_without_other_renderers(indexed: Path) -> None:
     found = {m for m in imported(indexed, "search", "verify_password") if m.startswith("codelens.render.")}
     assert found == {"codelens.render.paths", "codelens.render.plain", "codelens.render.visible"}

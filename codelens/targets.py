@@ -1,4 +1,4 @@
-"""What `why` was asked about: PATH:LINE or a symbol's name → the unit meant.
+"""What a person asks about: PATH:LINE or a symbol's name → the unit meant.
 
 A path is relative to a repository's root, with the repository's name before it where several have the path, or absolute.
 """
@@ -23,6 +23,10 @@ MOST_ALIKE = 5
 SAME_NAME = 500
 """Units of one name among which the one meant is looked for, in the order of `Units.named`. Chosen: far more than a person
 could tell apart, though a name like `init` may have more."""
+
+
+class NothingNamed(TargetError):
+    """No definition in the index has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ def _by_name(text: str, store: Store) -> UnitRow:
         named if "." not in wanted else []
     )
     if not fitting:
-        raise TargetError(
+        raise NothingNamed(
             f"nothing is named {text or 'nothing'}", _alike(last, store), "name it as PATH:LINE, or search for it first"
         )
     whole = [u for u in fitting if u.qualified_name == wanted]

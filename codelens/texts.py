@@ -10,6 +10,9 @@ from codelens.nouns import dataclass
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 
+MAX_LINE = 400
+"""Characters of a line that are shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:

@@ -1,0 +1,172 @@
+"""The whole graph → a map: the symbols that other files lean on most, as many as a budget of tokens holds.
+
+A walker follows uses from file to file and settles where many come by: PageRank (Brin and Page, 1998). Uses inside a
+file do not count, or the largest file would praise itself; nor do those of tests, which use everything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from codelens.model import SYMBOL_KINDS, TYPE_KINDS, DocumentId
+from codelens.navigate.view import GraphView
+from codelens.related import Central, RepositoryMap
+from codelens.relations import RESOLVED, Node, document_node, is_unit
+from codelens.store.documents import DocumentRow
+
+MAP_KINDS = (
+    "calls",
+    "references",
+    "type_hint_of",
+    "accesses_field",
+    "extends",
+    "implements",
+    "decorates",
+    "throws",
+    "imports",
+)
+ALWAYS = (*TYPE_KINDS, "function", "method", "macro")
+"""Kinds that may stand on a map though no other file uses them; a constant or variable must be used."""
+DAMPING = 0.85
+"""Brin and Page's."""
+STEPS = 30
+TOLERANCE = 1e-6
+"""Chosen: what moves less (L1) changes no order that a reader would see."""
+CHARACTERS_A_TOKEN = 4
+
+
+class _Symbol(NamedTuple):
+    """A symbol that is no local one."""
+
+    node: Node
+    document: DocumentId
+    kind: str
+
+
+def repository_map(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
+    """At most `budget` tokens of signatures. With a `focus` the walk begins in these documents alone: it tells what they
+    lean on, wherever that is.
+    """
+    documents = _in_order(view)
+    symbols = _symbols(view, documents)
+    home = {s.node: s.document for s in symbols} | {document_node(d): d for d in documents}
+    tests = {d for d in documents if "test" in documents[d].roles}
+    uses = _uses(view, home, tests)
+    begins = [n for n, d in home.items() if (d in focus if focus is not None else d not in tests)]
+    mass = _walk(uses, begins, list(home))
+    used_by = _files_using(uses, home)
+    listed = [s for s in symbols if s.document not in tests and view.tells_of(s.document)]
+    listed = [s for s in listed if used_by.get(s.node) or (s.kind in ALWAYS and mass.get(s.node))]
+    ranked = sorted(listed, key=lambda s: -mass.get(s.node, 0.0))  # stable: ties by content
+    files, tokens = _packed(view, [s.node for s in ranked], mass, used_by, budget)
+    place = {node: i for i, node in enumerate(node for file in files for node in file)}
+    shown = sorted((place[a], place[b]) for a in place for b in uses.get(a, ()) if b in place)
+    laid = tuple(tuple(file.values()) for file in files)
+    return RepositoryMap(laid, tuple(shown), len(listed), budget, tokens, tuple(view.notices(())), view.info)
+
+
+def _in_order(view: GraphView) -> dict[DocumentId, DocumentRow]:
+    """All documents in the order of contents."""
+    names = {row.id: row.name for row in view.store.documents.repositories()}
+    rows = sorted(view.store.documents.rows(), key=lambda d: (names[d.repository], d.path))
+    return {row.id: row for row in rows}
+
+
+def _symbols(view: GraphView, documents: Iterable[DocumentId]) -> list[_Symbol]:
+    """All symbols but local ones, in the order of contents: `documents` are in theirs."""
+    place = {document: i for i, document in enumerate(documents)}
+    local = view.store.units.local()
+    rows = sorted(
+        view.store.units.briefs([*place], SYMBOL_KINDS), key=lambda r: (place[r[1]], r[5], -r[6], r[2], r[4], r[3])
+    )
+    return [_Symbol(Node(unit), document, kind) for unit, document, kind, *_ in rows if unit not in local]
+
+
+def _uses(
+    view: GraphView, home: Mapping[Node, DocumentId], tests: Collection[DocumentId]
+) -> dict[Node, dict[Node, float]]:
+    """Source → target → confidence, between files and not from tests. A source may be a document; a target is a symbol."""
+    found: dict[Node, dict[Node, float]] = {}
+    for edge in view.store.edges.every(MAP_KINDS):
+        here, there = home.get(edge.source), home.get(edge.target)
+        if here is None or there is None or here == there or here in tests or edge.confidence < RESOLVED:
+            continue
+        if is_unit(edge.target):
+            row = found.setdefault(edge.source, {})
+            row[edge.target] = max(row.get(edge.target, 0.0), edge.confidence)
+    return found
+
+
+def _files_using(uses: Mapping[Node, Mapping[Node, float]], home: Mapping[Node, DocumentId]) -> dict[Node, int]:
+    files: dict[Node, set[DocumentId]] = {}
+    for source, targets in uses.items():
+        for target in targets:
+            files.setdefault(target, set()).add(home[source])
+    return {node: len(some) for node, some in files.items()}
+
+
+def _walk(
+    uses: Mapping[Node, Mapping[Node, float]], begins: Sequence[Node], order: Sequence[Node]
+) -> dict[Node, float]:
+    """Node → share of the mass. Summed in the order of contents, so that no number of a node decides a last digit."""
+    place = {node: i for i, node in enumerate(order)}
+    if not begins:
+        return {}
+    rest = 1.0 / len(begins)
+    flows = []
+    for source in sorted((s for s in uses if s in place), key=place.__getitem__):
+        total = math.fsum(uses[source].values())
+        flows.append((source, [(t, uses[source][t] / total) for t in sorted(uses[source], key=place.__getitem__)]))
+    leaving = {source for source, _ in flows}
+    mass = dict.fromkeys(begins, rest)
+    for _ in range(STEPS):
+        stuck = math.fsum(held for node, held in mass.items() if node not in leaving)
+        back = (1 - DAMPING + DAMPING * stuck) * rest
+        after = dict.fromkeys(begins, back)
+        for source, row in flows:
+            if held := mass.get(source, 0.0):
+                for target, part in row:
+                    after[target] = after.get(target, 0.0) + DAMPING * held * part
+        moved = math.fsum(abs(held - mass.get(node, 0.0)) for node, held in after.items())
+        mass = after
+        if moved < TOLERANCE:
+            break
+    return mass
+
+
+def _packed(
+    view: GraphView, ranked: Sequence[Node], mass: Mapping[Node, float], used_by: Mapping[Node, int], budget: int
+) -> tuple[list[dict[Node, Central]], int]:
+    """The first of the order that fit, each below the types that hold it, by file; and what they cost."""
+    files: dict[tuple[str, str], dict[Node, Central]] = {}
+    room, characters = budget * CHARACTERS_A_TOKEN, 0
+    for symbol in ranked:
+        chain = _chain(view, symbol)
+        named = view.named(symbol)
+        file = files.get((named.repository, named.path), {})
+        new = {
+            node: Central(view.named(node), mass.get(node, 0.0), used_by.get(node, 0), depth)
+            for depth, node in enumerate(chain)
+            if node not in file
+        }
+        cost = sum(len(central.text) + 1 for central in new.values()) + (0 if file else len(named.path) + 1)
+        if characters + cost > room:
+            break
+        characters += cost
+        files.setdefault((named.repository, named.path), {}).update(new)
+    laid = [{node: file[node] for node in sorted(file, key=view.order)} for file in files.values()]
+    return laid, -(-characters // CHARACTERS_A_TOKEN)
+
+
+def _chain(view: GraphView, node: Node) -> list[Node]:
+    """The types that hold a symbol, outermost first, then the symbol."""
+    chain, around = [node], view.store.units.around([node])
+    while around:
+        outer = Node(next(iter(around.values())))
+        if view.named(outer).kind not in TYPE_KINDS:
+            break
+        chain.insert(0, outer)
+        around = view.store.units.around([outer])
+    return chain

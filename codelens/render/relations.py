@@ -1,0 +1,182 @@
+"""Answers of the graph → objects, lines for a pipe, and Graphviz.
+
+One decision to question: where a line is a place in the text (refs, callers, callees) a pipe gets that line as grep
+writes it; where it is a step of reasoning (path, impact, hierarchy) the text behind the place says the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from codelens.related import Central, Named, Related, Relation, RepositoryMap
+from codelens.relations import RESOLVED
+from codelens.render.paths import PathStyle
+from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64, to_json
+from codelens.render.visible import for_line, for_terminal
+
+PLACES = ("refs", "callers", "callees")
+"""Questions whose answers are places in the text."""
+
+
+def related_record(result: Related, exit_code: int) -> Record:
+    """The object of --json for all of these questions; `relations` is empty where there are none."""
+    return {
+        "schema": SCHEMA,
+        "question": result.question,
+        "targets": [node_record(named) for named in result.targets],
+        "relations": [relation_record(relation) for relation in result.relations],
+        "total": result.total,
+        "notices": [notice_record(n) for n in result.notices],
+        "index": index_record(result.index),
+        "exit_code": exit_code,
+    }
+
+
+def related_jsonl(result: Related, exit_code: int) -> Iterator[str]:
+    """One object a relation, then one of type `end` with all that --json says beside them."""
+    for relation in result.relations:
+        yield to_json({"type": "relation"} | relation_record(relation))
+    end = related_record(result, exit_code)
+    yield to_json({"type": "end"} | {k: v for k, v in end.items() if k != "relations"})
+
+
+def relation_record(relation: Relation) -> Record:
+    """One edge: its ends, how sure it is, and the line that it stems from."""
+    place = relation.place
+    return {
+        "kind": relation.kind,
+        "direction": "out" if relation.outgoing else "in",
+        "depth": relation.depth,
+        "source": node_record(relation.source),
+        "target": node_record(relation.target),
+        "provenance": relation.provenance,
+        "confidence": relation.confidence,
+        "via": relation.via,
+        "again": relation.again,
+        "test": relation.test,
+        "repository": place.repository,
+        "root": place.root,
+        "path": place.path,
+        **path_b64(place.path),
+        "line": place.line,
+        "column": place.column,
+        "column_utf16": place.column_utf16,
+        "text": place.text,
+        "freshness": str(place.freshness),
+    }
+
+
+def node_record(named: Named) -> Record:
+    """A symbol, a file or an external; `line` is 0 and `path` empty for what lies outside of the index."""
+    return {
+        "name": named.name,
+        "qualified_name": named.qualified_name,
+        "kind": named.kind,
+        "language": named.language,
+        "repository": named.repository,
+        "path": named.path,
+        **path_b64(named.path),
+        "line": named.line,
+        "column": named.column,
+        "start_byte": named.start_byte,
+        "end_byte": named.end_byte,
+        "signature": named.signature,
+        "test": named.test,
+    }
+
+
+def map_record(result: RepositoryMap, exit_code: int) -> Record:
+    """The object of `map --json`; `uses` are pairs of places in the list of all its symbols, from 0."""
+    return {
+        "schema": SCHEMA,
+        "files": [
+            {
+                "repository": file[0].named.repository,
+                "root": file[0].named.root,
+                "path": file[0].named.path,
+                **path_b64(file[0].named.path),
+                "symbols": [_central_record(c) for c in file],
+            }
+            for file in result.files
+        ],
+        "uses": [list(pair) for pair in result.uses],
+        "total": result.total,
+        "budget": result.budget,
+        "tokens": result.tokens,
+        "notices": [notice_record(n) for n in result.notices],
+        "index": index_record(result.index),
+        "exit_code": exit_code,
+    }
+
+
+def _central_record(central: Central) -> Record:
+    return node_record(central.named) | {"share": central.share, "used_by": central.used_by, "depth": central.depth}
+
+
+def related_lines(result: Related, paths: PathStyle) -> Iterator[str]:
+    """path:line:column:text, one relation a line."""
+    known: set[str] = set()
+    for relation in result.relations:
+        place = relation.place
+        said = place.text.rstrip("\r\n") if result.question in PLACES else step_text(relation, result.question)
+        head = f"{paths.of(place.root, place.os_path)}:{place.line}:{place.column}:" if place.line else ""
+        line = f"{head}{for_line(said)}\n"
+        if result.question not in PLACES or line not in known:  # one line may call several things
+            known.add(line)
+            yield line
+
+
+def step_text(relation: Relation, question: str) -> str:
+    """A relation as a sentence: 'A calls B'."""
+    depth = f"{'test, ' if relation.test else ''}depth {relation.depth}: " if question == "impact" else ""
+    return f"{depth}{relation.source.qualified_name} {relation.kind} {relation.target.qualified_name}{remark(relation)}"
+
+
+def remark(relation: Relation) -> str:
+    """What a reader should know of a relation beside its ends."""
+    via = [relation.via] if relation.via else []
+    guess = [f"a guess, {relation.confidence:g}"] if relation.confidence < RESOLVED else []
+    return f" ({'; '.join([*via, *guess])})" if via or guess else ""
+
+
+def map_lines(result: RepositoryMap, paths: PathStyle) -> Iterator[str]:
+    """A path, and below it the lines of its symbols."""
+    for file in result.files:
+        yield f"{for_line(paths.of(file[0].named.root, file[0].named.os_path))}\n"
+        yield from (f"{for_line(central.text)}\n" for central in file)
+
+
+def related_dot(result: Related) -> Iterator[str]:
+    """Graphviz: what was asked about in bold, guesses dashed."""
+    ends = [*result.targets, *(n for r in result.relations for n in (r.source, r.target))]
+    nodes = sorted(dict.fromkeys(ends), key=Named.content_order)
+    edges = {(r.source, r.target, r.kind): r for r in reversed(result.relations)}
+    lines = []
+    place = {node: i for i, node in enumerate(nodes)}
+    for (source, target, kind), relation in edges.items():
+        style = ", style=dashed" if relation.confidence < RESOLVED else ""
+        lines.append((place[source], place[target], f"label={quoted(kind)}{style}"))
+    return _digraph(nodes, lines, bold=result.targets)
+
+
+def map_dot(result: RepositoryMap) -> Iterator[str]:
+    """Graphviz: the symbols of the map and who uses whom."""
+    nodes = [central.named for file in result.files for central in file]
+    return _digraph(nodes, [(a, b, "") for a, b in result.uses], bold=())
+
+
+def _digraph(nodes: Sequence[Named], edges: Iterable[tuple[int, int, str]], bold: Sequence[Named]) -> Iterator[str]:
+    yield "digraph codelens {\n  rankdir=LR;\n  node [shape=box];\n"
+    for i, node in enumerate(nodes):
+        where = f"{node.path}:{node.line}" if node.line else node.kind
+        style = ", style=bold" if node in bold else ""
+        yield f"  n{i} [label={quoted(node.qualified_name)}, tooltip={quoted(where)}{style}];\n"
+    for source, target, attributes in sorted(edges):
+        yield f"  n{source} -> n{target}{f' [{attributes}]' if attributes else ''};\n"
+    yield "}\n"
+
+
+def quoted(text: str) -> str:
+    """A string of Graphviz, in which nothing is an escape, an attribute or markup."""
+    safe = for_terminal(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{safe}"'

@@ -1,0 +1,164 @@
+"""Answers of the graph → what people see on a terminal: places by file, trees, a way of hops, rings of impact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.style import Style
+from rich.text import Text
+from rich.tree import Tree
+
+from codelens.model import Freshness
+from codelens.related import Named, Related, Relation, RepositoryMap
+from codelens.render.paths import PathStyle
+from codelens.render.relations import remark
+from codelens.render.terminal import DIM, HEADING, make_console, styled
+from codelens.render.visible import for_terminal
+
+BOLD = Style(bold=True)
+NUMBER = Style(color="green")
+GUESS = Style(color="yellow")
+
+
+def related_screen(result: Related, paths: PathStyle, color: bool) -> Iterator[str]:
+    """One text for each part of the answer; a last line says how many more there are."""
+    console = make_console(color)
+    match result.question:
+        case "refs":
+            parts = _places(result, paths)
+        case "path":
+            parts = iter([_way(result, paths)])
+        case "impact":
+            parts = _rings(result, paths)
+        case _:
+            yield from _trees(result, paths, color)
+            parts = iter(())
+    for lines in parts:
+        yield styled(console, lines)
+    if len(result.relations) < result.total:
+        yield styled(console, [Text(f"\n{len(result.relations)} of {result.total}; -m N shows more", DIM)])
+
+
+def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator[str]:
+    """Files as headings, with the lines of their symbols; then what it cost."""
+    console = make_console(color)
+    for file in result.files:
+        lines = [_heading(file[0].named, paths)]
+        for central in file:
+            number, rest = central.text[:5], central.text[7:]
+            used = f"  used by {central.used_by} file{'s' * (central.used_by != 1)}" if central.used_by else ""
+            lines.append(Text("").append(number + "  ", NUMBER).append(for_terminal(rest)).append(used, DIM))
+        yield styled(console, lines)
+    shown = sum(len(file) for file in result.files)
+    text = (
+        f"\n{shown} of {result.total} symbols, about {result.tokens} of {result.budget} tokens; --budget N changes that"
+    )
+    yield styled(console, [Text(text, DIM)])
+
+
+def _heading(named: Named, paths: PathStyle) -> Text:
+    return Text(for_terminal(paths.of(named.root, named.os_path)), HEADING)
+
+
+def _places(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
+    files: dict[tuple[str, str], list[Relation]] = {}
+    for relation in result.relations:
+        files.setdefault((relation.place.root, relation.place.os_path), []).append(relation)
+    width = max((len(r.kind) for r in result.relations), default=0)
+    for i, (file, relations) in enumerate(files.items()):
+        heading = Text("").append(for_terminal(paths.of(*file)), HEADING)
+        if relations[0].place.freshness is not Freshness.FRESH:
+            heading.append(f"  {relations[0].place.freshness} since it was indexed", GUESS)
+        yield [*([Text("")] if i else []), heading, *(_place(r, width) for r in relations)]
+
+
+def _place(relation: Relation, width: int) -> Text:
+    line = Text("").append(f"{relation.place.line:>6}  ", NUMBER)
+    line.append(f"{relation.kind:<{width}}  ", DIM)
+    if relation.source.path != relation.source.qualified_name:
+        line.append(for_terminal(relation.source.qualified_name) + "  ", BOLD)
+    line.append(for_terminal(relation.place.text.strip()))
+    return line.append(for_terminal(remark(relation)), GUESS)
+
+
+def _label(named: Named, paths: PathStyle) -> Text:
+    label = Text("").append(for_terminal(named.qualified_name), BOLD)
+    label.append(f"  {named.kind}", DIM)
+    if named.line and named.path != named.qualified_name:
+        label.append(f"  {for_terminal(paths.of(named.root, named.os_path))}:{named.line}", DIM)
+    return label
+
+
+def _trees(result: Related, paths: PathStyle, color: bool) -> Iterator[str]:
+    """A tree for each direction: a hierarchy has two."""
+    console = make_console(color)
+    for outgoing in (True, False):
+        relations = [r for r in result.relations if r.outgoing == outgoing]
+        if not relations:
+            continue
+        tree = Tree(_label(result.targets[0], paths), guide_style=DIM)
+        if result.question == "hierarchy":
+            tree.label = Text("").append("above " if outgoing else "below ", DIM) + _label(result.targets[0], paths)
+        _grow(tree, relations, paths)
+        with console.capture() as capture:
+            console.print(tree, soft_wrap=True)
+        yield capture.get()
+
+
+def _grow(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
+    """Relations in the order of a tree's lines → branches; several lines that lead to one node share a branch."""
+    branches: list[tuple[Tree, Named | None]] = [(tree, None)]  # one for each depth
+    for relation in relations:
+        del branches[relation.depth + 1 :]
+        if len(branches) > relation.depth and branches[relation.depth][1] == relation.told:
+            label = branches[relation.depth][0].label
+            assert isinstance(label, Text)
+            label.append_text(_site(relation))
+            continue
+        del branches[relation.depth :]
+        label = _label(relation.told, paths)
+        turned = relation.kind == "overrides" and relation.outgoing
+        label.append("  overridden" if turned else f"  {relation.kind}", NUMBER)
+        if relation.kind == "overrides":
+            other = relation.source if relation.outgoing else relation.target
+            label.append(f" {'by ' * relation.outgoing}{for_terminal(other.qualified_name)}", DIM)
+        label.append(for_terminal(remark(relation)), GUESS)
+        label.append("  told elsewhere" if relation.again else "", DIM)
+        label.append_text(_site(relation))
+        branches.append((branches[-1][0].add(label), relation.told))
+
+
+def _site(relation: Relation) -> Text:
+    """The line of a call; a definition's own line says no more than its label."""
+    if relation.kind in ("extends", "implements", "overrides"):
+        return Text("")
+    return Text("").append(f"\n{relation.place.line:>5}  ", NUMBER).append(for_terminal(relation.place.text.strip()))
+
+
+def _way(result: Related, paths: PathStyle) -> list[Text]:
+    if not result.relations:
+        return []
+    at = result.relations[0].source
+    lines = [_label(at, paths)]
+    for relation in result.relations:
+        if relation.source != at:  # a local function, or another member of the target
+            lines.append(Text("").append("  in ", DIM) + _label(relation.source, paths))
+        at = relation.target
+        hop = Text("").append(f"  {relation.kind}", NUMBER)
+        hop.append(for_terminal(remark(relation)), GUESS)
+        hop.append(f"  {relation.place.line}  ", DIM).append(for_terminal(relation.place.text.strip()))
+        lines += [hop, _label(relation.target, paths)]
+    return lines
+
+
+def _rings(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
+    groups: dict[str, list[Relation]] = {}
+    for relation in result.relations:
+        groups.setdefault("tests" if relation.test else f"depth {relation.depth}", []).append(relation)
+    for name, relations in groups.items():
+        lines = [Text(f"{name}: {len(relations)}", HEADING)]
+        for relation in relations:
+            line = Text("  ") + _label(relation.told, paths)
+            line.append(f"  {relation.kind} ", NUMBER).append(for_terminal(relation.target.qualified_name))
+            lines.append(line.append(for_terminal(remark(relation)), GUESS))
+        yield lines

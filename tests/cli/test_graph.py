@@ -1,0 +1,178 @@
+"""The commands that ask the symbol graph: forms of output, exit codes, and names that mean harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.navigate.linked import linked
+from tests.render.test_formats import check
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "graph"
+
+QUESTIONS = {
+    "refs": ["refs", "Shape"],
+    "refs_name": ["refs", "math.sqrt"],
+    "callers": ["callers", "draw", "--depth", "2"],
+    "callees": ["callees", "draw_all", "--depth", "2"],
+    "path": ["path", "draw", "pi"],
+    "impact": ["impact", "pi"],
+    "hierarchy": ["hierarchy", "Circle", "--members"],
+    "map": ["map", "--budget", "100"],
+}
+FORMS = {"plain": [], "pretty": ["--pretty"], "json": ["--json"], "dot": ["--dot"]}
+FOUND, NOTHING, WRONG = 0, 1, 2
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree with its index beside it, in the place where commands look for it; tests do not change it."""
+    folder = tmp_path_factory.mktemp("shapes")
+    linked(folder).close()
+    return _settled(folder)
+
+
+def _settled(folder: Path) -> Path:
+    (folder / ".codelens").mkdir()
+    shutil.move(folder / "index.db", folder / ".codelens/index.db")
+    return folder
+
+
+def shown(out: str, folder: Path) -> str:
+    """The temporary folder has another name each time; colours are the business of Rich and its version."""
+    out = re.sub(r"\x1b\[[0-9;]*m", "", out)
+    out = re.sub(r'"schema": \d+, "snapshot": "[0-9a-f]+", "embedder": "[^"]*"', '"schema": …, "snapshot": …', out)
+    return out.replace(str(folder), "/shapes")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_forms(question: str, form: str, shapes: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+    ran = run(*QUESTIONS[question], *FORMS[form], cwd=shapes)
+    assert ran.code == FOUND
+    golden(GOLDEN / f"{question}_{form}.txt", shown(ran.out, shapes))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_json_fits_the_schema(question: str, shapes: Path, run: Run) -> None:
+    record = json.loads(run(*QUESTIONS[question], "--json", cwd=shapes).out)
+    check(record, "map" if question == "map" else "related")
+    assert record["exit_code"] == FOUND
+
+
+def test_jsonl_is_a_line_a_relation_and_an_end(shapes: Path, run: Run) -> None:
+    *relations, end = map(json.loads, run("refs", "Shape", "--jsonl", "-m", "2", cwd=shapes).out.splitlines())
+    for record in relations:
+        check(record, "jsonl_relation")
+    check(end, "jsonl_relations_end")
+    assert (len(relations), end["total"]) == (2, 3)
+
+
+def test_nothing_is_an_empty_list_and_1(shapes: Path, run: Run) -> None:
+    ran = run("callers", "guess", "--json", cwd=shapes)
+    assert (ran.code, json.loads(ran.out)["relations"], json.loads(ran.out)["exit_code"]) == (NOTHING, [], NOTHING)
+    assert run("path", "pi", "draw", cwd=shapes).code == NOTHING
+
+
+def test_an_ambiguous_target_lists_candidates_on_stderr(shapes: Path, run: Run) -> None:
+    ran = run("callers", "area", cwd=shapes)
+    assert (ran.code, ran.out) == (WRONG, "")
+    assert "app/base.py:2  method Shape.area" in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["refs"],
+        ["path", "draw"],
+        ["refs", "nothing_of_this_name"],
+        ["refs", "Shape", "--kinds", "calls,loves"],
+        ["refs", "Shape", "--min-confidence", "2"],
+        ["refs", "Shape", "-m", "0"],
+        ["callers", "Shape", "--depth", "0"],
+        ["refs", "Shape", "--json", "--dot"],
+        ["refs", "Shape", "-t", "klingon"],
+        ["refs", "Shape", "no/such/folder"],
+        ["map", "--budget", "0"],
+    ],
+)
+def test_what_makes_no_sense(arguments: list[str], shapes: Path, run: Run) -> None:
+    ran = run(*arguments, cwd=shapes)
+    assert (ran.code, ran.out) == (WRONG, "")
+    assert ran.err.startswith("codelens: error: ")
+
+
+def test_without_an_index(tmp_path: Path, run: Run) -> None:
+    assert run("refs", "Shape", cwd=tmp_path).code == 3
+    assert run("map", cwd=tmp_path).code == 3
+
+
+def test_filters(shapes: Path, run: Run) -> None:
+    everywhere = run("callers", "draw", cwd=shapes).out.splitlines()
+    assert run("callers", "draw", "-g", "!tests/", cwd=shapes).out.splitlines() == everywhere[:2]
+    assert run("callers", "draw", "tree/tests", cwd=shapes).out.splitlines() == everywhere[2:]
+    assert run("callers", "draw", "-T", "py", cwd=shapes).code == NOTHING
+    assert run("refs", "Shape", "--kinds", "extends", cwd=shapes).out.count("\n") == 1
+
+
+def test_targets_are_paths_from_the_working_directory(shapes: Path, run: Run) -> None:
+    assert (
+        run("callers", "draw.py:5", cwd=shapes / "tree/app").out == run("callers", "draw", cwd=shapes / "tree/app").out
+    )
+    assert run("callers", "base.py", "--json", cwd=shapes / "tree/app").code == FOUND
+
+
+def test_quiet_is_the_exit_code(shapes: Path, run: Run) -> None:
+    ran = run("callers", "Shape.name", "-q", cwd=shapes)
+    assert (ran.code, ran.out, ran.err) == (FOUND, "", "")
+
+
+def test_what_cannot_be_known_is_said_on_stderr(shapes: Path, run: Run) -> None:
+    ran = run("callers", "Shape.name", cwd=shapes)
+    assert ran.out == "tree/app/draw.py:19:11:    thing.name()\n"
+    assert "1 of 1 are guesses" in ran.err
+
+
+def test_a_reader_that_goes_away_is_no_fault(shapes: Path) -> None:
+    command = f'"{sys.executable}" -m codelens refs Shape --json | head -c 1'
+    ran = subprocess.run(["sh", "-c", command], cwd=shapes, capture_output=True, text=True, env=os.environ)
+    assert (ran.stdout, ran.stderr) == ("{", "")
+
+
+NASTY = {
+    'bad"dir/x\x1b[31m.py': "from y import f\n\n\ndef g():\n    f()  # \x1b]0;title\x07 \u202e\n",
+    "y.py": "def f():\n    pass\n",
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="such names cannot be")
+@pytest.mark.parametrize("form", FORMS)
+def test_names_that_mean_harm(form: str, tmp_path: Path, run: Run) -> None:
+    path = next(iter(NASTY))
+    linked(tmp_path, dict(NASTY), [("g", "calls", "f", 5, "import"), (path, "imports", "f", 1, "import")]).close()
+    ran = run("refs", "f", *FORMS[form], "--color", "never", cwd=_settled(tmp_path))
+    assert ran.code == FOUND
+    if form == "plain":
+        assert len(ran.out.splitlines()) == 2  # a pipe gets the bytes as they are, on their lines
+    else:
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", ran.out)
+    if form == "dot":
+        assert ran.out.count("\n") == len(ran.out.splitlines())
+        assert all(line.count('"') % 2 == 0 for line in ran.out.replace('\\"', "").splitlines())
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz here")
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_graphviz_reads_it(question: str, shapes: Path, run: Run) -> None:
+    text = run(*QUESTIONS[question], "--dot", cwd=shapes).raw
+    ran = subprocess.run(["dot", "-Tplain"], input=text, capture_output=True)
+    assert (ran.returncode, ran.stderr) == (0, b"")
