@@ -5,7 +5,6 @@ Each lookup notes its key, found or not: when a later update changes the answer,
 
 from __future__ import annotations
 
-import posixpath
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 
 from codelens.lang.registry import Language, languages
 from codelens.linking.facts import Definition, DocumentFacts, FileInfo, dotted, token
-from codelens.linking.manifests import NAMES, Manifests
+from codelens.linking.manifests import Manifests, is_asked
 from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.store.store import Store
 from codelens.text.expressions import head_shape
@@ -76,12 +75,12 @@ class Catalog:
         self.asked = Asked()
         self._facts: OrderedDict[int, DocumentFacts] = OrderedDict()
         self._named: dict[tuple[str, str], tuple[Definition, ...]] = {}
-        for identity, path, language, namespace, roles, digest in store.documents.linkable(repository):
+        for identity, path, language, namespace, roles in store.documents.linkable(repository):
             row = languages().get(language, NO_LANGUAGE)
-            self._add(FileInfo(identity, path, row, dotted(namespace), frozenset(roles.split()), digest))
+            self._add(FileInfo(identity, path, row, dotted(namespace), frozenset(roles.split())))
         for folder in sorted(self.folders):
             self.folders_named.setdefault(folder.rpartition("/")[2], []).append(folder)
-        manifests = [f for f in self.files.values() if posixpath.basename(f.path) in NAMES]
+        manifests = [f for f in self.files.values() if is_asked(f.path)]
         self.manifests = Manifests({f.path: partial(self._raw, f.id) for f in manifests})
 
     def _raw(self, document: int) -> bytes:
@@ -102,6 +101,18 @@ class Catalog:
         while folder and folder not in self.folders:
             self.folders.add(folder)
             folder = folder.rpartition("/")[0]
+
+    def offers(self, document: int) -> dict[str, str]:
+        """Question → digest of the answer, for all that a document answers others."""
+        path, keys = self.files[document].path, self.facts(document).keys()
+        if is_asked(path) and (manifest := self.manifests.offers(path)):
+            keys[manifest[0]] = manifest[1]
+        return keys
+
+    def telling(self) -> list[int]:
+        """Documents of which manifests say something, or that are manifests."""
+        ask = self.ask
+        return [i for i, f in self.files.items() if self.manifests.of(f.path) or self.manifests.owners(f.path, ask)]
 
     def facts(self, document: int) -> DocumentFacts:
         """The facts of a document, read at the first call."""

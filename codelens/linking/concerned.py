@@ -31,7 +31,7 @@ class Concerned:
         if self._catalog is None:
             self._catalog = Catalog(self._store, self._repository)
         facts = self._catalog.facts(document)
-        _gather(self._before, facts.keys())
+        _gather(self._before, self._catalog.offers(document))
         units = [UnitId(d.id) for d in facts.definitions]
         self._units.update(units)
         self._documents.add(document)
@@ -54,7 +54,7 @@ class Concerned:
             return everything
         after: dict[str, list[str]] = {}
         for document in unlinked:
-            _gather(after, catalog.facts(document).keys())
+            _gather(after, catalog.offers(document))
         changed = {
             key for key in {*self._before, *after} if sorted(self._before.get(key, [])) != sorted(after.get(key, []))
         }

@@ -13,7 +13,6 @@ import xxhash
 
 from codelens.derived import Binding, Import
 from codelens.lang.registry import Language
-from codelens.linking.manifests import NAMES
 from codelens.model import CHUNK_KINDS, TYPE_KINDS
 
 HOLDERS = (*TYPE_KINDS, "module")
@@ -56,8 +55,6 @@ class FileInfo(NamedTuple):
     language: Language
     namespace: str
     roles: frozenset[str]
-    digest: bytes
-    """Of its content."""
 
 
 def dotted(name: str) -> str:
@@ -161,8 +158,6 @@ class DocumentFacts:
         stem = path.rpartition("/")[2].partition(".")[0]
         for part in {stem, folder.rpartition("/")[2]}:
             say(f"p:{part}", path)
-        if path.rpartition("/")[2] in NAMES:
-            say(f"f:{path.rpartition('/')[2]}", self.file.digest.hex())
         if namespace:
             say(f"s:{namespace}", path)
         for unit in self.definitions:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection
 import xxhash
 
 from codelens.linking.catalog import Catalog
-from codelens.linking.facts import DocumentFacts
+from codelens.linking.facts import DocumentFacts, token
 from codelens.linking.implied import imply
+from codelens.linking.manifests import OWNERS
 from codelens.linking.resolve import Found, Resolver
 from codelens.linking.values import Values, words
 from codelens.model import DocumentId, RepositoryId
@@ -44,12 +45,13 @@ def link(
     catalog = Catalog(store, repository)
     resolver = Resolver(Values(catalog))
     ordered = sorted((d for d in documents if d in catalog.files), key=lambda d: catalog.files[d].path)
-    telling = store.references.documents()
+    telling = store.references.documents() | {DocumentId(d) for d in catalog.telling()}
     for number, document in enumerate(ordered, start=1):
         if document in telling:
             _link_one(store, resolver, catalog.facts(document))
         else:
             store.edges.forget(document, [unit for unit, _ in store.units.ids_of(document)])
+            store.edges.set_asks(document, {token(OWNERS)})
         if done:
             done(number, len(ordered), catalog.files[document].path)
     imply(store, catalog, [d for d in ordered if d in telling], holders)

@@ -1,125 +1,133 @@
-"""What the manifests of a repository say of its modules' names: package.json, tsconfig.json, go.mod, Cargo.toml."""
+"""What the manifests of a repository say of its modules' names, and whom its CODEOWNERS name, read when one is asked for."""
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from functools import cached_property
 
-NAMES = ("package.json", "tsconfig.json", "jsconfig.json", "go.mod", "Cargo.toml")
-_COMMENTS = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.S)
-_TRAILING = re.compile(r",(\s*[}\]])")
+from codelens.lang.manifests import is_manifest, read_manifest
+from codelens.lang.packages import Manifest
+from codelens.lang.script_config import ScriptConfig, is_script_config, read_script_config
+from codelens.worktree.owners import PLACES, Owners
+
 Ask = Callable[[str], None]
+MODULES = "f:modules"
+"""The one question behind what manifests say of modules' names: that changes seldom, and concerns many."""
+OWNERS = "f:owners"
+MOST_EXTENDED = 8
+"""Configurations that one takes over from another in a row. Chosen; a guard against circles."""
+
+
+def is_asked(path: str) -> bool:
+    """Whether a file's content is part of what `Manifests` answers."""
+    return is_manifest(path) or is_script_config(path) or path in PLACES
 
 
 class Manifests:
-    """The manifests of one repository, read when one is asked for."""
+    """The manifests of one repository."""
 
     def __init__(self, paths: Mapping[str, Callable[[], bytes]]) -> None:
         """`paths`: path of a manifest → how to read it."""
         self._paths = paths
-        self._read: dict[str, dict[str, Any]] = {}
 
-    def _of(self, name: str, ask: Ask) -> dict[str, Any]:
-        """Folder → content of the manifests of that file name."""
-        ask(f"f:{name}")
-        if name not in self._read:
-            found = {}
-            for path in sorted(self._paths):
-                if posixpath.basename(path) == name and (content := _parsed(name, self._paths[path]())) is not None:
-                    found[posixpath.dirname(path)] = content
-            self._read[name] = found
-        return self._read[name]
+    def _text(self, path: str) -> str:
+        return self._paths[path]().decode("utf-8-sig", "replace")
 
-    def go_modules(self, ask: Ask) -> Iterator[tuple[str, str]]:
-        """(module path, folder), longest first."""
-        found = [(module, folder) for folder, module in self._of("go.mod", ask).items()]
-        return iter(sorted(found, key=lambda pair: (-len(pair[0]), pair)))
+    @cached_property
+    def _manifests(self) -> dict[str, Manifest]:
+        found = {path: read_manifest(path, self._text(path)) for path in sorted(self._paths) if is_manifest(path)}
+        return {path: manifest for path, manifest in found.items() if manifest}
 
-    def rust_crates(self, ask: Ask) -> Iterator[tuple[str, str]]:
-        """(name as code writes it, folder of its sources)."""
-        for folder, content in self._of("Cargo.toml", ask).items():
-            name = content.get("package", {}).get("name") if isinstance(content.get("package"), dict) else None
-            if isinstance(name, str):
-                yield name.replace("-", "_"), posixpath.join(folder, "src")
+    @cached_property
+    def _configs(self) -> dict[str, ScriptConfig]:
+        paths = [path for path in sorted(self._paths) if is_script_config(path)]
+        found = {path: read_script_config(path, self._text(path)) for path in paths}
+        return {path: config for path, config in found.items() if config}
+
+    @cached_property
+    def _owners(self) -> Owners | None:
+        place = next((place for place in PLACES if place in self._paths), None)
+        return Owners(self._text(place)) if place else None
+
+    def offers(self, path: str) -> tuple[str, str] | None:
+        """(question, answer) for what one manifest says that other documents ask for: not what it depends on."""
+        if manifest := self._manifests.get(path):
+            return MODULES, repr((path, manifest.name, manifest.roots, manifest.entries, manifest.members))
+        if config := self._configs.get(path):
+            return MODULES, repr(config)
+        return (OWNERS, f"{path} {self._text(path)}") if path in PLACES and path in self._paths else None
+
+    def of(self, path: str) -> Manifest | None:
+        """What one manifest declares."""
+        return self._manifests.get(path)
+
+    def declaring(self, ecosystem: str, name: str, ask: Ask) -> str | None:
+        """The manifest of the package that bears a name here."""
+        ask(MODULES)
+        return next((p for p, m in self._manifests.items() if m.name == name and m.ecosystem == ecosystem), None)
+
+    def owners(self, path: str, ask: Ask) -> tuple[str, ...]:
+        """Who owns a path."""
+        ask(OWNERS)
+        found = self._owners.of(path) if self._owners else None
+        return found.owners if found else ()
+
+    def roots(self, ecosystem: str, ask: Ask) -> list[tuple[str, str]]:
+        """(what an import begins with, folder of its sources), longest first."""
+        ask(MODULES)
+        found = [
+            (prefix, posixpath.normpath(posixpath.join(posixpath.dirname(path), folder)))
+            for path, manifest in self._manifests.items()
+            if manifest.ecosystem == ecosystem
+            for prefix, folder in manifest.roots
+        ]
+        return sorted({(p, "" if f == "." else f) for p, f in found}, key=lambda pair: (-len(pair[0]), pair))
 
     def script_targets(self, path: str, spec: str, ask: Ask) -> Iterator[str]:
-        """Paths without ending that a script's import may mean: by the nearest tsconfig's paths, then by packages' names."""
-        for name in ("tsconfig.json", "jsconfig.json"):
-            configs = self._of(name, ask)
-            folder = posixpath.dirname(path)
-            while True:
-                if folder in configs:
-                    yield from _aliased(configs[folder], folder, spec)
-                if not folder:
-                    break
-                folder = posixpath.dirname(folder)
-        for folder, content in self._of("package.json", ask).items():
-            name = content.get("name")
-            if isinstance(name, str) and (spec == name or spec.startswith(f"{name}/")):
-                rest = spec[len(name) + 1 :]
-                yield from _within(content, folder, rest)
+        """Paths without ending that a script's import may mean: by the nearest configurations, then by packages' names."""
+        ask(MODULES)
+        folder = posixpath.dirname(path)
+        while True:
+            for config in self._configs.values():
+                if posixpath.dirname(config.path) == folder:
+                    yield from self._aliased(config, spec)
+            if not folder:
+                break
+            folder = posixpath.dirname(folder)
+        for place, manifest in self._manifests.items():
+            if manifest.ecosystem == "npm" and manifest.name and f"{spec}/".startswith(f"{manifest.name}/"):
+                yield from _within(manifest, posixpath.dirname(place), spec[len(manifest.name) + 1 :])
+
+    def _aliased(self, config: ScriptConfig, spec: str) -> Iterator[str]:
+        """What the paths of a configuration, or of those that it extends, make of an import."""
+        waiting, seen = [config.path], set[str]()
+        while waiting and len(seen) < MOST_EXTENDED:
+            name = waiting.pop(0)
+            current = self._configs.get(name)
+            if current is None or name in seen:
+                continue
+            seen.add(name)
+            for pattern, targets in current.paths:
+                head, star, tail = pattern.partition("*")
+                long_enough = len(spec) >= len(head) + len(tail)
+                if spec.startswith(head) and spec.endswith(tail) and long_enough if star else spec == pattern:
+                    middle = spec[len(head) : len(spec) - len(tail)] if star else ""
+                    yield from (posixpath.normpath(target.replace("*", middle, 1)) for target in targets)
+            if current.base is not None:
+                yield posixpath.normpath(posixpath.join(current.base, spec))
+            waiting += current.extends
 
 
-def _aliased(config: Any, folder: str, spec: str) -> Iterator[str]:
-    options = config.get("compilerOptions") if isinstance(config, dict) else None
-    if not isinstance(options, dict):
-        return
-    base = posixpath.normpath(posixpath.join(folder, str(options.get("baseUrl") or ".")))
-    paths = options.get("paths")
-    for pattern, targets in paths.items() if isinstance(paths, dict) else ():
-        head, star, tail = str(pattern).partition("*")
-        if not (spec.startswith(head) and spec.endswith(tail) and len(spec) >= len(head) + len(tail)) or (
-            not star and spec != pattern
-        ):
+def _within(manifest: Manifest, folder: str, rest: str) -> Iterator[str]:
+    """Where a package's own sources for a path in it may lie: what it is used by, else the usual places."""
+    for name in manifest.entries:
+        bare = re.sub(r"(?:\.d)?\.[mc]?[jt]sx?$", "", name.removeprefix("./"))
+        if rest and bare not in (rest, f"src/{rest}", f"{rest}/index", f"src/{rest}/index"):
             continue
-        middle = spec[len(head) : len(spec) - len(tail)] if star else ""
-        for target in targets if isinstance(targets, list) else ():
-            yield posixpath.normpath(posixpath.join(base, str(target).replace("*", middle, 1)))
-    if options.get("baseUrl"):
-        yield posixpath.normpath(posixpath.join(base, spec))
-
-
-def _within(content: Mapping[str, Any], folder: str, rest: str) -> Iterator[str]:
-    """Where a package's own sources for a path in it may lie: what it exports, else the usual places."""
-    exports = content.get("exports")
-    entry = exports.get(f"./{rest}" if rest else ".") if isinstance(exports, dict) else exports if not rest else None
-    names = list(_strings(entry))
-    if not rest:
-        names += [
-            str(content[key]) for key in ("source", "types", "module", "main") if isinstance(content.get(key), str)
-        ]
-    for name in names:
         yield posixpath.normpath(posixpath.join(folder, name))
-        built = re.sub(r"^\./(?:dist|lib|build|out)/", "", name)  # what a build writes has its source in src
-        yield posixpath.normpath(posixpath.join(folder, "src", re.sub(r"(?:\.d)?\.[mc]?[jt]sx?$", "", built)))
+        built = re.sub(r"^(?:dist|lib|build|out)/", "", bare)  # what a build writes has its source in src
+        yield posixpath.normpath(posixpath.join(folder, "src", built))
     for place in ("src", "", "lib"):
         yield posixpath.normpath(posixpath.join(folder, place, rest or "index"))
-
-
-def _strings(entry: Any) -> Iterator[str]:
-    if isinstance(entry, str):
-        yield entry
-    elif isinstance(entry, dict):
-        for value in entry.values():
-            yield from _strings(value)
-
-
-def _parsed(name: str, raw: bytes) -> Any:
-    """The content of a manifest; None where it cannot be read, which is the fault of its author."""
-    text = raw.decode("utf-8-sig", "replace")
-    try:
-        if name == "go.mod":
-            match = re.search(r"^module\s+\"?([^\s\"]+)", text, re.M)
-            return match[1] if match else None
-        if name.endswith(".toml"):
-            return tomllib.loads(text)
-        if name != "package.json":
-            text = _TRAILING.sub(r"\1", _COMMENTS.sub(lambda m: m[1] or "", text))
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None

@@ -153,7 +153,7 @@ def _script(catalog: Catalog, path: str) -> Module | None:
 
 def _package(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
     family = _family(facts.file.language)
-    for module, folder in catalog.manifests.go_modules(catalog.ask):
+    for module, folder in catalog.manifests.roots("go", catalog.ask):
         if spec == module or spec.startswith(f"{module}/"):
             return _folder(catalog, family, posixpath.join(folder, spec[len(module) + 1 :]).strip("/"))
     return None
@@ -192,7 +192,7 @@ def _crate(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
         return found
     if found := _rust_path(catalog, root, parts):
         return found
-    for crate, source in catalog.manifests.rust_crates(catalog.ask):
+    for crate, source in catalog.manifests.roots("cargo", catalog.ask):
         if crate == parts[0]:
             return _rust_path(catalog, source, parts[1:])
     return None

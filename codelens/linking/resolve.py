@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -75,8 +76,26 @@ class Resolver:
                 external = Target(external=f"{prefix}:{reference.name}")
                 yield Found(reference.unit, kind, external, reference.line, "literal")
             elif reference.kind == "mention":
-                yield from self._mention(facts, reference)
-        yield from self._owners(facts)
+                yield from self._mention(reference)
+            elif reference.kind == "link":
+                yield from self._link(facts, reference)
+        yield from self._holders(facts)
+        yield from self._declared(facts)
+
+    def _declared(self, facts: DocumentFacts) -> Iterator[Found]:
+        """What manifests say of a document: what it depends on, and who owns it."""
+        manifests, path = self.catalog.manifests, facts.file.path
+        manifest = manifests.of(path)
+        for one in manifest.dependencies if manifest else ():
+            assert manifest is not None
+            here = manifests.declaring(manifest.ecosystem, one.name, self.catalog.ask)
+            if here and here != path and here in self.catalog.by_path:
+                target = Target(document=self.catalog.by_path[here].id)
+            else:
+                target = Target(external=f"package:{manifest.ecosystem}:{one.name}")
+            yield Found(None, "depends_on", target, one.line, "literal")
+        for owner in manifests.owners(path, self.catalog.ask):
+            yield Found(None, "owned_by", Target(external=f"owner:{owner}"), 0, "literal")
 
     def _import(self, facts: DocumentFacts, one: Import) -> Iterator[Found]:
         module = find_import(self.catalog, facts, one)
@@ -95,7 +114,7 @@ class Resolver:
                 for document in value.module.documents[:MOST_GUESSES]:
                     yield Found(None, "imports", Target(document=document), one.line, "import")
 
-    def _owners(self, facts: DocumentFacts) -> Iterator[Found]:
+    def _holders(self, facts: DocumentFacts) -> Iterator[Found]:
         """Members that stand outside of the type that they belong to."""
         for unit in facts.definitions:
             if unit.kind == "method" and unit.container and (unit.parent is None or unit.parent.kind not in TYPE_KINDS):
@@ -229,13 +248,16 @@ class Resolver:
                 kept.append(definition)
         return kept or list(found)
 
-    def _mention(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
+    def _link(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
+        """A file that prose links to, relative to the document."""
+        folder = posixpath.dirname(facts.file.path)
+        name = posixpath.normpath(posixpath.join(folder, reference.name))
+        self.catalog.ask(f"p:{posixpath.basename(name).partition('.')[0]}")
+        if (file := self.catalog.by_path.get(name)) and file.id != facts.file.id:
+            yield Found(reference.unit, "documents", Target(document=file.id), reference.line, "literal")
+
+    def _mention(self, reference: Reference) -> Iterator[Found]:
         """A name in prose that only one definition of the repository has, or one of that type or module."""
-        name = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
-        if "/" in name:
-            if file := self.catalog.by_path.get(name):
-                yield Found(reference.unit, "documents", Target(document=file.id), reference.line, "literal")
-            return
         holder = reference.receiver.rpartition(".")[2]
         found = [d for d in self.catalog.anywhere(reference.name, holder) if "test" not in d.facts.file.roles]
         types = [d for d in found if d.kind in HOLDERS]

@@ -185,9 +185,9 @@ class Documents:
         found = self._connection.execute(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", (path,))
         return list(map(_document_row, found))
 
-    def linkable(self, repository: RepositoryId) -> list[tuple[int, str, str, str, str, bytes]]:
-        """(id, path, language, namespace, roles separated by spaces, content hash) of all documents, by path."""
-        sql = "SELECT id, path, language, namespace, roles, content_hash FROM documents WHERE repository_id = ? ORDER BY path"
+    def linkable(self, repository: RepositoryId) -> list[tuple[int, str, str, str, str]]:
+        """(id, path, language, namespace, roles separated by spaces) of all documents, by path."""
+        sql = "SELECT id, path, language, namespace, roles FROM documents WHERE repository_id = ? ORDER BY path"
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return rows
 
