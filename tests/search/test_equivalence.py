@@ -82,7 +82,8 @@ def given(result: SearchResult) -> list[str]:
 def test_a_strong_match_of_an_own_class_goes_to_the_top_and_says_why(tmp_path: Path) -> None:
     with with_classes(tmp_path, PHRASED, FILES).index() as index:
         result = find(index, "find the blast radius")
-        assert names(result) == ["callers_of", "CallersOf", "callersOf", "radius_of_blast"]
+        assert names(result)[:2] == ["callers_of", "CallersOf"], "and the one in a test is still a test"
+        assert given(result) == ["callers_of", "CallersOf", "callersOf"]
         reason = '"blast radius" of class impact names callersof'
         assert [(c.amount > 0.1, c.reason) for c in result.hits[0].contributions if c.source == "own_class"] == [
             (True, reason)
