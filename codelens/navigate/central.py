@@ -6,10 +6,11 @@ file do not count, or the largest file would praise itself; nor do those of test
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from codelens.graph.adjacency import Edge, build
+from codelens.graph.rwr import walk
 from codelens.model import SYMBOL_KINDS, TYPE_KINDS, DocumentId
 from codelens.navigate.view import GraphView
 from codelens.related import Central, RepositoryMap
@@ -110,30 +111,14 @@ def _files_using(uses: Mapping[Node, Mapping[Node, float]], home: Mapping[Node, 
 def _walk(
     uses: Mapping[Node, Mapping[Node, float]], begins: Sequence[Node], order: Sequence[Node]
 ) -> dict[Node, float]:
-    """Node → share of the mass. Summed in the order of contents, so that no number of a node decides a last digit."""
+    """Node → share of the mass. Nodes walk under their places in the order of contents, so that no id decides a digit."""
     place = {node: i for i, node in enumerate(order)}
-    if not begins:
-        return {}
-    rest = 1.0 / len(begins)
-    flows = []
-    for source in sorted((s for s in uses if s in place), key=place.__getitem__):
-        total = math.fsum(uses[source].values())
-        flows.append((source, [(t, uses[source][t] / total) for t in sorted(uses[source], key=place.__getitem__)]))
-    leaving = {source for source, _ in flows}
-    mass = dict.fromkeys(begins, rest)
-    for _ in range(STEPS):
-        stuck = math.fsum(held for node, held in mass.items() if node not in leaving)
-        back = (1 - DAMPING + DAMPING * stuck) * rest
-        after = dict.fromkeys(begins, back)
-        for source, row in flows:
-            if held := mass.get(source, 0.0):
-                for target, part in row:
-                    after[target] = after.get(target, 0.0) + DAMPING * held * part
-        moved = math.fsum(abs(held - mass.get(node, 0.0)) for node, held in after.items())
-        mass = after
-        if moved < TOLERANCE:
-            break
-    return mass
+    edges = (
+        Edge(place[source], place[target], sure, "uses") for source, row in uses.items() for target, sure in row.items()
+    )
+    seeds = {place[node]: 1.0 for node in begins}
+    found = walk(build(edges), seeds, 1 - DAMPING, max_steps=STEPS, tolerance=TOLERANCE, stable_steps=0)
+    return {order[i]: held for i, held in found.mass.items()}
 
 
 def _packed(
