@@ -34,6 +34,9 @@ class Spreading:
     """Most units that join the candidates for their mass alone."""
     backward: float
     """What an edge weighs against its direction, as a share of what it weighs along it."""
+    uses_from: int
+    uses_full: int
+    """Words of a query up to which its candidates' uses count nothing, and from which they count in full."""
     kinds: Mapping[str, float]
     """Kind of edge → weight."""
 
@@ -45,6 +48,7 @@ class Spread:
     seeds: Mapping[int, float]
     """Seed → its share of the restarts."""
     mass: Mapping[int, float]
+    """Unit → the mass that came to it from others."""
     pushed: Pushed
     kinds: Mapping[tuple[int, int], str]
     """(node, neighbour) → the kind of edge that joins them most, '←' before it where it points back."""
@@ -96,14 +100,17 @@ def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, stor
     seeds = {int(c.unit.id): (score / best) ** 2 for c, score in symbols}
     around = Surroundings(store, spreading)
     pushed = push(around, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
-    mass = {node: held for node, held in pushed.mass.items() if node > 0}
-    return Spread(seeds, mass, pushed, around.kinds)
+    return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around.kinds)
 
 
-def value(share: float) -> float:
-    """A share of the walk's most as a value from 0 to 1, by its order of magnitude: ln(p / p_max + 1e-4) / 9.2 + 1
-    (ranking.md)."""
-    return max(0.0, math.log(share + 1e-4) / 9.2 + 1.0)
+def _arrived(pushed: Pushed, seeds: Mapping[int, float], restart: float) -> dict[int, float]:
+    """What came to each unit from others: a seed's own restarts say nothing that its score has not said."""
+    total = math.fsum(seeds.values())
+    return {
+        node: held - restart * seeds.get(node, 0.0) / total
+        for node, held in pushed.mass.items()
+        if node > 0 and held - restart * seeds.get(node, 0.0) / total > 0
+    }
 
 
 def joining(
@@ -124,17 +131,20 @@ def joining(
 
 
 def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weight: float, store: Store) -> None:
-    """Write a contribution for each candidate that the walk reached, with the way it took."""
-    most = max(found.mass.values())
+    """Write a contribution for each candidate that the walk reached, with the way it took.
+
+    The value is the square root of the share of the walk's most: of log, square root and the share itself it measured best.
+    """
+    most = max(found.mass.values(), default=0.0)
     reached = [c for c in candidates if found.mass.get(c.unit.id)]
-    ways = trails([c.unit.id for c in reached], found.mass, found.pushed.rows, found.seeds, spreading.restart)
+    ways = trails([c.unit.id for c in reached], found.pushed.mass, found.pushed.rows, found.seeds, spreading.restart)
     names = {c.unit.id: c.unit.qualified_name for c in candidates}
     stations = {UnitId(hop.source) for way in ways.values() for hop in way.hops} - set(names)
     names |= {unit: row.qualified_name for unit, row in store.units.rows(stations).items()}
     for candidate in reached:
         share = found.mass[candidate.unit.id] / most
         way = _in_words(ways.get(candidate.unit.id), names, found)
-        add_bonus(candidate, "walk", weight, value(share), f"{share:.1%} of the walk's most: {way}")
+        add_bonus(candidate, "walk", weight, math.sqrt(share), f"{share:.1%} of the walk's most: {way}")
 
 
 def _in_words(trail: Trail | None, names: Mapping[UnitId, str], found: Spread) -> str:
@@ -147,3 +157,19 @@ def _in_words(trail: Trail | None, names: Mapping[UnitId, str], found: Spread) -
         arrow = f" ←{kind[1:]}─ " if kind.startswith("←") else f" ─{kind}→ "
         parts.append(arrow + names.get(UnitId(hop.target), "?"))
     return "".join(parts)
+
+
+def add_uses(candidates: Sequence[Candidate], query: str, spreading: Spreading, weight: float, store: Store) -> None:
+    """Write a contribution for each candidate that other files use: ln(1 + files) / 4, at most 1 (ranking.md).
+
+    What many use is what a long description of a task is about; a short query asks for what is changed, seldom that.
+    """
+    words = len(query.split())
+    reach = spreading.uses_full - spreading.uses_from
+    long = min(1.0, max(0.0, (words - spreading.uses_from) / reach))
+    files = store.edges.files_using([c.unit.id for c in candidates]) if long else {}
+    for candidate in candidates:
+        if number := files.get(candidate.unit.id):
+            value = long * min(1.0, math.log1p(number) / 4)
+            reason = f"{number} other files use it" + (f"; {long:.0%} for a query of {words} words" if long < 1 else "")
+            add_bonus(candidate, "uses", weight, value, reason)

@@ -100,6 +100,18 @@ class Edges:
         assert row is not None
         return int(row[0])
 
+    def files_using(self, nodes: Iterable[int]) -> dict[int, int]:
+        """Unit → how many other documents hold an edge to it, tests left out; units without any are left out."""
+        told = ", ".join(str(KINDS[kind]) for kind in ("inherits", "overrides", "member_of"))
+        sql = (
+            "SELECT e.target, count(DISTINCT s.document_id) FROM json_each(?1) n CROSS JOIN units t ON t.id = n.value "
+            f"JOIN edges e ON e.target = t.id AND e.kind NOT IN ({told}) JOIN units s ON s.id = e.source "
+            "JOIN documents d ON d.id = s.document_id "
+            "WHERE s.document_id <> t.document_id AND d.roles NOT LIKE '%test%' GROUP BY e.target"
+        )
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
+        return dict(rows)
+
     def external_names(self, nodes: Iterable[int]) -> dict[Node, str]:
         """External node → its name."""
         ids = [n - EXTERNAL for n in nodes if n >= EXTERNAL]
@@ -110,6 +122,12 @@ class Edges:
         """External node → name, of all whose name begins like this."""
         sql = "SELECT id, name FROM externals WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name"
         return {external_node(i): name for i, name in self._connection.execute(sql, (prefix,))}
+
+    def is_empty(self) -> bool:
+        """Whether nothing was linked yet."""
+        sql = "SELECT NOT EXISTS (SELECT 1 FROM edges) AND NOT EXISTS (SELECT 1 FROM documents WHERE linked <> '')"
+        row = self._connection.execute(sql).fetchone()
+        return bool(row and row[0])
 
     def count(self) -> int:
         """Stored edges of all repositories."""
@@ -124,11 +142,6 @@ class Edges:
         return {(NAME_OF_KIND[k], TIER_OF_NUMBER[t].provenance): n for k, t, n in rows}
 
     # Writing
-
-    def replace(self, sources: Sequence[int], edges: Iterable[tuple[int, str, int, int, str]]) -> None:
-        """Put these (source, kind, target, line, provenance) in the place of all that begins at `sources`."""
-        self.remove_from(sources)
-        self.add(edges)
 
     def add(self, edges: Iterable[tuple[int, str, int, int, str]]) -> None:
         """Store (source, kind, target, line, provenance); of two that differ in provenance alone the surest stays."""
@@ -165,8 +178,7 @@ class Edges:
     # What the linker asked
 
     def set_asks(self, document: DocumentId, keys: Collection[int]) -> None:
-        """Remember what linking a document asked for, in the place of what it asked before."""
-        self._connection.execute("DELETE FROM link_asks WHERE rowid = ?", (document,)).fetchall()
+        """Remember what linking a document asked for; what it asked before is forgotten already (`forget`)."""
         if keys:
             values = (document, " ".join([f"{key:012x}" for key in sorted(keys)]))
             self._connection.execute("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", values).fetchall()
