@@ -135,62 +135,58 @@
   (object_creation_expression)] @binding.result)
 ; What literals name
 
-((function_call_expression function: (name) @_get arguments: (arguments . (argument [
-    (string . (string_content) @reference.env .) (encapsed_string . (string_content) @reference.env .)])))
+((function_call_expression function: (name) @_get
+  arguments: (arguments . (argument (_ . (string_content) @reference.env .))))
   (#any-of? @_get "getenv" "env"))
-((subscript_expression . (variable_name) @_env . [
-    (string . (string_content) @reference.env .) (encapsed_string . (string_content) @reference.env .)])
+((subscript_expression . (variable_name) @_env . (_ . (string_content) @reference.env .))
   (#eq? @_env "$_ENV"))
 
 (shell_command_expression . (string_content) @reference.process)
 ((function_call_expression function: (name) @_run arguments: (arguments . (argument [
-    (string . (string_content) @reference.process)
-    (encapsed_string . (string_content) @reference.process)
+    (_ . (string_content) @reference.process)
     (array_creation_expression . (array_element_initializer (string . (string_content) @reference.process)))])))
   (#any-of? @_run "exec" "shell_exec" "system" "passthru" "proc_open" "popen" "pcntl_exec"))
 ((object_creation_expression . (name) @_process (arguments . (argument (array_creation_expression
   . (array_element_initializer (string . (string_content) @reference.process)))))) (#eq? @_process "Process"))
-((scoped_call_expression scope: (name) @_process name: (name) @_run arguments: (arguments . (argument [
-    (string . (string_content) @reference.process) (encapsed_string . (string_content) @reference.process)])))
+((scoped_call_expression scope: (name) @_process name: (name) @_run
+  arguments: (arguments . (argument (_ . (string_content) @reference.process))))
   (#eq? @_process "Process") (#any-of? @_run "fromShellCommandline" "run" "start"))
 
-((attribute . (name) @receiver parameters: (arguments (argument (name)? @_name . [
-    (string . (string_content) @reference.route .) (encapsed_string . (string_content) @reference.route .)])))
+((attribute . (name) @receiver
+    parameters: (arguments (argument (name)? @_name . (_ . (string_content) @reference.route .))))
   (#any-of? @receiver "Route" "Get" "Post" "Put" "Delete" "Patch") (#eq? @_name "path") (#match? @reference.route "^/"))
 ([
-  (member_call_expression object: (_) @_router name: (name) @receiver arguments: (arguments . (argument [
-    (string . (string_content) @reference.route .) (encapsed_string . (string_content) @reference.route .)]) . (argument)))
-  (scoped_call_expression scope: (_) @_router name: (name) @receiver arguments: (arguments . (argument [
-    (string . (string_content) @reference.route .) (encapsed_string . (string_content) @reference.route .)]) . (argument)))
+  (member_call_expression object: (_) @_router name: (name) @receiver
+    arguments: (arguments . (argument (_ . (string_content) @reference.route .)) . (argument)))
+  (scoped_call_expression scope: (_) @_router name: (name) @receiver
+    arguments: (arguments . (argument (_ . (string_content) @reference.route .)) . (argument)))
 ]
   (#match? @_router "([aA]pp|[rR]outer?|[rR]outes|[gG]roup|[cC]ollector|^\\$r)$")
   (#any-of? @receiver "get" "post" "put" "delete" "patch" "options" "head" "any" "redirect" "view" "group" "resource")
   (#match? @reference.route "^/"))
 ((member_call_expression object: (_) @_router name: (name) @_map arguments: (arguments
   . (argument (array_creation_expression)) @receiver
-  . (argument [
-    (string . (string_content) @reference.route .) (encapsed_string . (string_content) @reference.route .)]) . (argument)))
+  . (argument (_ . (string_content) @reference.route .)) . (argument)))
   (#match? @_router "([aA]pp|[rR]outer?|[gG]roup|[cC]ollector|^\\$r)$") (#any-of? @_map "map" "addRoute" "match")
   (#match? @reference.route "^/"))
 
-((member_call_expression object: (_) @_client name: (name) @receiver arguments: (arguments . (argument [
-    (string . (string_content) @reference.endpoint .) (encapsed_string . (string_content) @reference.endpoint .)])))
+((member_call_expression object: (_) @_client name: (name) @receiver
+  arguments: (arguments . (argument (_ . (string_content) @reference.endpoint .))))
   (#match? @_client "([cC]lient|[hH]ttp|[gG]uzzle)$")
   (#any-of? @receiver "get" "post" "put" "delete" "patch" "head" "getAsync" "postAsync")
   (#match? @reference.endpoint "^(https?:/)?/"))
 ((member_call_expression name: (name) @_request arguments: (arguments
   . (argument (string)) @receiver
-  . (argument [
-    (string . (string_content) @reference.endpoint .) (encapsed_string . (string_content) @reference.endpoint .)])))
+  . (argument (_ . (string_content) @reference.endpoint .))))
   (#any-of? @_request "request" "createRequest" "createServerRequest" "json") (#match? @receiver "^.[A-Z]+.$")
   (#match? @reference.endpoint "^(https?:/)?/"))
-((scoped_call_expression scope: (name) @_http name: (name) @receiver arguments: (arguments . (argument [
-    (string . (string_content) @reference.endpoint .) (encapsed_string . (string_content) @reference.endpoint .)])))
+((scoped_call_expression scope: (name) @_http name: (name) @receiver
+  arguments: (arguments . (argument (_ . (string_content) @reference.endpoint .))))
   (#eq? @_http "Http") (#any-of? @receiver "get" "post" "put" "delete" "patch" "head"))
 
 ([
-  (member_call_expression name: (name) @_asks arguments: (arguments . (argument [
-    (string . (string_content) @reference.flag .) (encapsed_string . (string_content) @reference.flag .)])))
-  (scoped_call_expression name: (name) @_asks arguments: (arguments . (argument [
-    (string . (string_content) @reference.flag .) (encapsed_string . (string_content) @reference.flag .)])))
+  (member_call_expression name: (name) @_asks
+    arguments: (arguments . (argument (_ . (string_content) @reference.flag .))))
+  (scoped_call_expression name: (name) @_asks
+    arguments: (arguments . (argument (_ . (string_content) @reference.flag .))))
 ] (#any-of? @_asks "isEnabled" "isFeatureEnabled" "featureEnabled" "isFeatureActive" "variation" "getBooleanValue"))
