@@ -148,6 +148,9 @@ class _Rounds:
                 self._spent = spent
                 beside = self._chosen[item.place[0]]
                 beside[beside.index(now)] = _in_form(item, Form.BODY, self._exponent)
+        cut, self._cut = sorted(self._cut, key=_by_density), []
+        for wish in cut:  # a body that is shorter than its signature has made room
+            self.place(wish, 0.0)
 
     def packing(self) -> Packing:
         """The end result, in order; what was cut before its surroundings were packed is covered all the same."""
