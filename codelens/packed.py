@@ -56,7 +56,7 @@ class Entry:
     """As indexed, lines joined by line feeds."""
     score: float
     relation: str
-    """Why it is here, where that is no search: changed, named, calls, called."""
+    """changed, caller, callee or near; empty where it was searched for, or its file named."""
     freshness: Freshness
     tokens: int = 0
     density: float = 0.0
