@@ -15,9 +15,9 @@ from codelens.errors import UsageError
 from codelens.model import Notice, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.packed import ContextRequest
-from codelens.search.texts import Texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
+from codelens.texts import Texts
 from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.paths import shown_path
 from codelens.worktree.revisions import diff_between, repository_of

@@ -15,8 +15,8 @@ from codelens.context.wanted import document_states, offers_of
 from codelens.errors import UsageError
 from codelens.model import Freshness, IndexInfo
 from codelens.packed import CHANGE, FILES, TASK, ContextRequest, Entry, Layout, Pack, PackedText
-from codelens.search.texts import Texts
 from codelens.store.store import Store
+from codelens.texts import Texts
 
 
 def write_pack(

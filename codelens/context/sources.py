@@ -16,8 +16,8 @@ from codelens.nouns import dataclass
 from codelens.packed import ContextRequest
 from codelens.search.pipeline import rank
 from codelens.search.scope import documents_in_scope
-from codelens.search.texts import Texts
 from codelens.store.store import Store
+from codelens.texts import Texts
 
 POOL = 300
 """Candidates of one pack; the text of each is read. Of 300 symbols the bodies fill 50 000 tokens in most trees."""

@@ -8,9 +8,9 @@ from codelens.context.fit import Offer
 from codelens.model import DocumentId, Freshness, UnitRow
 from codelens.nouns import dataclass
 from codelens.packed import Entry, Form
-from codelens.search.texts import Texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
+from codelens.texts import Texts
 from codelens.worktree.freshness import freshness
 
 BESIDE = 120
