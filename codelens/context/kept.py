@@ -34,11 +34,12 @@ States = tuple[tuple[str, str, str], ...]
 """(repository, path, freshness) of each file of a pack."""
 
 
-def key_of(request: ContextRequest, layout: Layout, info: IndexInfo, edges: int) -> str:
-    """The hash of all that decides what is written: 64 hexadecimal digits."""
+def key_of(request: ContextRequest, layout: Layout, info: IndexInfo, edges: int, classes: str) -> str:
+    """The hash of all that decides what is written: 64 hexadecimal digits. `classes` is the setting of that name."""
     asked = {
         "version": __version__,
         "weights": load_weights(),
+        "classes": [classes, _file_digest(classes)],
         "index": [info.path, info.schema, info.snapshot, info.embedder, edges, [r.root for r in info.repositories]],
         "source": request.source,
         "query": normalised(request.query),
@@ -137,6 +138,14 @@ class KeptPacks:
             return [path for path in self._folder.iterdir() if path.name.endswith(ENDING)]
         except OSError:
             return []
+
+
+def _file_digest(path: str) -> str:
+    """Empty for a file that is not there or not named: whoever needs it says so."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
+    except OSError:
+        return ""
 
 
 def _digest(text: str) -> str:

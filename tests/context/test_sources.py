@@ -1,8 +1,8 @@
-"""From a task, from files and from a change to packs, over real indexes; edges are stored as a linker stores them."""
+"""From a task, from files and from a change to packs, over real indexes and their real edges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,6 @@ from codelens.errors import TargetError, UsageError
 from codelens.index import Index
 from codelens.model import SearchOptions
 from codelens.packed import CHANGE, FILES, TASK, ContextRequest, PackedText
-from codelens.store.connection import writer_lock
-from codelens.store.store import Store
 from tests.context.made import CHARS
 from tests.search.trees import Tree
 from tests.worktree.conftest import git
@@ -45,33 +43,19 @@ FILES_OF_SHOP = {
     "tests/test_cart.py": "from cart import total\n\n\ndef test_total():\n    assert total([]) == 0\n",
     "lamps.py": "def light_lamp(level):\n    return level + 1\n",
 }
-EDGES = [
-    ("total", "calls", "price"), ("Cart.sum", "calls", "total"), ("pay", "calls", "total"), ("audit", "calls", "price"),
-    ("test_total", "tests", "total"), ("price", "calls", "external"),
-]  # fmt: skip
 
 
 class Shop(Tree):
     """A git repository with an index of its first commit."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, FILES_OF_SHOP)
+    def __init__(self, folder: Path, files: Mapping[str, str] = FILES_OF_SHOP) -> None:
+        super().__init__(folder, files)
         git(self.root, "init", "--quiet", "-b", "main")
         self.commit("first")
 
     def commit(self, message: str) -> None:
         git(self.root, "add", "--all")
         git(self.root, "commit", "--quiet", "-m", message)
-
-    def link(self) -> None:
-        self.index().close()
-        with writer_lock(self.db), Store.write(self.db) as store, store.writing():
-            units = [u for d in store.documents.rows() for u in store.units.of_document(d.id)]
-            ids: dict[str, int] = {u.qualified_name: int(u.id) for u in units}
-            ids["external"] = int(store.edges.add_externals(["decimal"])["decimal"])
-            for name in {source for source, _, _ in EDGES}:
-                rows = [(ids[s], k, ids[t], 1, "import") for s, k, t in EDGES if s == name]
-                store.edges.replace([ids[name]], rows)
 
     def pack(self, source: str, budget: int = 5000, **more: object) -> PackedText:
         from codelens.render.context import layout_of
@@ -115,14 +99,15 @@ def test_filters_hold(shop: Shop) -> None:
     assert {line.split(":")[0] for line in packed.text.splitlines()[1:]} == {"tests/test_cart.py"}
 
 
-def test_files_without_a_graph_are_their_symbols_and_say_so(shop: Shop) -> None:
-    packed = shop.pack(FILES, options=SearchOptions(limit=99, paths=("cart.py",)))
-    assert set(names(packed)) == {"cart.py", "total", "price", "Cart", "Cart.add", "Cart.sum"}
+def test_an_index_without_edges_says_so(tmp_path: Path) -> None:
+    made = Shop(tmp_path, {"a.md": "# One\n\nText.\n\n# Two\n\nMore.\n", "b.md": "# Three\n\nOther.\n"})
+    made.index().close()
+    packed = made.pack(FILES, options=SearchOptions(limit=99, paths=("a.md",)))
+    assert names(packed) == ["One", "Two"]
     assert codes(packed) == ["no-graph"]
 
 
 def test_files_come_with_their_callers_and_the_most_called_first(shop: Shop) -> None:
-    shop.link()
     packed = shop.pack(FILES, options=SearchOptions(limit=99, paths=("cart.py",)))
     assert names(packed)[:2] == ["total", "price"], "three call one, two the other"
     assert set(names(packed)) >= {"pay", "audit", "test_total"}
@@ -145,7 +130,7 @@ def changed(shop: Shop) -> None:
 
 def test_a_change_is_its_units_and_their_neighbours(shop: Shop) -> None:
     changed(shop)
-    shop.link()
+    shop.index().close()
     packed = shop.pack(CHANGE, revisions="HEAD~1..HEAD")
     assert set(names(packed)[:2]) == {"price", "fresh"}
     assert set(names(packed)[2:]) == {"total", "audit"}
@@ -154,22 +139,22 @@ def test_a_change_is_its_units_and_their_neighbours(shop: Shop) -> None:
 
 def test_a_pack_of_a_change_prefers_it_to_its_neighbours(shop: Shop) -> None:
     changed(shop)
-    shop.link()
+    shop.index().close()
     assert set(names(shop.pack(CHANGE, revisions="HEAD~1..HEAD", options=SearchOptions(limit=2)))) == {"price", "fresh"}
 
 
 def test_a_diff_of_an_index_of_the_old_state(shop: Shop) -> None:
     changed(shop)
     packed = shop.pack(CHANGE, revisions="HEAD~1..HEAD")
-    assert names(packed) == ["price"]
-    assert codes(packed) == ["not-indexed", "old-state", "no-graph"]
+    assert names(packed)[0] == "price"
+    assert codes(packed) == ["not-indexed", "old-state"]
 
 
 def test_a_diff_of_an_index_of_another_state(shop: Shop) -> None:
     diff = b"--- a/cart.py\n+++ b/cart.py\n@@ -9,2 +9,2 @@\n def prices(line):\n-    return 1\n+    return 2\n"
     packed = shop.pack(CHANGE, diff=diff)
-    assert names(packed) == ["price"]
-    assert codes(packed) == ["other-state", "no-graph"]
+    assert names(packed)[0] == "price"
+    assert codes(packed) == ["other-state"]
 
 
 def test_deleted_renamed_and_binary_files(shop: Shop) -> None:
@@ -178,8 +163,8 @@ def test_deleted_renamed_and_binary_files(shop: Shop) -> None:
     shop.write({"b.bin": b"\0\1\2"})
     shop.commit("second")
     before = shop.pack(CHANGE, revisions="HEAD~1..HEAD")
-    assert set(names(before)) == {"report.py", "audit"}, "the index still has what is deleted"
-    assert codes(before) == ["binary", "old-state", "no-graph"]
+    assert set(names(before)) == {"report.py", "audit", "price"}, "the index still has what is deleted"
+    assert codes(before) == ["binary", "old-state"]
     shop.index().close()
     after = shop.pack(CHANGE, revisions="HEAD~1..HEAD")
     assert (after.exit_code, codes(after)) == (1, ["binary", "deleted"])
