@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from codelens.config import Settings
 from codelens.context.changed import touched_by
 from codelens.context.composite import composite
-from codelens.context.graph import Neighbours, call_counts, confidences, has_edges, neighbours
+from codelens.context.graph import FAINT, Neighbours, call_counts, confidences, has_edges, neighbours, walk_from
 from codelens.context.wanted import Wanted
 from codelens.errors import TargetError
 from codelens.model import DocumentId, Notice, SearchOptions, UnitId, UnitRow
@@ -21,8 +21,6 @@ from codelens.texts import Texts
 
 POOL = 300
 """Candidates of one pack; the text of each is read. Of 300 symbols the bodies fill 50 000 tokens in most trees."""
-FAR = 0.02
-"""Nearness of what a walk did not reach: knowing's threshold, below which it drops a node."""
 NEXT = 0.5
 """Nearness of what is one edge away, where no walk says more: 1 / (1 + hops), as knowing's distance."""
 NO_GRAPH = Notice("no-graph", "the index holds no edges: callers are not known")
@@ -37,14 +35,13 @@ class Source:
     phantoms: int = 0
 
 
-def for_task(
-    request: ContextRequest, store: Store, settings: Settings, mass: Mapping[UnitId, float] | None = None
-) -> Source:
-    """The best of a search. `mass`: unit → what a walk gives it, 1 for seeds; without one every candidate is near."""
+def for_task(request: ContextRequest, store: Store, settings: Settings) -> Source:
+    """The best of a search. They are as near as its walk over the graph comes to them; where it did not walk, all are near."""
     ranking = rank(request.query, store, request.options, settings)
     best = ranking.candidates[: min(request.options.limit, POOL)]
-    nearness = {c.unit.id: mass.get(c.unit.id, FAR) for c in best} if mass else {}
-    return Source([Wanted(c.unit, c.score, nearness.get(c.unit.id, 1.0)) for c in best], tuple(ranking.notices))
+    near = ranking.trace.nearness
+    wanted = [Wanted(c.unit, c.score, max(near.get(c.unit.id, 0.0), FAINT) if near else 1.0) for c in best]
+    return Source(wanted, tuple(ranking.notices))
 
 
 def for_files(request: ContextRequest, store: Store) -> Source:
@@ -69,14 +66,14 @@ def for_files(request: ContextRequest, store: Store) -> Source:
     return Source(_best(found, options), () if has_edges(store) else (NO_GRAPH,))
 
 
-def for_change(
-    request: ContextRequest, store: Store, texts: Texts, mass: Mapping[UnitId, float] | None = None
-) -> Source:
-    """The symbols that a diff changes, then what a walk (`mass`), or without one a single edge, leads to."""
+def for_change(request: ContextRequest, store: Store, texts: Texts) -> Source:
+    """The symbols that a diff changes, then what a walk from them, or without one a single edge, leads to."""
     options, touched = request.options, touched_by(request, store, texts)
     changed = _in_scope(store, touched.units, options)
     near = neighbours(store, list(changed), outgoing=True)
-    reached = dict(mass) if mass else _one_step(near)
+    walked = walk_from(store, sorted(changed.values(), key=UnitRow.content_order), options)
+    direct = _one_step(near)
+    reached = direct if walked is None else {**dict.fromkeys(direct, FAINT), **walked}
     around = _in_scope(store, reached.keys() - changed.keys(), options)
     sure = confidences(store, [*changed, *around])
 

@@ -106,6 +106,12 @@ def value(share: float) -> float:
     return max(0.0, math.log(share + 1e-4) / 9.2 + 1.0)
 
 
+def nearness(found: Spread) -> dict[UnitId, float]:
+    """Unit → its share of the walk's most, 1 for the seeds."""
+    most = max(found.mass.values())
+    return {UnitId(node): 1.0 if node in found.seeds else held / most for node, held in found.mass.items()}
+
+
 def joining(
     found: Spread,
     candidates: Sequence[Candidate],
