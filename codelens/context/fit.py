@@ -1,7 +1,7 @@
 """Candidates and a layout → a pack that, written out complete, counts no more tokens than its budget.
 
 Costs of single entries are estimates: a tokenizer joins letters across borders. So the text is written and counted at
-the end, and the least dense entries go until it fits. The counter is the judge, never the estimate.
+the end, and packed again into less until it fits. The counter is the judge, never the estimate.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ BORDER = 1
 """Tokens added to each entry's estimate, for what joining it to its neighbours may cost."""
 LIKELY_TOKENS, LIKELY_DENSITY = 999, 1.23e-05
 """As long as those that an entry will name, where its layout names them."""
+MOST_ATTEMPTS = 200
+"""At packing into less: each takes away as much as was too much, and at least this part of the room."""
 MOST_ROUNDS = 8
 """Of counting a text that names its own count: each round but the first changes a digit at most."""
 
@@ -66,10 +68,16 @@ def fit(offers: Offers, request: ContextRequest, layout: Layout) -> Pack:
     if room < 0:
         raise _too_small(request, room)
     items = [_item(place, offer, request, layout) for place, offer in enumerate(offers.offers)]
-    packing = pack(items, room, exponent, request.forms)
+    packing, spare = pack(items, room, exponent, request.forms), 0
     if packing.cut:
-        packing = pack(items, room - int(room * CUT_SHARE), exponent, request.forms)
-    return _fitting(packing, empty, offers, request, layout)
+        spare = int(room * CUT_SHARE)
+        packing = pack(items, room - spare, exponent, request.forms)
+    while (made := _written(packing, empty, offers, request, layout)).tokens > request.budget:
+        if spare >= room:
+            raise _too_small(request, request.budget - made.tokens)
+        spare = min(room, spare + max(made.tokens - request.budget, 1 + room // MOST_ATTEMPTS))
+        packing = pack(items, room - spare, exponent, request.forms)
+    return made
 
 
 def _item(place: int, offer: Offer, request: ContextRequest, layout: Layout) -> Item:
@@ -95,36 +103,15 @@ def allowed_forms(forms: Forms, layout: Layout) -> frozenset[Form]:
     return allowed
 
 
-def _fitting(packing: Packing, empty: Pack, offers: Offers, request: ContextRequest, layout: Layout) -> Pack:
-    """The pack, without as many of its least dense entries as it takes to keep to the budget."""
-    kept = sorted(packing.chosen, key=lambda c: (-c.density, c.item.key))
-    cut = list(packing.cut)
-    while True:
-        made = _written(kept, cut, len(packing.covered), empty, offers, request, layout)
-        if made.tokens <= request.budget:
-            return made
-        if not kept:
-            raise _too_small(request, request.budget - made.tokens)
-        over = made.tokens - request.budget
-        while kept and over > 0:
-            last = kept.pop()
-            over -= _tokens(last)
-            cut.append(last)
-
-
-def _written(
-    kept: Sequence[Chosen],
-    cut: Sequence[Chosen],
-    covered: int,
-    empty: Pack,
-    offers: Offers,
-    request: ContextRequest,
-    layout: Layout,
-) -> Pack:
-    """The pack of these entries, with as long a list of what was cut as there is room for."""
-    entries = tuple(_entry(chosen, offers) for chosen in sorted(kept, key=lambda c: (-c.item.score, c.item.key)))
-    listed = tuple(_cut(c, offers) for c in sorted(cut, key=lambda c: (-c.density, c.item.key))[:MOST_CUT])
-    made = replace(empty, entries=entries, covered=covered, cut_total=len(cut))
+def _written(packing: Packing, empty: Pack, offers: Offers, request: ContextRequest, layout: Layout) -> Pack:
+    """The pack of these choices, with as long a list of what was cut as there is room for."""
+    made = replace(
+        empty,
+        entries=tuple(_entry(chosen, offers) for chosen in packing.chosen),
+        covered=len(packing.covered),
+        cut_total=len(packing.cut),
+    )
+    listed = tuple(_cut(chosen, offers) for chosen in packing.cut[:MOST_CUT])
     while True:
         settled = _settled(replace(made, cut=listed), request, layout)
         if settled.tokens <= request.budget or not listed:

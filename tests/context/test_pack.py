@@ -62,13 +62,12 @@ def test_a_body_too_large_for_the_room_comes_as_its_signature() -> None:
     assert [(c.item.key[0], c.form) for c in packing.chosen] == [(1, Form.SIGNATURE), (2, Form.BODY)]
 
 
-def test_bodies_leave_room_for_signatures_of_the_rest() -> None:
-    """Ten bodies of 20 would fill the room; three quarters of it hold seven, then come signatures, then no more bodies."""
-    packing = pack([item(n, 0.5, 20, 7) for n in range(12)], 200, 0.3)
+def test_signatures_come_first_then_bodies_of_the_best_then_more_signatures() -> None:
+    """12 signatures of 10 fill six tenths of 200; the two best bodies of 40 cost 30 more each; two more signatures fit."""
+    packing = pack([item(n, 1 / (n + 1), 40, 10) for n in range(30)], 200, 0.3)
     forms = [c.form for c in packing.chosen]
-    assert forms == [Form.BODY] * 8 + [Form.SIGNATURE] * 4
-    assert packing.tokens == 8 * 20 + 4 * 7
-    assert not packing.cut
+    assert forms == [Form.BODY] * 2 + [Form.SIGNATURE] * 12
+    assert packing.tokens == 200
 
 
 def test_what_lies_within_a_packed_body_costs_nothing() -> None:
@@ -79,7 +78,7 @@ def test_what_lies_within_a_packed_body_costs_nothing() -> None:
     assert packing.tokens == 25
 
 
-def test_what_holds_a_packed_symbol_comes_as_its_signature() -> None:
+def test_what_holds_a_packed_body_comes_as_its_signature() -> None:
     method, whole = item(1, 0.9, 20, place=(1, 10, 20)), item(2, 0.5, 25, place=(1, 0, 40))
     packing = pack([method, whole], 120, 0.3)
     assert [(c.item.key[0], c.form) for c in packing.chosen] == [(1, Form.BODY), (2, Form.SIGNATURE)]
@@ -127,7 +126,7 @@ def test_packing_keeps_to_its_room(rows: list[tuple], room: int, forms: Forms, s
     assert sorted(i.key for i in everywhere) == [(n,) for n in range(len(items))], "each item has one fate"
     left = room - packing.tokens
     for cut in packing.cut:
-        if cut.item.signature is not None:
+        if cut.form is Form.SIGNATURE:
             assert cut.item.signature > left, "nothing is cut that still fits"
     bodies = [c.item.place for c in packing.chosen if c.form is Form.BODY]
     for one in packing.chosen:
