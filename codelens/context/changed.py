@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from codelens.context.lines import owners, placed
+from codelens.context.lines import indexed_lines, owners, placed
 from codelens.errors import UsageError
 from codelens.model import Notice, UnitId, UnitRow
 from codelens.nouns import dataclass
@@ -71,8 +71,8 @@ def touched_by(request: ContextRequest, store: Store, texts: Texts) -> Touched:
 def _mark(change: FileChange, document: DocumentRow, store: Store, texts: Texts, units: dict[UnitId, None]) -> set[str]:
     """Add the units of one file; the states that its hunks were found in."""
     lines = texts.lines(document)
-    encoding = document.encoding
-    found = [placed(hunk, lines, encoding) for hunk in change.hunks]
+    known = indexed_lines(lines)
+    found = [placed(hunk, known, document.encoding) for hunk in change.hunks]
     rows: Sequence[UnitRow] = store.units.of_document(document.id)
     holders = owners(rows, len(lines))
     for hunk in found:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from codelens.model import UnitId, UnitRow
@@ -10,8 +11,8 @@ from codelens.nouns import dataclass
 from codelens.worktree.diffs import Hunk
 
 NEW, OLD, OTHER = "new-state", "old-state", "other-state"
-FURTHEST = 2_000
-"""Lines up and down in which a hunk is looked for that is not where it says. Chosen, not measured."""
+MOST_TRIED = 200
+"""Places at which a hunk is tried that is not where it says, the nearest ones. Chosen: its rarest line has fewer."""
 
 DOC_MARKS = 3
 """Lines that a doc comment takes beside its text: its first line, and marks that open and close it."""
@@ -25,14 +26,30 @@ class Placed:
     state: str
 
 
-def placed(hunk: Hunk, text: Sequence[str], encoding: str) -> Placed:
+@dataclass(frozen=True, slots=True)
+class IndexedLines:
+    """The lines of a document, and where each of them stands, from 0."""
+
+    text: Sequence[str]
+    places: Mapping[str, Sequence[int]]
+
+
+def indexed_lines(text: Sequence[str]) -> IndexedLines:
+    """Look-ups for `placed`, made once for all hunks of a document."""
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(text):
+        places.setdefault(line, []).append(number)
+    return IndexedLines(text, places)
+
+
+def placed(hunk: Hunk, document: IndexedLines, encoding: str) -> Placed:
     """Where a hunk stands: as written on the new side, on the old one, else moved; else by its numbers alone."""
     lines = [(mark, line.decode(encoding, "replace")) for mark, line in hunk.lines]
     new = [line for mark, line in lines if mark != "-"]
     old = [line for mark, line in lines if mark != "+"]
-    for reach in (0, FURTHEST):
+    for moved in (False, True):
         for side, start, state in ((new, hunk.new_start, NEW), (old, hunk.old_start, OLD)):
-            at = _found(side, text, max(start - 1, 0), reach) if side else None
+            at = _found(side, document, max(start - 1, 0), moved) if side else None
             if at is not None:
                 return Placed(_changed(lines, at, "+" if state is NEW else "-"), state)
     if not new:  # what it removes is nowhere, so it is removed
@@ -42,14 +59,17 @@ def placed(hunk: Hunk, text: Sequence[str], encoding: str) -> Placed:
     return Placed(_changed(lines, max(hunk.new_start - 1, 0), "+"), OTHER)
 
 
-def _found(side: Sequence[str], text: Sequence[str], expected: int, reach: int) -> int | None:
-    """The place nearest to `expected`, from 0, at which these lines stand."""
-    last = len(text) - len(side)
-    for step in range(reach + 1):
-        for at in (expected - step, expected + step):
-            if 0 <= at <= last and text[at] == side[0] and list(text[at : at + len(side)]) == list(side):
-                return at
-    return None
+def _found(side: Sequence[str], document: IndexedLines, expected: int, moved: bool) -> int | None:
+    """The place at which these lines stand: `expected`, or where they have `moved` the nearest to it, by their rarest line."""
+    starts = [expected]
+    if moved:
+        rarest = min(range(len(side)), key=lambda n: len(document.places.get(side[n], ())))
+        there = document.places.get(side[rarest], ())
+        middle = bisect_left(there, expected + rarest)
+        near = there[max(0, middle - MOST_TRIED // 2) : middle + MOST_TRIED // 2]
+        starts = sorted((number - rarest for number in near), key=lambda start: (abs(start - expected), start))
+    fits = (n for n in starts if n >= 0 and list(document.text[n : n + len(side)]) == list(side))
+    return next(fits, None)
 
 
 def _changed(lines: Sequence[tuple[str, str]], at: int, own: str) -> tuple[int, ...]:

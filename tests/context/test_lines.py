@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.context.lines import NEW, OLD, OTHER, placed
+from codelens.context import lines
+from codelens.context.lines import NEW, OLD, OTHER, Placed, indexed_lines
 from codelens.worktree.diffs import Hunk, read_diff
+
+
+def placed(hunk: Hunk, text: list[str], encoding: str) -> Placed:
+    return lines.placed(hunk, indexed_lines(text), encoding)
+
 
 OLD_TEXT = ["def a():", "    one", "    two", "", "", "def b():", "    three"]
 NEW_TEXT = ["def a():", "    uno", "    two", "", "", "def b():", "    three", "    four"]
 
 
-def hunks(*lines: str) -> tuple[Hunk, ...]:
-    raw = "\n".join(["--- a/x", "+++ b/x", *lines, ""]).encode()
+def hunks(*written: str) -> tuple[Hunk, ...]:
+    raw = "\n".join(["--- a/x", "+++ b/x", *written, ""]).encode()
     return read_diff(raw)[0].hunks
 
 
