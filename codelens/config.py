@@ -64,6 +64,8 @@ class Settings:
     """A channel that outlasts this is left out, and said (CodexLens' figure)."""
     classes: str = ""
     """A TOML file of equivalence classes of one's own, beside those that are shipped; empty for none."""
+    pack_cache: bool = True
+    """Keep written context packs in the user's cache folder. A pack says nothing of what was asked."""
     hyperlink_format: str = ""
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
 
@@ -194,6 +196,15 @@ def _user_file() -> Path | None:
     except RuntimeError:  # no home directory
         return None
     return path if path.is_file() else None
+
+
+def pack_folder() -> Path | None:
+    """Where context packs are kept; None where there is no home. It may not be there yet."""
+    base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "codelens" / "packs"
+    except RuntimeError:  # no home directory
+        return None
 
 
 def _project_file(start: Path, stop: Path | None) -> Path | None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from codelens.config import LoadedSettings, Settings
+from codelens.config import LoadedSettings, Settings, pack_folder
 from codelens.errors import TargetError
 from codelens.explained import WhyResult
 from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
+from codelens.packed import ContextRequest, Layout, PackedText
 from codelens.related import Related, RelationOptions, RepositoryMap
 from codelens.relations import RESOLVED
 from codelens.runs import IndexReport, Progress, Status
@@ -111,6 +112,26 @@ class Index:
 
         with self._store.reading():
             return explain(query, targets, self._store, self.info(), options, self._settings)
+
+    def context(self, request: ContextRequest, layout: Layout, keep: bool = True) -> PackedText:
+        """A pack for a task, files or a change, written in a layout. With `keep`, one written before may be served.
+
+        Raises UsageError for a budget that holds nothing and for a change that cannot be read, TargetError for files that
+        are not indexed, and what searching raises.
+        """
+        from codelens.context.pipeline import write_pack
+
+        with self._store.reading():
+            folder = pack_folder() if keep and self._settings.pack_cache else None
+            return write_pack(request, layout, self._store, self.info(), self._settings, folder)
+
+    @staticmethod
+    def forget_packs() -> int:
+        """Remove the packs that were kept; how many there were."""
+        from codelens.context.kept import KeptPacks
+
+        folder = pack_folder()
+        return KeptPacks(folder).clear() if folder else 0
 
     def info(self) -> IndexInfo:
         """What the index says of itself; it is one state for as long as it is open."""

@@ -243,6 +243,8 @@ class Trace:
     cuts: dict[str, int] = field(default_factory=dict)
     """Channel → how many matches it may give."""
     seconds: dict[str, float] = field(default_factory=dict)
+    nearness: dict[UnitId, float] = field(default_factory=dict)
+    """Unit → its share of the walk's most, 1 for the seeds; empty where nothing walked."""
     candidates: list[Candidate] = field(default_factory=list)
     """All candidates in final order, before the limit."""
     events: list[Event] = field(default_factory=list)

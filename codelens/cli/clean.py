@@ -1,4 +1,4 @@
-"""codelens clean: remove an index, and nothing that is not one."""
+"""codelens clean: remove an index, and nothing that is not one; or the packs that were kept."""
 
 import sys
 from contextlib import suppress
@@ -18,10 +18,18 @@ class CleanFlags(CommonFlags):
     """Whether to ask before the index goes."""
 
     yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+    cache: Annotated[bool, option("--cache", help="Remove the written context packs of all indexes, and no index")] = (
+        False
+    )
 
 
 def clean(flags: CleanFlags) -> int:
     """Remove the index. The files that it was made of stay as they are."""
+    if flags.cache:
+        count = Index.forget_packs()
+        if not flags.quiet:
+            say(f"removed {count} packs")
+        return 0
     cwd = working_folder()
     index = named_index(flags) or new_index_place(cwd)
     if index.is_file():

@@ -9,8 +9,8 @@ from codelens.cli.streams import write
 from codelens.errors import UsageError
 
 EXIT_CODES = """\
- 0   search, why, symbols, refs and the like: at least one result; other commands: done
- 1   search, symbols, refs and the like: no result; why: it exists but is not among the results
+ 0   search, why, context, symbols, refs and the like: at least one result; other commands: done
+ 1   search, context, symbols, refs and the like: no result; why: it exists but is not among the results
  2   usage or runtime error; no such target, or an ambiguous one; why --check: scores differ
  3   no index, or one that cannot be used (damaged, or written by a newer codelens)
  4   the tree has changed since it was indexed, and --require-fresh was given

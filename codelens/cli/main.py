@@ -19,7 +19,7 @@ from codelens.cli.streams import report, say, say_plain, silence_stdout
 from codelens.errors import CodelensError
 
 COMMANDS = (
-    *("index", "search", "why", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
+    *("index", "search", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
     *("status", "symbols", "clean", "config", "doctor", "completions", "help"),
 )
 INTERRUPTED = 130

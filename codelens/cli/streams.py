@@ -67,9 +67,14 @@ def report(fault: CodelensError) -> None:
 
 def stdin_text() -> str:
     """All of stdin. Raises UsageError on a terminal: codelens never waits for typing."""
+    return stdin_bytes("pipe the query in: `echo QUERY | codelens search -`").decode("utf-8", "replace")
+
+
+def stdin_bytes(hint: str) -> bytes:
+    """All of stdin as it is. Raises UsageError, with that hint, on a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("stdin is a terminal", "pipe the query in: `echo QUERY | codelens search -`")
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+        raise UsageError("stdin is a terminal", hint)
+    return sys.stdin.buffer.read()
 
 
 def silence_stdout() -> None:

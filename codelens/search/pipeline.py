@@ -39,7 +39,7 @@ from codelens.search.signals import (
     spread_files,
 )
 from codelens.search.spelling import with_corrections
-from codelens.search.spread import Spreading, add_uses, add_walk, joining, spread
+from codelens.search.spread import Spreading, add_uses, add_walk, joining, nearness, spread
 from codelens.search.telling import with_common
 from codelens.store.store import OutOfTime, Store
 from codelens.texts import Texts
@@ -164,6 +164,7 @@ def _with_walk(
         add_bonuses(joined, query, evidence, profile.bonuses, profile.rrf_k)
         candidates = [*candidates, *joined]
         add_walk(candidates, found, spreading, weight, store)
+        trace.nearness = nearness(found)
     if uses := profile.bonuses.get("uses", 0.0):
         add_uses(candidates, query.text, spreading, uses / (profile.rrf_k + 1), store)
     trace.seconds["graph"] = time.perf_counter() - started

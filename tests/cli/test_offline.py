@@ -106,6 +106,7 @@ COMMANDS = [
     "index", "index --rebuild", "index --dry-run", "search lamp", "search --json lamp", "search --color always lamp",
     "search --mode vector lamp", "search --refresh lamp", "search --require-fresh lamp", "search --regex l.mp",
     "search light_lmap", "why lamp", "why --color always lamp light_lamp", "why --check lamp", "status --skipped",
+    "context lamp", "context --files lamps.py", "clean --cache",
     "map", "map --pretty", "symbols lamps.py", "config --show-origin", "doctor --all", "completions bash", "--version",
     "help query",
 ]  # fmt: skip

@@ -1,0 +1,82 @@
+"""What counts tokens: tiktoken where it is installed and has a vocabulary on this machine, else characters ÷ 4, rounded up.
+
+A tokenizer without its vocabulary would fetch it from the network. So the file is looked at first, where tiktoken
+keeps it, and only one whose digest is the one that tiktoken wants is ever asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from codelens.errors import UsageError
+from codelens.packed import Counter
+
+AUTO, CHARS, TIKTOKEN = "auto", "chars", "tiktoken"
+KINDS = (AUTO, CHARS, TIKTOKEN)
+CHARS_PER_TOKEN = 4
+"""knowing's estimate."""
+VOCABULARIES = (
+    # (encoding, address that names the cached file, its SHA-256), newest first; from tiktoken's openai_public.py
+    (
+        "o200k_base",
+        "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken",
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+    ),
+    (
+        "cl100k_base",
+        "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken",
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    ),
+)
+
+
+def counter_of(kind: str) -> Counter:
+    """The counter of this kind: auto, chars or tiktoken. Raises UsageError where it is unknown, or cannot be had here."""
+    if kind not in KINDS:
+        raise UsageError(f"no counter '{kind}'", f"counters: {', '.join(KINDS)}")
+    found = _tokenizer() if kind != CHARS else None
+    if found is None and kind == TIKTOKEN:
+        raise UsageError(
+            "tiktoken is not installed, or has no vocabulary on this machine",
+            "put one where TIKTOKEN_CACHE_DIR says, or count with --counter chars",
+        )
+    return found or Counter("chars/4", count_chars)
+
+
+def count_chars(text: str) -> int:
+    """A quarter of the characters, rounded up."""
+    return -(-len(text) // CHARS_PER_TOKEN)
+
+
+def _tokenizer() -> Counter | None:
+    if importlib.util.find_spec("tiktoken") is None:
+        return None
+    for name, address, digest in VOCABULARIES:
+        if _is_here(address, digest):
+            return Counter(f"tiktoken {name}", _counting(name))
+    return None
+
+
+def _is_here(address: str, digest: str) -> bool:
+    """Whether tiktoken finds its vocabulary without the network: where it looks, under the name that it gives the file."""
+    named = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    if named == "":  # tiktoken then keeps nothing, and fetches each time
+        return False
+    folder = Path(named) if named else Path(tempfile.gettempdir()) / "data-gym-cache"
+    try:
+        raw = (folder / hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()).read_bytes()
+    except OSError:
+        return False
+    return hashlib.sha256(raw).hexdigest() == digest
+
+
+def _counting(name: str) -> Callable[[str], int]:
+    import tiktoken
+
+    encoding = tiktoken.get_encoding(name)
+    return lambda text: len(encoding.encode_ordinary(text))

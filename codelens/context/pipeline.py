@@ -1,0 +1,87 @@
+"""request → source → offers → fit → text: how a pack comes about, and when a kept one is as good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from codelens.config import Settings
+from codelens.context.changed import diff_of
+from codelens.context.fit import Offers, allowed_forms, fit
+from codelens.context.kept import KeptPacks, States, key_of
+from codelens.context.sources import Source, for_change, for_files, for_task
+from codelens.context.wanted import document_states, offers_of
+from codelens.errors import UsageError
+from codelens.model import Freshness, IndexInfo
+from codelens.packed import CHANGE, FILES, TASK, ContextRequest, Entry, Layout, Pack, PackedText
+from codelens.store.store import Store
+from codelens.texts import Texts
+
+
+def write_pack(
+    request: ContextRequest,
+    layout: Layout,
+    store: Store,
+    info: IndexInfo,
+    settings: Settings,
+    folder: Path | None = None,
+) -> PackedText:
+    """The pack, written, or the one kept in `folder` that is the same. Raises UsageError for a budget that holds nothing, and
+    what searching and diffing raise."""
+    if request.budget < 1:
+        raise UsageError(f"--budget is at least 1, not {request.budget}")
+    allowed_forms(request.forms, layout)
+    if request.source == CHANGE:
+        request = replace(request, diff=diff_of(request, store))
+    kept = KeptPacks(folder) if folder else None
+    key = key_of(request, layout, info, store.edges.count(), settings.classes) if kept else ""
+    if kept and (found := kept.find(key)) and _states_now(found[1], store) == found[1]:
+        return found[0]
+    texts = Texts(store)
+    source = _source(request, store, texts, settings)
+    offers = Offers(offers_of(source.wanted, store, texts), source.phantoms, source.notices, info)
+    pack = fit(offers, request, layout)
+    packed = _text(pack, layout)
+    if kept:
+        kept.keep(key, packed, _states(pack.entries))
+    return packed
+
+
+def _source(request: ContextRequest, store: Store, texts: Texts, settings: Settings) -> Source:
+    sources = {
+        TASK: lambda: for_task(request, store, settings),
+        FILES: lambda: for_files(request, store),
+        CHANGE: lambda: for_change(request, store, texts),
+    }
+    return sources[request.source]()
+
+
+def _text(pack: Pack, layout: Layout) -> PackedText:
+    return PackedText(
+        text=layout.whole(pack),
+        exit_code=pack.exit_code,
+        symbols=len(pack.entries),
+        total=len(pack.entries) + pack.covered + pack.cut_total,
+        tokens=pack.tokens,
+        notices=pack.notices,
+        changed=tuple(_changed(pack.entries)),
+    )
+
+
+def _changed(entries: Iterable[Entry]) -> list[str]:
+    return sorted({e.unit.path for e in entries if e.freshness is not Freshness.FRESH})
+
+
+def _states(entries: Iterable[Entry]) -> States:
+    return tuple(sorted({(e.unit.repository, e.unit.path, str(e.freshness)) for e in entries}))
+
+
+def _states_now(states: States, store: Store) -> States:
+    """The same files as they are on disk now; a file that is not indexed is left out."""
+    names = {r.id: r.name for r in store.documents.repositories()}
+    wanted = {(name, path) for name, path, _ in states}
+    rows = [d for _, path in sorted(wanted) for d in store.documents.by_path(path)]
+    documents = {d.id: d for d in rows if (names[d.repository], d.path) in wanted}
+    now = document_states(documents.values(), store)
+    return tuple(sorted((names[d.repository], d.path, str(now[d.id])) for d in documents.values()))

@@ -1,0 +1,155 @@
+"""codelens context as a shell sees it."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codelens.context.counters import count_chars
+from tests.cli.conftest import Run
+from tests.cli.lamps import write_lamps
+from tests.cli.test_golden import GOLDEN, QUERY, shown
+from tests.render.test_formats import check
+from tests.worktree.conftest import git
+
+
+@pytest.mark.parametrize("format", ["markdown", "xml", "json", "compact"])
+def test_formats(format: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+    """Of a file, since its symbols and callers stay the same while the ranking is tuned."""
+    arguments = ["--files", "notes/notes/auth.py", "--format", format, "--budget", "700", "--path-style", "root"]
+    ran = run("context", *arguments, "--counter", "chars", cwd=indexed)
+    assert (ran.code, ran.err) == (0, "")
+    assert count_chars(ran.out) <= 700
+    if format == "json":
+        record = json.loads(ran.out)
+        check(record, "context")
+        assert record["tokens"] == count_chars(ran.out)
+        return  # its index record holds the temporary folder's length
+    golden(GOLDEN / "context" / f"{format}.txt", shown(ran.out, indexed))
+
+
+def test_json_has_its_usual_flag(indexed: Path, run: Run) -> None:
+    assert run("context", QUERY, "--json", cwd=indexed).out == run("context", QUERY, "--format", "json").out
+    assert run("context", QUERY, "--json", "--format", "xml").code == 2
+
+
+def test_nothing_found_is_1(indexed: Path, run: Run) -> None:
+    ran = run("context", "zzzzqqqq", cwd=indexed)
+    assert (ran.code, ran.err) == (1, "codelens: nothing was found\n")
+    assert run("context", QUERY, "-q").out == ""
+
+
+def test_a_budget_with_room_for_the_frame_alone_is_1(indexed: Path, run: Run) -> None:
+    ran = run("context", QUERY, "--budget", "16", "--format", "compact", "--counter", "chars", cwd=indexed)
+    assert (ran.code, ran.err) == (1, "codelens: nothing fits into 16 tokens\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [], [""], ["  "], ["x", "--budget", "0"], ["x", "--budget", "-5"], ["x", "--budget", "1"], ["x", "--format", "html"],
+        ["x", "--counter", "bytes"], ["x", "-m", "0"], ["--files"], ["--files", "nothing.py"], ["--files", "--pr", "a..b"],
+        ["--pr", "HEAD"], ["--diff", "nothing.diff"], ["x", "nothing/"], ["x", "--bodies", "--signatures"],
+        ["x", "--bodies", "--format", "compact"], ["x", "-t", "klingon"], ["--files", "/etc"],
+    ],
+)  # fmt: skip
+def test_usage_errors(arguments: list[str], indexed: Path, run: Run) -> None:
+    ran = run("context", *arguments, cwd=indexed)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("codelens: error: ")
+    assert "hint: " in ran.err
+
+
+def test_without_an_index_it_is_3(tmp_path: Path, run: Run) -> None:
+    assert run("context", "x", cwd=tmp_path).code == 3
+
+
+def test_files_are_the_arguments(indexed: Path, run: Run) -> None:
+    ran = run("context", "--files", "notes/notes/auth.py", "notes/notes/config.py", "--format", "compact", cwd=indexed)
+    assert ran.code == 0
+    files = [line.split(":")[0] for line in ran.out.splitlines()[1:]]
+    assert set(files) >= {"notes/notes/auth.py", "notes/notes/config.py", "notes/notes/app.py"}, (
+        "with those who call them"
+    )
+    assert "shop" not in ran.out
+    below = run("context", "--files", "auth.py", "--format", "compact", "--signatures", cwd=indexed / "notes/notes")
+    assert "\nauth.py:" in below.out and "\napp.py:" in below.out
+
+
+def test_filters(indexed: Path, run: Run) -> None:
+    ran = run("context", "price", "-t", "go", "-g", "*pricing*", "--format", "compact", cwd=indexed)
+    assert {line.split(":")[0] for line in ran.out.splitlines()[1:]} == {
+        f"shop/server/internal/pricing/pricing{test}.go" for test in ("", "_test")
+    }
+    assert len(run("context", "price", "-m", "2", "--format", "compact").out.splitlines()) == 3
+    only = run("context", "price", "notes", "--format", "compact")
+    assert all(line.startswith("notes/") for line in only.out.splitlines()[1:])
+
+
+@pytest.fixture
+def lamps(tmp_path: Path, run: Run) -> Path:
+    """A git repository, with the index of its second commit."""
+    root = write_lamps(tmp_path / "lamps")
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "-m", "first")
+    text = (root / "lamps.py").read_text()
+    (root / "lamps.py").write_text(text.replace("level - 1", "max(level - 1, 0)"))
+    git(root, "commit", "--quiet", "--all", "-m", "second")
+    assert run("index", "-q", cwd=root).code == 0
+    return root
+
+
+def test_a_change_between_commits_and_the_same_from_stdin(
+    lamps: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = run("context", "--pr", "HEAD~1..HEAD", cwd=lamps)
+    assert (ran.code, ran.err) == (0, "")
+    assert "`dim` · function · `lamps.py:13-14` · changed" in ran.out
+    stdin = io.TextIOWrapper(io.BytesIO(git(lamps, "diff", "HEAD~1", "HEAD")))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert run("context", "--diff", "-").out == ran.out
+    (lamps / "a.diff").write_bytes(git(lamps, "diff", "HEAD~1", "HEAD"))
+    assert run("context", "--diff", "a.diff").out == ran.out
+
+
+def test_a_file_that_changed_since_is_said(lamps: Path, run: Run) -> None:
+    (lamps / "lamps.py").write_text("def other():\n    pass\n")
+    ran = run("context", "light lamp", "-t", "py", cwd=lamps)
+    assert ran.err == "codelens: warning: 1 files in it changed since they were indexed\n"
+    assert "def light_lamp" in ran.out
+
+
+def test_a_task_from_stdin(lamps: Path) -> None:
+    command = [sys.executable, "-m", "codelens", "context", "-", "--no-cache", "--format", "compact"]
+    ran = subprocess.run(command, cwd=lamps, input=b"light lamp\n", capture_output=True, check=True)
+    assert b"light_lamp" in ran.stdout
+
+
+def test_kept_packs_are_told_and_removed(lamps: Path, run: Run, tmp_path: Path) -> None:
+    first = run("context", "light lamp", "-v", cwd=lamps)
+    second = run("context", "light lamp", "-v")
+    assert first.out == second.out
+    assert second.err == first.err.replace("chars/4\n", "chars/4, as kept\n")
+    assert run("context", "light lamp", "-v", "--no-cache").err == first.err
+    assert run("clean", "--cache").err == "codelens: removed 1 packs\n"
+    assert run("context", "light lamp", "-v").err == first.err
+    assert (lamps / ".codelens/index.db").exists()
+
+
+def test_the_same_bytes_whatever_the_hash_seed(lamps: Path) -> None:
+    command = [sys.executable, "-m", "codelens", "context", "lamp level", "--no-cache", "--json"]
+    made = {
+        subprocess.run(
+            command, cwd=lamps, capture_output=True, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": p}
+        ).stdout
+        for seed in ("0", "1", "2")
+        for p in [str(Path(__file__).parents[2])]
+    }
+    assert len(made) == 1
