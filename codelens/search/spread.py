@@ -115,8 +115,8 @@ def _arrived(pushed: Pushed, seeds: Mapping[int, float], restart: float) -> dict
 
 def nearness(found: Spread) -> dict[UnitId, float]:
     """Unit → its share of the walk's most, 1 for the seeds."""
-    most = max(found.mass.values())
-    return {UnitId(node): 1.0 if node in found.seeds else held / most for node, held in found.mass.items()}
+    most = max(found.mass.values(), default=1.0)
+    return {UnitId(node): held / most for node, held in found.mass.items()} | {UnitId(n): 1.0 for n in found.seeds}
 
 
 def joining(

@@ -34,7 +34,8 @@ SCRIPT = (
 GO = (
     "package m\n\ntype T struct{ N *Other }\n\nfunc (t *T) Close() error { return t.N.Close() }\n\nfunc (t *T) Open() {}\n",
     "package m\n\ntype Other struct{}\n\nfunc (o *Other) Close() error { return nil }\n",
-    "package m\n\ntype Closer interface{ Close() error }\n\nfunc All(c Closer) { c.Close(); New().Open() }\n\nfunc New() *T { return &T{} }\n",
+    "package m\n\ntype Closer interface{ Close() error }\n\nfunc All(c Closer) { c.Close(); New().Open() }\n\n"
+    "func New() *T { return &T{} }\n",
     "package m\n\ntype Closer interface {\n\tClose() error\n\tOpen()\n}\n\ntype T struct{ Other }\n",
 )
 JAVA = (
