@@ -98,7 +98,7 @@ class Binding(NamedTuple):
 
     how: str
     """type (a declared type), value (what it is set to), element (what it runs over), return (a declared result), result
-    (what a return statement gives), base and interface (of the type that `unit` is)."""
+    (what a return statement gives), yield (what a generator gives), base and interface (of the type that `unit` is)."""
     name: str
     """As written: 'app', 'self.app'; empty where `how` speaks of the unit itself."""
     text: str

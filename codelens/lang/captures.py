@@ -18,7 +18,8 @@ All knowledge of a language is in its query file and its row of languages.toml. 
                      (assigned) or @binding.element (run over); alone it only hides an outer name
     @binding.declarator   in place of the name where it lies under fields `declarator` (C's pointers and dimensions)
     @binding.member  a parameter's name that is a member of the type around as well
-    @binding.return  the declared result of the function around it; @binding.result what a return statement gives
+    @binding.return  the declared result of the function around it; @binding.result what a return statement
+                     gives, @binding.yield what a generator does
     @closure         an unnamed function: what it returns is no result of the function around it
     @prototype       parameters without a body: their names are bound nowhere
     @import.module, @import.name, @import.alias    one imported name a match; `(#set! import.name "default")` gives a part that

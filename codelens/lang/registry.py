@@ -45,6 +45,7 @@ class Language:
     open_types: str = ""
     implicit_self: bool = False
     structural: bool = False
+    fixtures: str = ""
     self_names: frozenset[str] = frozenset()
     super_names: frozenset[str] = frozenset()
     constructors: frozenset[str] = frozenset()

@@ -84,7 +84,7 @@ class Values:
             if around.name != name or around.kind in FUNCTIONS:
                 bound = facts.bound(around.place, name)
                 if bound and around.kind not in TYPE_KINDS:
-                    return self._bound(bound, facts, before) or HIDDEN
+                    return self._bound(bound, facts, before) or self._fixture(name, bound, facts) or HIDDEN
                 if bound and language.implicit_self:
                     return self._bound(bound, facts, 1 << 62) or HIDDEN
             if around.kind in HOLDERS and (language.implicit_self or around.kind == "module"):
@@ -105,6 +105,25 @@ class Values:
             found_import = find_import(self.catalog, facts, one)
             return self._of_module(found_import, one.name, facts) or EXTERNAL
         return self._beyond_the_file(name, facts)
+
+    def _fixture(self, name: str, bound: Sequence[Binding], facts: DocumentFacts) -> Value | None:
+        """What a test's parameter is, of which nothing else is said: what the function of its name gives (pytest)."""
+        row = facts.file.language
+        if not row.fixtures or "test" not in facts.file.roles or any(b.text for b in bound):
+            return None
+        self.catalog.ask(f"p:{row.fixtures.partition('.')[0]}")
+        folder, given = facts.file.path.rpartition("/")[0], [facts]
+        while True:
+            if file := self.catalog.by_path.get(f"{folder}/{row.fixtures}".lstrip("/")):
+                given.append(self.catalog.facts(file.id))
+            if not folder:
+                break
+            folder = folder.rpartition("/")[0]
+        for one in given:
+            for function in self.catalog.top(one, name):
+                if function.kind == "function":
+                    return self._result(function, Value("definition", function), ("return", "result", "yield"))
+        return None
 
     def _beyond_the_file(self, name: str, facts: DocumentFacts) -> Value | None:
         return self._guarded(("beyond", facts.file.id, name), lambda: self._find_beyond(name, facts))
@@ -413,7 +432,7 @@ class Values:
                 return self._result(found[0], value)
         return None
 
-    def _result(self, function: Definition, of: Value) -> Value | None:
+    def _result(self, function: Definition, of: Value, hows: Sequence[str] = ("return", "result")) -> Value | None:
         facts = self.catalog.about(function)
         for binding in facts.said(function.place, "return"):
             head = type_text(binding.text).head
@@ -424,7 +443,7 @@ class Values:
                 holder = self.holder(facts, function.place)
                 return Value("object", holder, tier="receiver") if holder else None
             return self.of_type(binding.text, facts, function.place)
-        for binding in facts.said(function.place, "result"):
+        for binding in [b for how in hows[1:] for b in facts.said(function.place, how)]:
             found = self.expression(binding.text, facts, function.place, binding.start)
             if found and found.how in ("object", "holding"):
                 return found._replace(tier="receiver")

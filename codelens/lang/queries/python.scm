@@ -107,6 +107,7 @@
   (attribute) @binding.result
   (await [(call) (identifier) (attribute)] @binding.result)])
 (return_statement [(call) (identifier) (attribute)] @binding.result)
+(yield [(call) (identifier) (attribute)] @binding.yield)
 
 ; What literals name
 
