@@ -17,7 +17,7 @@ from codelens.model import CHUNK_KINDS, Candidate, DocumentId, Match, SearchOpti
 from codelens.render.recompute import RULES
 from codelens.search.expand import expand
 from codelens.search.fuse import FUSIONS, fuse, normalised
-from codelens.search.signals import Evidence, apply_signals, spread_files
+from codelens.search.signals import Evidence, add_bonuses, add_factors, spread_files
 from tests.cli.conftest import SAMPLES
 from tests.search.trees import QUICK
 
@@ -109,7 +109,8 @@ def test_whatever_the_weights_a_score_is_the_sum_of_its_reasons(
         "strength": {name: {m.unit: min(1.0, m.raw_score / 50) for m in found} for name, found in ranked.items()},
     }
     evidence = Evidence(**{field.name: known.get(field.name, {}) for field in fields(Evidence)})  # type: ignore[arg-type]
-    apply_signals(candidates, query, evidence, bonuses, factors, k)
+    add_bonuses(candidates, query, evidence, bonuses, k)
+    add_factors(candidates, query, factors)
     check(spread_files(candidates, factors.get("further", 1.0)))
 
 
