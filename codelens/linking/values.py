@@ -311,6 +311,8 @@ class Values:
         )
 
     def _walk(self, parts: Sequence[Step], facts: DocumentFacts, unit: int | None, before: int) -> Value | None:
+        cast = max((at for at, step in enumerate(parts) if step.how == "type"), default=0)
+        parts = parts[cast:]  # what it is before a cast does not matter
         first = parts[0]
         if first.how == "type":
             value = self.of_type(first.text, facts, unit)
@@ -330,8 +332,6 @@ class Values:
                 value = self.member(value, step.text)
             elif step.how == "call":
                 value = self.called(value)
-            elif step.how == "type":
-                value = self.of_type(step.text, facts, unit)
             else:
                 value = self._held(value)
         return value
@@ -454,7 +454,7 @@ class Values:
             value = self.value_of(twin) or value
         if value.how in ("object", "definition") and value.definition:
             return self._member_of_type(value.definition, name, bare)
-        return value if value.how in ("external", "hidden") else None
+        return value if value.how == "external" else None  # of what is hidden a member may still be guessed by its name
 
     def _member_of_type(self, owner: Definition, name: str, bare: bool) -> Value | None:
         return self._guarded(("member", owner.id, name, bare), lambda: self._find_member(owner, name, bare))
