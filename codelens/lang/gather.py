@@ -6,7 +6,7 @@ The captures and their meaning: codelens/lang/captures.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -124,24 +124,30 @@ class Gathered:
     def _binding(self, captures: Captures) -> None:
         """A name and what is bound to it. A declared type and a value may stand at one place; of two texts the first is kept."""
         names = captures.get("binding.name", ())
-        for member in captures.get("binding.member", ()):
-            self.members[(names or [member])[0].start_byte] = member
-        names = (
-            names or captures.get("binding.member") or [_declared(n) for n in captures.get("binding.declarator", ())]
-        )
-        said = [capture for capture in captures if capture.startswith("binding.") and capture not in _NAMES]
-        for capture in said or ("binding.value",):
-            how = _role(capture)[1]
-            text = shortened(captures[capture][0], MAX_BOUND) if said else ""
-            if how in ("value", "result"):
-                text = _named(text)
-            for place in names or captures[capture][:1]:
-                key = (place.start_byte, how)
-                if self.bindings.get(key, ("", ""))[1]:
-                    continue
-                name = shortened(place, MAX_RECEIVER) if names else ""
-                if text or (name != "_" and how != "result"):
-                    self.bindings[key] = (name, text)
+        if len(captures) > 1 or not names:
+            for member in captures.get("binding.member", ()):
+                self.members[(names or [member])[0].start_byte] = member
+            names = (
+                names
+                or captures.get("binding.member")
+                or [_declared(n) for n in captures.get("binding.declarator", ())]
+            )
+            for capture, nodes in captures.items():
+                head, how = _role(capture)
+                if head == "binding" and how not in ("name", "member", "declarator"):
+                    text = _value(nodes[0]) if how in ("value", "result") else shortened(nodes[0], MAX_BOUND)
+                    self._bind(how, names, nodes, text)
+                    return
+        self._bind("value", names, (), "")
+
+    def _bind(self, how: str, names: Sequence[tree_sitter.Node], nodes: Sequence[tree_sitter.Node], text: str) -> None:
+        for place in names or nodes[:1]:
+            key = (place.start_byte, how)
+            if key in self.bindings and (not text or self.bindings[key][1]):
+                continue
+            name = shortened(place, MAX_RECEIVER) if names else ""
+            if text or (name != "_" and how != "result"):
+                self.bindings[key] = (name, text)
 
     def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
         for name in captures.get("name") or [node.child_by_field_name("name")]:  # type: ignore[list-item]
@@ -241,18 +247,24 @@ def shortened(node: tree_sitter.Node, most: int) -> str:
     return text if len(text) <= most else ""
 
 
-_NAMES = frozenset(("binding.name", "binding.member", "binding.declarator"))
 _CHAIN = re.compile(r"(?:(?:[\w$@.]|->|::)+ = )+")
-_LITERAL = re.compile(
-    r"""(?:async )?(?:function|lambda|class)\b|func?\(.*\{|[-+]?\.?\d|[\w@$#]{0,2}["'`]|\||\[[&=]|<<"""
+_NAMELESS = re.compile(
+    rb"""[-+]?\.?\d|[\w@$#]{0,2}["'`]|[{|]|\[[&=]|<<|func?\([^{}]*\{"""
+    rb"""|(?:async )?(?:(?:function|lambda|class)\b|(?:\w+|\([^()]*\)) ?=>)"""
 )
+"""How numbers, strings, tables and closures begin."""
 
 
-def _named(text: str) -> str:
-    """What a value names: of `a = b = make()` the last part, of a number, a string or a closure nothing."""
+def _value(node: tree_sitter.Node) -> str:
+    """What a value names: of `a = b = make()` the last part, of literals and closures nothing."""
+    if _NAMELESS.match(node.text or b""):
+        return ""
+    text = shortened(node, MAX_BOUND)
     if " = " in text and (chain := _CHAIN.match(text)):
         text = text[chain.end() :]
-    return "" if _LITERAL.match(text) or "=>" in text else text
+        if _NAMELESS.match(text.encode()):
+            return ""
+    return "" if "=>" in text else text
 
 
 def bare(text: str, language: Language) -> str:

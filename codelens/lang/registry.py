@@ -49,6 +49,9 @@ class Language:
     self_names: frozenset[str] = frozenset()
     super_names: frozenset[str] = frozenset()
     constructors: frozenset[str] = frozenset()
+    makers: frozenset[str] = frozenset()
+    bare_calls: bool = False
+    prototypes: bool = False
 
 
 @cache
@@ -68,6 +71,7 @@ def _language(name: str, row: Mapping[str, object]) -> Language:
         "self_names",
         "super_names",
         "constructors",
+        "makers",
     }
     kept = {k: (frozenset(v) if k in sets else tuple(v)) if isinstance(v, list) else v for k, v in row.items()}
     return Language(name=name, **kept)  # type: ignore[arg-type]

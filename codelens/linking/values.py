@@ -76,6 +76,8 @@ class Values:
         around = facts.definitions[unit] if unit is not None else None
         if name in language.self_names and (holder := self.holder(facts, unit)):
             return Value("object", holder, tier="scope")
+        if name.startswith("@") and (holder := self.holder(facts, unit)):
+            return self._field(holder, name.lstrip("@")) or HIDDEN
         if name in language.super_names or (f"{name}()" in language.super_names):
             return self._super(facts, unit)
         while around is not None:
@@ -217,7 +219,7 @@ class Values:
         """The type of that qualified name that a file sees."""
         name = qualified.rpartition(".")[2]
         for found in facts.top.get(name, ()):
-            if found.kind in HOLDERS:
+            if found.kind in HOLDERS or facts.file.language.prototypes:
                 return found
         for members in facts.members.values():
             for found in members.get(name, ()):
@@ -330,6 +332,8 @@ class Values:
         )
 
     def _walk(self, parts: Sequence[Step], facts: DocumentFacts, unit: int | None, before: int) -> Value | None:
+        cast = max((at for at, step in enumerate(parts) if step.how == "type"), default=0)
+        parts = parts[cast:]  # what it is before a cast does not matter
         first = parts[0]
         if first.how == "type":
             value = self.of_type(first.text, facts, unit)
@@ -342,18 +346,25 @@ class Values:
             value, parts = self._super(facts, unit), parts[1:]
         else:
             value = self.name(first.text, facts, unit, before)
-        for step in parts[1:]:
+        language = facts.file.language
+        for at, step in enumerate(parts[1:], 1):
             if value is None or value.how in ("external", "hidden"):
                 return value
-            if step.how == "member":
+            if language.bare_calls and step.how != "call" and _is_function(value):
+                value = self._given(value)
+                if value is None or value.how in ("external", "hidden"):
+                    return value
+            if step.how == "member" and step.text in language.makers and _is_type(value):
+                value = value._replace(how="object", tier="receiver")
+            elif step.how == "call" and parts[at - 1].text in language.makers:
+                pass  # its arguments
+            elif step.how == "member":
                 value = self.member(value, step.text)
             elif step.how == "call":
                 value = self.called(value)
-            elif step.how == "type":
-                value = self.of_type(step.text, facts, unit)
             else:
                 value = self._held(value)
-        return value
+        return self._given(value) if value and language.bare_calls and _is_function(value) else value
 
     def of_type(self, text: str, facts: DocumentFacts, unit: int | None) -> Value | None:
         """An object of a declared type; external where the repository does not define it."""
@@ -381,7 +392,8 @@ class Values:
         if value.how == "definition" and value.definition is not None:
             if value.definition.kind in ("type",) and (alias := self._alias(value.definition)):
                 return alias
-            return Value("object", value.definition, tier="receiver") if value.definition.kind in HOLDERS else value
+            is_type = value.definition.kind in HOLDERS or value.definition.facts.file.language.prototypes
+            return Value("object", value.definition, tier="receiver") if is_type else value
         return value
 
     def _type_named(self, head: str, facts: DocumentFacts, unit: int | None) -> Value | None:
@@ -408,6 +420,11 @@ class Values:
                 found = self.of_type(binding.text, facts, None)
                 return found if found and found.how != "external" else None
         return None
+
+    def _given(self, value: Value) -> Value | None:
+        """What a member gives that is named and by that called."""
+        definition = value.definition
+        return self.value_of(definition) if definition and definition.kind == "property" else self.called(value)
 
     def called(self, value: Value) -> Value | None:
         """What calling something gives: of a type an object, of a function what it is declared or seen to return."""
@@ -464,6 +481,9 @@ class Values:
         if value.how == "module" and value.module:
             return self.exported(value.module, name) or (EXTERNAL if value.module.complete else None)
         if value.how == "definition" and value.definition and value.definition.kind not in HOLDERS:
+            prototype = value.definition.facts.file.language.prototypes
+            if prototype and (found := self.catalog.members(value.definition, name)):
+                return Value("definition", found[-1], tier="receiver")
             if value.definition.kind in ("variable", "constant", "property"):
                 held = self.value_of(value.definition)
                 return self.member(held, name) if held and held.how != "definition" else held
@@ -473,7 +493,7 @@ class Values:
             value = self.value_of(twin) or value
         if value.how in ("object", "definition") and value.definition:
             return self._member_of_type(value.definition, name, bare)
-        return value if value.how in ("external", "hidden") else None
+        return value if value.how == "external" else None  # of what is hidden a member may still be guessed by its name
 
     def _member_of_type(self, owner: Definition, name: str, bare: bool) -> Value | None:
         return self._guarded(("member", owner.id, name, bare), lambda: self._find_member(owner, name, bare))
@@ -509,8 +529,13 @@ class Values:
         if bound:
             return self._bound(bound, facts, 1 << 62)
         if definition.kind == "property":
-            return self._result(definition, Value("definition", definition))
+            return self._result(definition, Value("definition", definition)) or self._set(definition, facts)
         return None
+
+    def _set(self, definition: Definition, facts: DocumentFacts) -> Value | None:
+        """What the members of a type set the field behind a property to (Ruby's attr_reader)."""
+        bound = facts.field(definition.container, definition.name)
+        return self._bound(bound, facts, 1 << 62) if bound else None
 
     def line(self, owner: Definition) -> Sequence[Value]:
         """A type and all its bases, nearest first; a base that is not known has no definition."""
@@ -546,6 +571,14 @@ class Values:
         if not head:
             return None
         return self._guarded(("base", facts.file.id, text, outside), lambda: self._type_named(head, facts, outside))
+
+
+def _is_function(value: Value) -> bool:
+    return value.how == "definition" and value.definition is not None and value.definition.kind in FUNCTIONS
+
+
+def _is_type(value: Value) -> bool:
+    return value.how == "definition" and value.definition is not None and value.definition.kind in HOLDERS
 
 
 def _twin(definition: Definition) -> Definition | None:

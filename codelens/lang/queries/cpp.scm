@@ -209,6 +209,11 @@
 ((declaration type: (placeholder_type_specifier)
   declarator: (init_declarator declarator: (_) @binding.declarator value: (_) @binding.value))
   (#not-match? @binding.declarator "[(\\[]"))
+((init_declarator declarator: (_) @binding.declarator value: (call_expression function: [
+    (template_function name: (identifier) @_cast arguments: (template_argument_list . (type_descriptor) @binding.type))
+    (qualified_identifier name: (template_function
+      name: (identifier) @_cast arguments: (template_argument_list . (type_descriptor) @binding.type)))]))
+  (#match? @_cast "_cast$|^make_(unique|shared)$"))
 ((declaration type: (placeholder_type_specifier) declarator: (_) @binding.declarator value: (_) @binding.value)
   (#not-match? @binding.declarator "[(\\[]"))
 ((for_range_loop type: (_) @binding.type declarator: (_) @binding.declarator)

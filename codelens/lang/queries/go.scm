@@ -123,6 +123,11 @@
 (short_var_declaration left: (expression_list (_) . (identifier) @binding.name) right: (expression_list (_) . (_) @binding.value))
 (short_var_declaration left: (expression_list (identifier) @binding.name))
 (assignment_statement left: (expression_list . (identifier) @binding.name) right: (expression_list . (_) @binding.value))
+((short_var_declaration
+  left: (expression_list . (identifier) @binding.name)
+  right: (expression_list . (call_expression
+    function: (identifier) @_new arguments: (argument_list . (_) @binding.type))))
+  (#any-of? @_new "new" "make"))
 (range_clause left: (expression_list (identifier) @binding.name))
 (range_clause left: (expression_list (identifier) . (identifier) @binding.name) right: (_) @binding.element)
 (receive_statement left: (expression_list (identifier) @binding.name))

@@ -115,6 +115,11 @@
 (variable_declaration (identifier) @binding.name ":" . (_) @binding.type)
 (property_declaration (variable_declaration . (identifier) @binding.name) "=" . (_) @binding.value)
 (property_declaration (variable_declaration . (identifier) @binding.name .) (property_delegate))
+((property_declaration
+  (variable_declaration . (identifier) @binding.name .)
+  (property_delegate (call_expression . (identifier) @_lazy (annotated_lambda (lambda_literal
+    [(call_expression) (navigation_expression) (identifier)] @binding.value .)))))
+  (#eq? @_lazy "lazy"))
 (when_subject (variable_declaration . (identifier) @binding.name) "=" . (_) @binding.value)
 (for_statement (variable_declaration . (identifier) @binding.name .) "in" . (_) @binding.element)
 (catch_block . (identifier) @binding.name . (_) @binding.type)

@@ -83,6 +83,12 @@
 (assignment left: (identifier) @binding.name right: (_) @binding.value)
 (assignment left: (attribute object: (identifier) @_self) @binding.name right: (_) @binding.value
   (#any-of? @_self "self" "cls"))
+((assignment left: (identifier) @binding.name
+  right: (call function: (_) @_cast arguments: (argument_list . (_) @binding.type)))
+  (#match? @_cast "^(\\w+\\.)?cast$"))
+((assert_statement (call
+  function: (identifier) @_isinstance arguments: (argument_list . (identifier) @binding.name . (_) @binding.type)))
+  (#eq? @_isinstance "isinstance"))
 (named_expression name: (identifier) @binding.name value: (_) @binding.value)
 
 ; Of names that are set together only that each is set is said.

@@ -129,15 +129,15 @@
 (for_expression pattern: (identifier) @binding.name value: (_) @binding.element)
 (closure_parameters (identifier) @binding.name)
 
-; What Some and Ok hold is to them what an element is to a list.
+; What Some and Ok hold is taken for the whole, as the linker takes an Option for what it may hold.
 (let_condition
   pattern: (tuple_struct_pattern
     type: (identifier) @_some . [(identifier) @binding.name (mut_pattern (identifier) @binding.name) (ref_pattern (identifier) @binding.name)])
-  value: (_) @binding.element (#any-of? @_some "Some" "Ok"))
+  value: (_) @binding.value (#any-of? @_some "Some" "Ok"))
 (let_declaration
   pattern: (tuple_struct_pattern type: (identifier) @_some . (identifier) @binding.name)
-  value: (_) @binding.element (#any-of? @_some "Some" "Ok"))
-(match_expression value: (_) @binding.element body: (match_block (match_arm pattern: (match_pattern
+  value: (_) @binding.value (#any-of? @_some "Some" "Ok"))
+(match_expression value: (_) @binding.value body: (match_block (match_arm pattern: (match_pattern
   (tuple_struct_pattern type: (identifier) @_some . (identifier) @binding.name)))) (#any-of? @_some "Some" "Ok"))
 
 (tuple_struct_pattern type: (_) (identifier) @binding.name)
