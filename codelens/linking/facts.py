@@ -104,6 +104,8 @@ class DocumentFacts:
             if found.kind in CHUNK_KINDS or not found.name:
                 continue
             if found.local and found.parent is not None:
+                if found.kind == "method" and found.container != found.parent.qualified:
+                    continue  # of an unnamed type inside the function: nobody calls it by its name alone
                 self.locals.setdefault(found.parent.place, {}).setdefault(found.name, []).append(found)
             elif found.parent is None and found.kind not in ("method", "property"):
                 self.top.setdefault(found.name, []).append(found)

@@ -140,6 +140,8 @@ class Resolver:
                     definition = held.definition
             if kind == "extends" and definition.kind in ("interface", "trait") and not self._is_interface(facts, unit):
                 kind = "implements"
+            if kind == "references" and facts.file.language.bare_calls and definition.kind in FUNCTIONS:
+                kind = "calls"
             if definition.place == unit and definition.facts is facts and kind != "calls":
                 return
             yield Found(

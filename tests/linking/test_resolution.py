@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - sources of other languages keep to their own lines
 """What names resolve to, language by language: small trees, and the edges that a reader of them would draw."""
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def test_go_packages_embedding_and_structural_interfaces(tmp_path: Path) -> None
             "type file struct{ base }\n\nfunc (f *file) Get(key string) (string, error) { return load(key), f.Close() }\n\n"
             "func load(key string) string { return key }\n",
             "main.go": 'package main\n\nimport "example.org/app/store"\n\nfunc main() {\n\ts := store.Open()\n\tdefer s.Close()\n'
-            "\tgo func() { s.Get(name()) }()\n}\n\nfunc name() string { return \"x\" }\n",
+            '\tgo func() { s.Get(name()) }()\n}\n\nfunc name() string { return "x" }\n',
         },
     )
     assert {
@@ -184,12 +185,12 @@ def test_csharp_namespaces(tmp_path: Path) -> None:
         },
     )
     assert {
-        "Web/Page.cs:App.Web.Page.Show calls Core/Shape.cs:Shape.Twice",
-        "Web/Page.cs:App.Web.Page.Show calls Core/Shape.cs:IShape.Area",
-        "Web/Page.cs:App.Web.Page.Show calls Web/Page.cs:App.Web.Page.Log",
+        "Web/Page.cs:Page.Show calls Core/Shape.cs:Shape.Twice",
+        "Web/Page.cs:Page.Show calls Core/Shape.cs:IShape.Area",
+        "Web/Page.cs:Page.Show calls Web/Page.cs:Page.Log",
         "Core/Shape.cs:Shape.Twice calls Core/Shape.cs:Shape.Area",
         "Core/Shape.cs:Shape.Area overrides Core/Shape.cs:IShape.Area",
-    } <= {edge.replace("Core/Shape.cs:App.Core.", "Core/Shape.cs:") for edge in found}
+    } <= found
 
 
 def test_c_includes(tmp_path: Path) -> None:
@@ -289,4 +290,8 @@ def test_a_guess_is_bounded_and_says_that_it_is_one(tmp_path: Path) -> None:
     found = edges(tmp_path, {**several, "use.py": "def go(x):\n    x.rare_name()\n    x.get()\n"})
     assert {f"use.py:go calls m{i}.py:C{i}.rare_name" for i in range(3)} <= found
     many = {f"n{i}.py": f"class D{i}:\n    def other_name(self): pass\n" for i in range(9)}
-    assert not [e for e in edges(tmp_path, {**many, "use.py": "def go(x): x.other_name()\n"}) if "other_name" in e and "calls" in e]
+    assert not [
+        e
+        for e in edges(tmp_path, {**many, "use.py": "def go(x): x.other_name()\n"})
+        if "other_name" in e and "calls" in e
+    ]
