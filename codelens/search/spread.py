@@ -7,7 +7,10 @@ seeds. What it finds beside the channels' candidates joins them; each candidate 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import xxhash
 
 from codelens.graph.push import Pushed, push
 from codelens.graph.trails import Trail, trails
@@ -46,12 +49,13 @@ class Spread:
     """Where the walk went."""
 
     seeds: Mapping[int, float]
-    """Seed → its share of the restarts."""
-    mass: Mapping[int, float]
+    """Seed, by its number in `nodes` → its weight among the restarts."""
+    mass: Mapping[UnitId, float]
     """Unit → the mass that came to it from others."""
     pushed: Pushed
     kinds: Mapping[tuple[int, int], str]
-    """(node, neighbour) → the kind of edge that joins them most, '←' before it where it points back."""
+    """(unit, neighbour) → the kind of edge that joins them most, '←' before it where it points back."""
+    nodes: ByContent
 
 
 class Surroundings:
@@ -68,7 +72,8 @@ class Surroundings:
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}
 
         def join(node: int, other: int, kind: str, weight: float) -> None:
-            if weight > found[node].get(other, 0.0):
+            held = found[node].get(other, 0.0)
+            if weight > held or (weight == held > 0 and kind < self.kinds[node, other]):
                 found[node][other] = weight
                 self.kinds[node, other] = kind
 
@@ -88,6 +93,34 @@ class Surroundings:
         return {node: sorted((o, w) for o, w in others.items() if w > 0) for node, others in found.items()}
 
 
+class ByContent:
+    """The same neighbours with nodes numbered by what they are: ids depend on an index's history, and the order of nodes decides
+    ties and the last bits of sums."""
+
+    def __init__(self, around: Surroundings, store: Store) -> None:
+        self._around = around
+        self._store = store
+        self._number: dict[UnitId, int] = {}
+        self.unit: dict[int, UnitId] = {}
+
+    def numbers(self, units: Iterable[UnitId]) -> dict[UnitId, int]:
+        """Unit → its number, of 63 bits."""
+        asked = list(units)
+        for unit, *content in self._store.units.contents(u for u in asked if u not in self._number):
+            number = xxhash.xxh3_64_intdigest(repr(content).encode()) >> 1
+            self._number[unit], self.unit[number] = number, unit
+        return {unit: self._number[unit] for unit in asked if unit in self._number}
+
+    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        """Node → (neighbour, weight), by number."""
+        found = self._around([self.unit[node] for node in nodes])
+        numbers = self.numbers({UnitId(o) for others in found.values() for o, _ in others})
+        return {
+            self._number[UnitId(unit)]: sorted((numbers[UnitId(o)], w) for o, w in others if UnitId(o) in numbers)
+            for unit, others in found.items()
+        }
+
+
 def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, store: Store) -> Spread | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
 
@@ -97,26 +130,27 @@ def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, stor
     if not symbols:
         return None
     best = symbols[0][1]
-    seeds = {int(c.unit.id): (score / best) ** 2 for c, score in symbols}
     around = Surroundings(store, spreading)
-    pushed = push(around, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
-    return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around.kinds)
+    nodes = ByContent(around, store)
+    numbers = nodes.numbers(c.unit.id for c, _ in symbols)
+    seeds = {numbers[c.unit.id]: (score / best) ** 2 for c, score in symbols}
+    pushed = push(nodes, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
+    arrived = _arrived(pushed, seeds, spreading.restart)
+    return Spread(seeds, {nodes.unit[n]: held for n, held in arrived.items()}, pushed, around.kinds, nodes)
 
 
 def _arrived(pushed: Pushed, seeds: Mapping[int, float], restart: float) -> dict[int, float]:
-    """What came to each unit from others: a seed's own restarts say nothing that its score has not said."""
+    """What came to each node from others: a seed's own restarts say nothing that its score has not said."""
     total = math.fsum(seeds.values())
-    return {
-        node: held - restart * seeds.get(node, 0.0) / total
-        for node, held in pushed.mass.items()
-        if node > 0 and held - restart * seeds.get(node, 0.0) / total > 0
-    }
+    came = {node: held - restart * seeds.get(node, 0.0) / total for node, held in pushed.mass.items()}
+    return {node: held for node, held in came.items() if held > 0}
 
 
 def nearness(found: Spread) -> dict[UnitId, float]:
     """Unit → its share of the walk's most, 1 for the seeds."""
     most = max(found.mass.values(), default=1.0)
-    return {UnitId(node): held / most for node, held in found.mass.items()} | {UnitId(n): 1.0 for n in found.seeds}
+    near = {unit: held / most for unit, held in found.mass.items()}
+    return near | {found.nodes.unit[seed]: 1.0 for seed in found.seeds}
 
 
 def joining(
@@ -128,7 +162,8 @@ def joining(
 ) -> list[Candidate]:
     """New candidates for the symbols with most mass that no channel found, of those that take part, in order of content."""
     known = {c.unit.id for c in candidates}
-    new = sorted((UnitId(n) for n in found.mass if n not in known), key=lambda n: (-found.mass[n], n))
+    numbers = found.nodes.numbers(found.mass)
+    new = sorted((u for u in found.mass if u not in known), key=lambda u: (-found.mass[u], numbers[u]))
     if allowed is not None:
         taking_part = frozenset(allowed)
         new = [unit for unit in new if unit in taking_part]
@@ -143,25 +178,45 @@ def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreadin
     """
     most = max(found.mass.values(), default=0.0)
     reached = [c for c in candidates if found.mass.get(c.unit.id)]
-    ways = trails([c.unit.id for c in reached], found.pushed.mass, found.pushed.rows, found.seeds, spreading.restart)
+    numbers, unit = found.nodes.numbers(c.unit.id for c in reached), found.nodes.unit
+    ways = trails(numbers.values(), found.pushed.mass, found.pushed.rows, found.seeds, spreading.restart)
+    senders = _senders(found)
+    stations = {c.unit.id: _way(ways.get(numbers[c.unit.id]), numbers[c.unit.id], senders) for c in reached}
     names = {c.unit.id: c.unit.qualified_name for c in candidates}
-    stations = {UnitId(hop.source) for way in ways.values() for hop in way.hops} - set(names)
-    names |= {unit: row.qualified_name for unit, row in store.units.rows(stations).items()}
+    others = {unit[node] for way in stations.values() for node in way} - set(names)
+    names |= {row.id: row.qualified_name for row in store.units.rows(others).values()}
     for candidate in reached:
         share = found.mass[candidate.unit.id] / most
-        way = _in_words(ways.get(candidate.unit.id), names, found)
+        way = _in_words(stations[candidate.unit.id], names, found)
         add_bonus(candidate, "walk", weight, math.sqrt(share), f"{share:.1%} of the walk's most: {way}")
 
 
-def _in_words(trail: Trail | None, names: Mapping[UnitId, str], found: Spread) -> str:
+def _senders(found: Spread) -> dict[int, int]:
+    """Node → the neighbour that sent it most of what arrived."""
+    most: dict[int, tuple[float, int]] = {}
+    for source, row in found.pushed.rows.items():
+        total, held = math.fsum(w for _, w in row), found.pushed.mass.get(source, 0.0)
+        for target, weight in row:
+            if target != source and (sent := held * weight / total) > most.get(target, (0.0, 0))[0]:
+                most[target] = sent, source
+    return {target: source for target, (_, source) in most.items()}
+
+
+def _way(trail: Trail | None, node: int, senders: Mapping[int, int]) -> list[int]:
+    """The stations of the walk to a node: from a seed, or, to a seed itself, from who sent it most."""
+    if trail is not None and trail.hops:
+        return [trail.seed, *(hop.target for hop in trail.hops)]
+    return [senders[node], node] if node in senders else [node]
+
+
+def _in_words(way: Sequence[int], names: Mapping[UnitId, str], found: Spread) -> str:
     """How the walk came to a unit: 'Flask.run ─calls→ make_server'."""
-    if trail is None or not trail.hops:
-        return "a seed of the walk"
-    parts = [names.get(UnitId(trail.seed), "?")]
-    for hop in trail.hops:
-        kind = found.kinds.get((hop.source, hop.target), "")
+    units = [found.nodes.unit[node] for node in way]
+    parts = [names.get(units[0], "?")]
+    for source, target in pairwise(units):
+        kind = found.kinds.get((source, target), "")
         arrow = f" ←{kind[1:]}─ " if kind.startswith("←") else f" ─{kind}→ "
-        parts.append(arrow + names.get(UnitId(hop.target), "?"))
+        parts.append(arrow + names.get(target, "?"))
     return "".join(parts)
 
 

@@ -177,6 +177,16 @@ class Units:
         )
         return [(UnitId(u), DocumentId(d)) for u, d in self._connection.execute(sql, (folded, name, holder))]
 
+    def contents(self, ids: Iterable[UnitId]) -> Iterator[tuple[UnitId, str, str, int, int, str, str]]:
+        """(id, repository, path, start, end, kind, name): what units are, whatever their ids; of those ids that there are."""
+        sql = (
+            "SELECT u.id, r.name, d.path, u.start_byte, u.end_byte, u.kind, u.name FROM json_each(?) n "
+            "CROSS JOIN units u ON u.id = n.value JOIN documents d ON d.id = u.document_id "
+            "JOIN repositories r ON r.id = d.repository_id"
+        )
+        rows: Any = self._connection.execute(sql, (f"[{','.join(map(str, ids))}]",))
+        return iter(rows)
+
     def signature(self, unit: UnitId) -> str:
         """A unit's head; empty for one that there is not."""
         row = self._connection.execute("SELECT signature FROM units WHERE id = ?", (unit,)).fetchone()
