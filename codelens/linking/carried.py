@@ -128,34 +128,27 @@ class Known:
 
     def _documents(self, file: IndexFile) -> Iterator[PreciseDocument]:
         """The documents of an index that fit those of the tree, under their paths there; the others are counted."""
-        taken, refused = 0, list[RefusedDocument]()
+        taken, aside, stale = 0, list[RefusedDocument](), list[RefusedDocument]()
         try:
             for found in _READERS[file.kind](file.file.read_bytes(), file.path):
-                one = self._fitted(found, file.folder)
-                if isinstance(one, PreciseDocument):
+                if isinstance(found, RefusedDocument):
+                    aside.append(found)
+                elif (path := place_in_tree(file.folder, found.path, self._rows)) is None:
+                    aside.append(RefusedDocument(found.path, "no such file is indexed"))
+                elif isinstance(one := in_utf8(found, self.text(self._rows[path].id).text), RefusedDocument):
+                    stale.append(one)
+                else:
                     taken += 1
-                    yield one
-                elif one is not None:
-                    refused.append(one)
+                    yield replace(one, path=path)
         except PreciseIndexError as fault:
             self.notices.append(_notice(f"{fault}; {fault.hint}"))
         except OSError as fault:
             self.notices.append(_unreadable(file, fault))
-        if refused:
+        # Many tools list files of libraries too, so that some are not here is no fault.
+        if refused := stale or (aside if not taken else []):
             first = f"{refused[0].path}: {refused[0].reason}"
             text = f"{file.path}: {len(refused)} of {taken + len(refused)} documents are not used ({first})"
             self.notices.append(_notice(text))
-
-    def _fitted(
-        self, found: PreciseDocument | RefusedDocument, folder: str
-    ) -> PreciseDocument | RefusedDocument | None:
-        """None for a file that is not indexed."""
-        if isinstance(found, RefusedDocument):
-            return found
-        path = place_in_tree(folder, found.path, self._rows)
-        if path is None:
-            return None
-        return in_utf8(replace(found, path=path), self.text(self._rows[path].id).text)
 
 
 def _unreadable(file: IndexFile, fault: OSError) -> Notice:

@@ -82,7 +82,7 @@ class Resolver:
             yield from self._import(facts, one)
         for reference in references:
             if reference.kind in EDGE_OF and reference.start in meant:
-                for definition in meant[reference.start].definitions:
+                for definition in _fitting(reference.kind, meant[reference.start].definitions):
                     yield from self._edge(facts, reference, self._made(reference, definition), "precise")
             elif reference.kind in EDGE_OF:
                 yield from self.reference(facts, reference)
@@ -288,3 +288,12 @@ class Resolver:
         found = types if len(types) == 1 else found
         if len(found) == 1:
             yield Found(reference.unit, "documents", Target(found[0]), reference.line, "unique")
+
+
+def _fitting(kind: str, definitions: Sequence[Definition]) -> Sequence[Definition]:
+    """Of several definitions of one symbol those that can be used so: TypeScript merges a type and a value of one name."""
+    if kind in ("call", "construct"):
+        kept = [d for d in definitions if d.kind not in ("interface", "trait", "type")]
+    else:
+        kept = [d for d in definitions if d.kind in TYPE_KINDS] if kind in ("type", "extends", "implements") else []
+    return kept or definitions
