@@ -237,7 +237,7 @@ def _report(store: Store, path: Path, root: Path, run: Run, tally: Tally, second
         seconds=seconds,
         wrote=tally.wrote,
         resumed=resumed,
-        notices=(*_git_notices(root, run.settings), *_nested_notices(store, root)),
+        notices=(*_git_notices(root, run.settings), *_nested_notices(store, root), *tally.notices),
     )
 
 

@@ -19,9 +19,10 @@ from codelens.indexing.remembered import KEYS, WalkRules, chosen, remembered, wa
 from codelens.indexing.renames import Moved, find_renames
 from codelens.indexing.transaction import LazyTransaction
 from codelens.indexing.workers import Job, derive_all
+from codelens.linking.carried import Known, find_carried
 from codelens.linking.concerned import Concerned
 from codelens.linking.link import link
-from codelens.model import Skip
+from codelens.model import Notice, Skip
 from codelens.runs import Progress
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
@@ -44,6 +45,7 @@ class Tally:
     removed: int = 0
     unchanged: int = 0
     wrote: bool = False
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
         if run.progress:
             run.progress(Progress("index", number, total, path))
     _write_skips(store, repository, skips, run, transaction)
-    _link(store, repository, concerned, run, transaction)
+    tally.notices = _link(store, repository, concerned, run, transaction)
     _write_embedder(store, run, transaction)
     tally.wrote = transaction.writes > before
     return tally
@@ -193,13 +195,28 @@ def _jobs(root: Path, plan: UpdatePlan, moved: Mapping[str, Moved], run: Run) ->
 
 def _link(
     store: Store, repository: RepositoryRow, concerned: Concerned, run: Run, transaction: LazyTransaction
-) -> None:
-    """Give the documents their edges that have none yet, or that this run concerns."""
-    if documents := concerned.documents(run.batches):
+) -> tuple[Notice, ...]:
+    """Give the documents their edges that have none yet, or that this run concerns; what is wrong with the tree's own indexes.
+
+    With such indexes all documents are linked, see `linking.precise_edges`.
+    """
+    documents = concerned.documents(run.batches)
+    carried = find_carried(repository.root, run.settings.max_precise_size)
+    key = f"precise:{repository.name}"
+    others = store.meta(key) != carried.state
+    known: Known | None = None
+    if others or (carried.files and (documents or concerned.any)):
+        documents = {state.id for state in store.documents.states(repository.id).values()}
+        known = Known(store, repository.id, carried.files)
+    if documents:
         transaction.begin()
-        link(store, repository.id, documents, concerned.holders, _told(run.progress))
+        link(store, repository.id, documents, concerned.holders, _told(run.progress), known)
     if documents or concerned.any:
         store.edges.drop_unused_externals()
+    if others:
+        transaction.begin()
+        store.set_meta(key, carried.state)
+    return (*carried.notices, *(known.notices if known else ()))
 
 
 def _told(progress: ProgressSink | None) -> Callable[[int, int, str], None] | None:

@@ -12,10 +12,12 @@ from contextlib import contextmanager
 
 import xxhash
 
+from codelens.linking.carried import Known
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import DocumentFacts, token
 from codelens.linking.implied import imply
 from codelens.linking.manifests import OWNERS
+from codelens.linking.precise_edges import beyond_references, meant_in, relate
 from codelens.linking.resolve import Found, Resolver
 from codelens.linking.values import Values, words
 from codelens.model import DocumentId, RepositoryId, UnitId
@@ -23,7 +25,7 @@ from codelens.relations import document_node
 from codelens.store.store import Store
 
 RULES = "link 1"
-"""Change the number with anything that changes which edges a document has."""
+"""Change the number with anything that changes which edges a document has, also by an index of a language server."""
 
 
 def recipe() -> str:
@@ -37,15 +39,17 @@ def link(
     documents: Collection[DocumentId],
     holders: Collection[int] = (),
     done: Callable[[int, int, str], None] | None = None,
+    known: Known | None = None,
 ) -> None:
     """Put the edges of these documents in the store, in place of any that they had. Part of the caller's transaction.
 
-    `holders` are types of other documents whose members changed.
+    `holders` are types of other documents whose members changed; `known` is what indexes of language servers say, for all of
+    the repository's documents or for none.
     """
     if not documents:
         return
     with _collecting_seldom():
-        _link(store, repository, documents, holders, done)
+        _link(store, repository, documents, holders, done, known or Known(store, repository))
     store.edges.set_linked(sorted(documents), recipe())
 
 
@@ -66,15 +70,16 @@ def _link(
     documents: Collection[DocumentId],
     holders: Collection[int],
     done: Callable[[int, int, str], None] | None,
+    known: Known,
 ) -> None:
     catalog = Catalog(store, repository)
     resolver = Resolver(Values(catalog))
     ordered = sorted((d for d in documents if d in catalog.files), key=lambda d: catalog.files[d].path)
     first = store.edges.is_empty()
-    telling = store.references.documents() | {DocumentId(d) for d in catalog.telling()}
+    telling = store.references.documents() | {DocumentId(d) for d in catalog.telling()} | known.documents()
     for number, document in enumerate(ordered, start=1):
         if document in telling:
-            _link_one(store, resolver, catalog.facts(document), first)
+            _link_one(store, resolver, catalog.facts(document), known, first)
         else:
             if not first:
                 store.edges.forget(document, [unit for unit, _ in store.units.ids_of(document)])
@@ -82,13 +87,19 @@ def _link(
         if done:
             done(number, len(ordered), catalog.files[document].path)
     imply(store, catalog, [d for d in ordered if d in telling], holders)
+    relate(store, catalog, known)
 
 
-def _link_one(store: Store, resolver: Resolver, facts: DocumentFacts, first: bool) -> None:
+def _link_one(store: Store, resolver: Resolver, facts: DocumentFacts, known: Known, first: bool) -> None:
     catalog = resolver.catalog
     catalog.taken()
     document = DocumentId(facts.file.id)
-    found = list(resolver.document(facts, store.references.of_document(document)))
+    references = store.references.of_document(document)
+    meant = meant_in(known, catalog, facts)
+    found = [
+        *resolver.document(facts, references, meant),
+        *beyond_references(meant, facts, references, known),
+    ]
     externals = store.edges.add_externals({f.target.external for f in found if f.target.external})
 
     def target(one: Found) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codelens.derived import Import, Reference
@@ -57,6 +57,16 @@ class Found(NamedTuple):
     tier: str
 
 
+class Meaning(NamedTuple):
+    """What a name means by an index of a language server."""
+
+    line: int
+    definitions: list[Definition]
+
+
+NOTHING_MEANT: Mapping[int, Meaning] = {}
+
+
 class Resolver:
     """Finds the edges of documents of one repository."""
 
@@ -64,12 +74,17 @@ class Resolver:
         self.values = values
         self.catalog = values.catalog
 
-    def document(self, facts: DocumentFacts, references: Sequence[Reference]) -> Iterator[Found]:
-        """The edges that stem from one document's text."""
+    def document(
+        self, facts: DocumentFacts, references: Sequence[Reference], meant: Mapping[int, Meaning] = NOTHING_MEANT
+    ) -> Iterator[Found]:
+        """The edges that stem from one document's text. `meant` are places whose names need not be resolved."""
         for one in facts.imports:
             yield from self._import(facts, one)
         for reference in references:
-            if reference.kind in EDGE_OF:
+            if reference.kind in EDGE_OF and reference.start in meant:
+                for definition in _fitting(reference.kind, meant[reference.start].definitions):
+                    yield from self._edge(facts, reference, self._made(reference, definition), "precise")
+            elif reference.kind in EDGE_OF:
                 yield from self.reference(facts, reference)
             elif reference.kind in LITERALS:
                 kind, prefix = LITERALS[reference.kind]
@@ -128,29 +143,7 @@ class Resolver:
         unit = reference.unit
         value = self._value(facts, reference, unit)
         if value is not None and value.how == "definition" and value.definition is not None:
-            definition = value.definition
-            if kind == "calls" and definition.kind in ("variable", "constant", "property"):
-                held = self.values.value_of(definition) if definition.kind != "property" else None
-                if (
-                    held
-                    and held.how == "definition"
-                    and held.definition
-                    and held.definition.kind in (*FUNCTIONS, *TYPE_KINDS)
-                ):
-                    definition = held.definition
-            if kind == "extends" and definition.kind in ("interface", "trait") and not self._is_interface(facts, unit):
-                kind = "implements"
-            if kind == "references" and facts.file.language.bare_calls and definition.kind in FUNCTIONS:
-                kind = "calls"
-            if definition.place == unit and definition.facts is facts and kind != "calls":
-                return
-            yield Found(
-                unit,
-                self._as_test(kind, facts, definition),
-                Target(definition),
-                reference.line,
-                value.tier or "receiver",
-            )
+            yield from self._edge(facts, reference, value.definition, value.tier or "receiver")
             return
         if value is not None and kind in WRITTEN_OUT:
             name = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
@@ -158,6 +151,35 @@ class Resolver:
             return
         if value is None and kind == "calls" and reference.receiver:
             yield from self._guess(facts, reference, unit)
+
+    def _edge(self, facts: DocumentFacts, reference: Reference, definition: Definition, tier: str) -> Iterator[Found]:
+        """The edge to a definition; none where a unit names itself."""
+        kind, unit = EDGE_OF[reference.kind], reference.unit
+        definition = self._called(definition) if kind == "calls" else definition
+        if kind == "extends" and definition.kind in ("interface", "trait") and not self._is_interface(facts, unit):
+            kind = "implements"
+        if kind == "references" and facts.file.language.bare_calls and definition.kind in FUNCTIONS:
+            kind = "calls"
+        if definition.place != unit or definition.facts is not facts or kind == "calls":
+            yield Found(unit, self._as_test(kind, facts, definition), Target(definition), reference.line, tier)
+
+    def _called(self, definition: Definition) -> Definition:
+        """A variable that holds a function or type → that."""
+        if definition.kind not in ("variable", "constant"):
+            return definition
+        held = self.values.value_of(definition)
+        named = held.definition if held and held.how == "definition" else None
+        return named if named and named.kind in (*FUNCTIONS, *TYPE_KINDS) else definition
+
+    @staticmethod
+    def _made(reference: Reference, definition: Definition) -> Definition:
+        """A constructor → the type that it makes, where the type's name stands: syntax leads there too."""
+        holder, language = definition.parent, definition.facts.file.language
+        own = {*language.constructors, *language.self_names, *language.super_names}
+        is_constructor = holder and definition.name in (*language.constructors, holder.name)
+        if holder and holder.kind in TYPE_KINDS and is_constructor and reference.name not in own:
+            return holder
+        return definition
 
     def _is_interface(self, facts: DocumentFacts, unit: int | None) -> bool:
         return unit is not None and facts.definitions[unit].kind in ("interface", "trait")
@@ -266,3 +288,12 @@ class Resolver:
         found = types if len(types) == 1 else found
         if len(found) == 1:
             yield Found(reference.unit, "documents", Target(found[0]), reference.line, "unique")
+
+
+def _fitting(kind: str, definitions: Sequence[Definition]) -> Sequence[Definition]:
+    """Of several definitions of one symbol those that can be used so: TypeScript merges a type and a value of one name."""
+    if kind in ("call", "construct"):
+        kept = [d for d in definitions if d.kind not in ("interface", "trait", "type")]
+    else:
+        kept = [d for d in definitions if d.kind in TYPE_KINDS] if kind in ("type", "extends", "implements") else []
+    return kept or definitions

@@ -16,12 +16,13 @@ from codelens.graph.push import Pushed, push
 from codelens.graph.trails import Trail, trails
 from codelens.model import CHUNK_KINDS, Candidate, UnitId, UnitRow
 from codelens.nouns import dataclass
-from codelens.relations import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER
+from codelens.relations import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS
 from codelens.search.signals import add_bonus
 from codelens.store.store import Store
 
 WIDEST = 300
 """Edges that end at one node, above which they are not followed back: every tenth file uses such a thing. Chosen."""
+_PRECISE = TIERS["precise"].number
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Spreading:
     uses_from: int
     uses_full: int
     """Words of a query up to which its candidates' uses count nothing, and from which they count in full."""
+    precise: float
+    """What an edge by an index of a language server weighs, as a share of what another of its kind weighs."""
     kinds: Mapping[str, float]
     """Kind of edge → weight."""
 
@@ -85,6 +88,8 @@ class Surroundings:
             confidence = TIER_OF_NUMBER[tier].confidence
             if confidence < RESOLVED:
                 weight *= confidence
+            elif tier == _PRECISE:
+                weight *= self._spreading.precise
             join(node, other, name if outgoing else f"←{name}", weight if outgoing else weight * backward)
         for node, other, down in self._store.edges.nested(nodes):
             join(

@@ -155,6 +155,13 @@ class Edges:
         wanted = f" AND kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds))})" if kinds else ""
         self._connection.executemany(f"DELETE FROM edges WHERE source = ?{wanted}", [(s,) for s in sources]).fetchall()
 
+    def remove(self, edges: Iterable[tuple[int, str, int, int]]) -> None:
+        """Take out each (source, kind, target, line) that there is."""
+        self._connection.executemany(
+            "DELETE FROM edges WHERE source = ? AND kind = ? AND target = ? AND line = ?",
+            [(s, KINDS[k], t, line) for s, k, t, line in edges],
+        ).fetchall()
+
     def remove_implied(self, sources: Sequence[int]) -> None:
         """Take out what begins at these nodes and follows from other edges, but for members of types."""
         kinds = f"({', '.join(str(KINDS[kind]) for kind in ('inherits', 'overrides', 'implements'))})"

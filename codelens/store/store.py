@@ -116,7 +116,10 @@ class Store:
         return str(row[0]) if row else default
 
     def set_meta(self, key: str, value: str) -> None:
-        """Set a value; nothing is written where it is that already. Part of the caller's transaction."""
+        """Set a value; nothing is written where it is that already. An empty one is as none. Part of the caller's transaction."""
+        if not value:
+            self._connection.execute("DELETE FROM meta WHERE key = ?", (key,)).fetchall()
+            return
         self._connection.execute(
             "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 WHERE value <> ?2", (key, value)
         ).fetchall()
