@@ -27,10 +27,12 @@ from codelens.search.channels.symbol import SymbolChannel
 from codelens.search.channels.vector import VectorChannel
 from codelens.search.expand import ExpandedQuery, expand
 from codelens.search.fuse import FUSIONS, fuse, normalised
+from codelens.search.knowing import rank_by_walk
 from codelens.search.present import present
 from codelens.search.query import Query, parse_query
 from codelens.search.scope import Scope, build_scope, unknown_repositories
 from codelens.search.signals import (
+    CERTAIN_CLASS,
     Evidence,
     add_bonuses,
     add_factors,
@@ -61,6 +63,10 @@ LITERAL_POOL = 5000
 not measured: every one of them becomes a candidate, which the search pays for in time."""
 
 
+BELOW_MINIMUM = "below minimum"
+"""A stage in the trace's events: what --min-score left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A named set of weights from weights.toml, with what the options changed."""
@@ -73,6 +79,8 @@ class Profile:
     bonuses: Mapping[str, float]
     graph: Mapping[str, Any]
     """Settings of the walk over the symbol graph; empty where there is none."""
+    composite: Mapping[str, Mapping[str, Any]]
+    """Sections of a profile whose score is knowing's composite; empty for one whose score is the ranks and signals."""
 
 
 @dataclass(slots=True)
@@ -111,9 +119,11 @@ def answer(ranking: Ranking, store: Store, info: IndexInfo, options: SearchOptio
     )
 
 
-def rank(text: str, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
-    """The whole order of the answer."""
-    profile, trace, texts = load_profile(options), Trace(), Texts(store)
+def rank(
+    text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
+) -> Ranking:
+    """The whole order of the answer, by the profile that the options name, or by another."""
+    profile, trace, texts = profile or load_profile(options), Trace(), Texts(store)
     query = _parse(text, options)
     notices = [*query.notices, *_strays(store)]
     scope = build_scope(store, query, options, texts, settings)
@@ -128,18 +138,56 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     trace.common = expanded.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
     rankings = _retrieve(expanded, store, profile, options, settings, trace, notices)
-    _add_literal(rankings, expanded, scope, options, trace, notices)
-    weights = normalised(profile.channels, sorted(rankings))
-    units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
-    candidates = fuse(rankings, weights, profile.rrf_k, units, options.fusion)
-    evidence = gather_evidence(expanded, rankings, sorted(units), store)
-    add_bonuses(candidates, expanded, evidence, profile.bonuses, profile.rrf_k)
-    candidates = _with_walk(candidates, expanded, evidence, profile, store, scope, trace)
+    literal = _add_literal(rankings, expanded, scope, options, trace, notices)
+    if profile.composite:
+        candidates = _by_walk(rankings, literal, expanded, profile, store, scope, trace)
+    else:
+        candidates = _by_ranks(rankings, expanded, profile, store, scope, options, trace)
     add_factors(candidates, expanded, profile.factors)
     candidates = spread_files(candidates, profile.factors.get("further", 1.0))
     candidates = _minimum(_sorted(candidates, options, scope), options, trace)
     trace.candidates = candidates
     return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts)
+
+
+def _by_ranks(
+    rankings: Mapping[str, Sequence[Match]],
+    query: ExpandedQuery,
+    profile: Profile,
+    store: Store,
+    scope: Scope,
+    options: SearchOptions,
+    trace: Trace,
+) -> list[Candidate]:
+    """Candidates with what their ranks, the signals and the walk give them."""
+    weights = normalised(profile.channels, sorted(rankings))
+    units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
+    candidates = fuse(rankings, weights, profile.rrf_k, units, options.fusion)
+    evidence = gather_evidence(query, rankings, sorted(units), store)
+    add_bonuses(candidates, query, evidence, profile.bonuses, profile.rrf_k)
+    return _with_walk(candidates, query, evidence, profile, store, scope, trace)
+
+
+def _by_walk(
+    rankings: Mapping[str, Sequence[Match]],
+    literal: Sequence[Match],
+    query: ExpandedQuery,
+    profile: Profile,
+    store: Store,
+    scope: Scope,
+    trace: Trace,
+) -> list[Candidate]:
+    """Candidates of a profile whose channels only choose where a walk begins, with what its score is made of."""
+    started = time.perf_counter()
+    evidence = Evidence({}, {}, {}, {}, {m.unit: m for m in rankings.get("equivalence", ())})
+    own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
+    certain = {*own, *(match.unit for match in literal)}
+    candidates = rank_by_walk(
+        query, rankings, certain, profile.channels, profile.rrf_k, profile.composite, scope.units, store, trace
+    )
+    add_bonuses(candidates, query, evidence, profile.bonuses, profile.rrf_k)
+    trace.seconds["graph"] = time.perf_counter() - started
+    return candidates
 
 
 def _with_walk(
@@ -183,7 +231,9 @@ def load_profile(options: SearchOptions) -> Profile:
         raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
     sections = {name: row[name] for name in ("cuts", "fields", "factors", "bonuses")}
     graph = row.get("graph", {})
-    return Profile(options.rrf_k or row["rrf_k"], {**row["channels"], **options.weights}, graph=graph, **sections)
+    composite = {name: row[name] for name in ("seeds", "walk", "composite") if "composite" in row}
+    weights = {**row["channels"], **options.weights}
+    return Profile(options.rrf_k or row["rrf_k"], weights, graph=graph, composite=composite, **sections)
 
 
 def _parse(text: str, options: SearchOptions) -> Query:
@@ -284,15 +334,16 @@ def _add_literal(
     options: SearchOptions,
     trace: Trace,
     notices: list[Notice],
-) -> None:
+) -> Sequence[Match]:
     """What satisfies the conditions is found, whether or not its words rank it: substring search, hence `fuzzy`.
 
     So it is where the query demands a text, and where it has nothing but conditions. It comes after what the words found.
+    Returns all matches of those queries, for nothing may lose them later.
     """
     if scope.units is None:
-        return
+        return ()
     if (expanded.words or expanded.names) and (options.mode == "vector" or not scope.demands_text):
-        return
+        return ()
     known = {match.unit for matches in rankings.values() for match in matches}
     found, total = scope.literal_matches(LITERAL_POOL, known)
     if len(found) < total:
@@ -303,6 +354,7 @@ def _add_literal(
         )
     rankings["fuzzy"] = trace.rankings["fuzzy"] = (*rankings.get("fuzzy", ()), *found)
     trace.cuts["fuzzy"] = max(trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(rankings["fuzzy"]))
+    return [match for matches in rankings.values() for match in matches]
 
 
 def _sorted(candidates: list[Candidate], options: SearchOptions, scope: Scope) -> list[Candidate]:
@@ -327,7 +379,7 @@ def _minimum(candidates: list[Candidate], options: SearchOptions, trace: Trace) 
             kept.append(candidate)
         else:
             rounded = math.floor(share * 1000) / 1000  # down, so that it is a minimum that lets it pass
-            trace.events.append(Event("below minimum", candidate.unit, f"{rounded:.3f}"))
+            trace.events.append(Event(BELOW_MINIMUM, candidate.unit, f"{rounded:.3f}"))
     return kept
 
 

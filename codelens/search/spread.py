@@ -149,17 +149,17 @@ def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreadin
     names |= {unit: row.qualified_name for unit, row in store.units.rows(stations).items()}
     for candidate in reached:
         share = found.mass[candidate.unit.id] / most
-        way = _in_words(ways.get(candidate.unit.id), names, found)
+        way = in_words(ways.get(candidate.unit.id), names, found.kinds)
         add_bonus(candidate, "walk", weight, math.sqrt(share), f"{share:.1%} of the walk's most: {way}")
 
 
-def _in_words(trail: Trail | None, names: Mapping[UnitId, str], found: Spread) -> str:
-    """How the walk came to a unit: 'Flask.run ─calls→ make_server'."""
+def in_words(trail: Trail | None, names: Mapping[UnitId, str], kinds: Mapping[tuple[int, int], str]) -> str:
+    """How a walk came to a unit: 'Flask.run ─calls→ make_server'. `kinds` is as in Spread."""
     if trail is None or not trail.hops:
         return "a seed of the walk"
     parts = [names.get(UnitId(trail.seed), "?")]
     for hop in trail.hops:
-        kind = found.kinds.get((hop.source, hop.target), "")
+        kind = kinds.get((hop.source, hop.target), "")
         arrow = f" ←{kind[1:]}─ " if kind.startswith("←") else f" ─{kind}→ "
         parts.append(arrow + names.get(UnitId(hop.target), "?"))
     return "".join(parts)
