@@ -20,7 +20,8 @@ from codelens.config import Settings
 from codelens.evaluation.compare import compare
 from codelens.evaluation.scoring import CUTOFF, Answer, Rule, Task, read_tasks, same_file, score, strict
 from codelens.model import SearchOptions
-from codelens.search.pipeline import Profile, load_profile, rank
+from codelens.search.pipeline import rank
+from codelens.search.profiles import Profile, load_profile
 from codelens.store.store import Store
 
 METRIC = "snDCG@10"
@@ -78,6 +79,7 @@ ROWS = (
         "- extends, implements, overrides", "codelens", without_kinds("extends", "implements", "overrides", "inherits")
     ),
     Row("rrf", "rrf"),
+    Row("graph-memory", "graph-memory"),
     Row("knowing", "knowing"),
     Row("knowing-base", "knowing-base"),
     Row("knowing - focus", "knowing", with_section("seeds", focus=False)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from codelens.graph.hits import Adjustments, Hits, adjustment
+from codelens.graph.hits import KNOWING, Adjustments, Hits, adjustment
 from codelens.model import Candidate
 from codelens.nouns import dataclass
 from codelens.search.signals import add_bonus
@@ -47,12 +47,15 @@ class Standing:
     """Why it is a seed; empty for what only the walk found."""
 
 
-def add_composite(candidate: Candidate, standing: Standing, weights: Composite, hits: Hits, table: Adjustments) -> None:
+def add_composite(
+    candidate: Candidate, standing: Standing, weights: Composite, hits: Hits, table: Adjustments = KNOWING
+) -> None:
     """Write the parts of one candidate's score, in place."""
     radius = math.floor(standing.share * STEPS + 1e-9) / STEPS
-    add_bonus(
-        candidate, "blast_radius", weights.blast_radius, radius, f"{radius:.0%} of the walk's most: {standing.way}"
-    )
+    told = f"{radius:.0%} of the walk's most: {standing.way}"
+    if (node := int(candidate.unit.id)) in hits.authority:
+        told += f" (authority {hits.authority[node]:.3f}, hub {hits.hub[node]:.3f})"
+    add_bonus(candidate, "blast_radius", weights.blast_radius, radius, told)
     if standing.confidence is None:
         add_bonus(candidate, "confidence", weights.confidence, UNCONFIRMED, "no edge leads to it")
     else:
@@ -65,7 +68,7 @@ def add_composite(candidate: Candidate, standing: Standing, weights: Composite, 
     _add_adjustments(candidate, bool(standing.seed), hits, table)
 
 
-def _add_adjustments(candidate: Candidate, is_seed: bool, hits: Hits, table: Adjustments) -> None:
+def _add_adjustments(candidate: Candidate, is_seed: bool, hits: Hits, table: Adjustments = KNOWING) -> None:
     node = int(candidate.unit.id)
     authority, hub = hits.authority.get(node, 0.0), hits.hub.get(node, 0.0)
     for part in adjustment(authority, hub, is_seed, table):

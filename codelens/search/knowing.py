@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from codelens.graph.adjacency import Adjacency
-from codelens.graph.hits import KNOWING, POOL, Hits, hits
+from codelens.graph.hits import POOL, Hits, hits
 from codelens.graph.rwr import best, walk
 from codelens.graph.trails import trails
 from codelens.model import CHUNK_KINDS, Candidate, Event, Match, Trace, UnitId, UnitRow
@@ -77,7 +77,7 @@ def rank_by_walk(
         candidate = Candidate(row, dict(known.channels) if known else {})
         share, reason = walked.mass.get(int(unit), 0.0) / most, seed.reason if seed and seed.direct else ""
         standing = Standing(share, ways[unit], surest.get(int(unit)), reason)
-        add_composite(candidate, standing, weighing, found, KNOWING)
+        add_composite(candidate, standing, weighing, found)
         candidates.append(candidate)
     _tell_lost(pool, seeds, trace)
     return candidates

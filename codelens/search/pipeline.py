@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from codelens.config import Settings, load_weights
+from codelens.config import Settings
 from codelens.embed import default_embedder
 from codelens.errors import UsageError
 from codelens.lang.registry import accepted_names
@@ -26,9 +25,11 @@ from codelens.search.channels.path import PathChannel
 from codelens.search.channels.symbol import SymbolChannel
 from codelens.search.channels.vector import VectorChannel
 from codelens.search.expand import ExpandedQuery, expand
-from codelens.search.fuse import FUSIONS, fuse, normalised
+from codelens.search.expansion import Expanding, add_expansion
+from codelens.search.fuse import fuse, normalised
 from codelens.search.knowing import rank_by_walk
 from codelens.search.present import present
+from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
 from codelens.search.scope import Scope, build_scope, unknown_repositories
 from codelens.search.signals import (
@@ -63,24 +64,10 @@ LITERAL_POOL = 5000
 not measured: every one of them becomes a candidate, which the search pays for in time."""
 
 
+PROSE = ("section", "text")
+"""Kinds of units that are no code: Graph Memory's profile has a minimum of its own for them."""
 BELOW_MINIMUM = "below minimum"
 """A stage in the trace's events: what --min-score left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """A named set of weights from weights.toml, with what the options changed."""
-
-    rrf_k: int
-    channels: Mapping[str, float]
-    cuts: Mapping[str, int]
-    fields: Mapping[str, float]
-    factors: Mapping[str, float]
-    bonuses: Mapping[str, float]
-    graph: Mapping[str, Any]
-    """Settings of the walk over the symbol graph; empty where there is none."""
-    composite: Mapping[str, Mapping[str, Any]]
-    """Sections of a profile whose score is knowing's composite; empty for one whose score is the ranks and signals."""
 
 
 @dataclass(slots=True)
@@ -128,6 +115,8 @@ def rank(
     notices = [*query.notices, *_strays(store)]
     scope = build_scope(store, query, options, texts, settings)
     notices += unknown_repositories(query, scope)
+    if profile.asks_graph and store.edges.is_empty():
+        notices.append(Notice("no-edges", "the index has no edges to follow: run `codelens index`"))
     features = _features(store, notices)
     expanded = replace(
         expand(_plain_texts(query), query.identifiers, text), scoped=scope.units is not None, features=features
@@ -145,7 +134,9 @@ def rank(
         candidates = _by_ranks(rankings, expanded, profile, store, scope, options, trace)
     add_factors(candidates, expanded, profile.factors)
     candidates = spread_files(candidates, profile.factors.get("further", 1.0))
-    candidates = _minimum(_sorted(candidates, options, scope), options, trace)
+    candidates = _expanded(candidates, profile, store, scope, trace)
+    candidates = _minimum(candidates, profile, options, {match.unit for match in literal}, trace)
+    candidates = _sorted(candidates, options, scope)
     trace.candidates = candidates
     return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts)
 
@@ -217,23 +208,6 @@ def _with_walk(
         add_uses(candidates, query.text, spreading, uses / (profile.rrf_k + 1), store)
     trace.seconds["graph"] = time.perf_counter() - started
     return candidates
-
-
-def load_profile(options: SearchOptions) -> Profile:
-    """The profile that the options name, changed as they say. Raises UsageError for names that there are not."""
-    profiles = load_weights()
-    if options.profile not in profiles:
-        raise UsageError(f"no profile '{options.profile}'", f"profiles: {', '.join(profiles)}")
-    row: Mapping[str, Any] = profiles[options.profile]
-    if unknown := sorted(set(options.weights) - set(row["channels"])):
-        raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
-    if options.fusion not in FUSIONS:
-        raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
-    sections = {name: row[name] for name in ("cuts", "fields", "factors", "bonuses")}
-    graph = row.get("graph", {})
-    composite = {name: row[name] for name in ("seeds", "walk", "composite") if "composite" in row}
-    weights = {**row["channels"], **options.weights}
-    return Profile(options.rrf_k or row["rrf_k"], weights, graph=graph, composite=composite, **sections)
 
 
 def _parse(text: str, options: SearchOptions) -> Query:
@@ -367,15 +341,31 @@ def _sorted(candidates: list[Candidate], options: SearchOptions, scope: Scope) -
     return candidates[::-1] if options.reverse else candidates
 
 
-def _minimum(candidates: list[Candidate], options: SearchOptions, trace: Trace) -> list[Candidate]:
-    """Drop what is under --min-score, a share of the best score."""
-    if options.min_score is None or not candidates:
+def _expanded(
+    candidates: list[Candidate], profile: Profile, store: Store, scope: Scope, trace: Trace
+) -> list[Candidate]:
+    """What the breadth-first expansion adds, where the profile or the options ask for it."""
+    if not profile.expansion:
         return candidates
-    best = max(c.score for c in candidates)
+    started = time.perf_counter()
+    candidates = add_expansion(candidates, Expanding(**profile.expansion), store, scope.units)
+    trace.seconds["graph"] = trace.seconds.get("graph", 0.0) + time.perf_counter() - started
+    return candidates
+
+
+def _minimum(
+    candidates: list[Candidate], profile: Profile, options: SearchOptions, literal: Collection[UnitId], trace: Trace
+) -> list[Candidate]:
+    """Drop what is under --min-score, a share of the best score; or under the profile's own minimum, but for literal finds."""
+    least = {"text": options.min_score, "code": options.min_score} if options.min_score is not None else profile.minimum
+    best = max((c.score for c in candidates), default=0.0)
+    if not least or (best <= 0 and options.min_score is None):
+        return candidates
     kept = []
     for candidate in candidates:
         share = candidate.score / best if best > 0 else 0.0
-        if share >= options.min_score:
+        spared = options.min_score is None and candidate.unit.id in literal
+        if spared or share >= least["text" if candidate.unit.kind in PROSE else "code"]:
             kept.append(candidate)
         else:
             rounded = math.floor(share * 1000) / 1000  # down, so that it is a minimum that lets it pass
