@@ -17,7 +17,7 @@ from codelens.nouns import dataclass
 from codelens.search.composite import Composite, Standing, add_composite, no_hits
 from codelens.search.expand import ExpandedQuery
 from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
-from codelens.search.spread import Spreading, Surroundings, in_words
+from codelens.search.spread import Surroundings, in_words
 from codelens.search.subgraph import directed, read_around
 from codelens.store.store import Store
 
@@ -79,29 +79,18 @@ def rank_by_walk(
         standing = Standing(share, ways[unit], surest.get(int(unit)), reason)
         add_composite(candidate, standing, weighing, found)
         candidates.append(candidate)
+    trace.nearness = {unit: 1.0 if unit in seeds.seeds else walked.mass.get(int(unit), 0.0) / most for unit in pool}
     _tell_lost(pool, seeds, trace)
     return candidates
 
 
 def walk_from(seeds: Seeds, walking: Walking, store: Store) -> Walked:
     """The walk with restart over what lies within some hops of the seeds. Without seeds it is nowhere."""
-    around = Surroundings(store, _spreading(walking))
+    around = Surroundings(store, walking.kinds, walking.backward)
     restarts = {int(unit): seed.weight for unit, seed in seeds.seeds.items()}
     rows = read_around(around, restarts, walking.hops, walking.nodes)
     mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}
     return Walked(mass, rows, restarts, around.kinds)
-
-
-def _spreading(walking: Walking) -> Spreading:
-    return Spreading(
-        seeds=0,
-        restart=walking.restart,
-        epsilon=1.0,
-        nodes=walking.nodes,
-        joining=0,
-        backward=walking.backward,
-        kinds=walking.kinds,
-    )
 
 
 def _pool(

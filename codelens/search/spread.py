@@ -57,14 +57,14 @@ class Spread:
 class Surroundings:
     """Neighbours by the store's edges and the nesting of units, weighted by kind."""
 
-    def __init__(self, store: Store, spreading: Spreading) -> None:
+    def __init__(self, store: Store, weights: Mapping[str, float], backward: float) -> None:
         self._store = store
-        self._spreading = spreading
+        self._weights, self._backward = weights, backward
         self.kinds: dict[tuple[int, int], str] = {}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), by number; parallel edges count once, by the heaviest, since calls are kept by line."""
-        weights, backward = self._spreading.kinds, self._spreading.backward
+        weights, backward = self._weights, self._backward
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}
 
         def join(node: int, other: int, kind: str, weight: float) -> None:
@@ -98,7 +98,7 @@ def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, stor
         return None
     best = symbols[0][1]
     seeds = {int(c.unit.id): (score / best) ** 2 for c, score in symbols}
-    around = Surroundings(store, spreading)
+    around = Surroundings(store, spreading.kinds, spreading.backward)
     pushed = push(around, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
     return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around.kinds)
 
