@@ -39,6 +39,9 @@ class Walking:
     faint: float
     """Share of the most mass under which a unit is dropped."""
     backward: float
+    """What an edge weighs against its direction, as a share of what it weighs along it."""
+    precise: float
+    """The same of an edge from a language server's index."""
     kinds: Mapping[str, float]
 
 
@@ -86,7 +89,7 @@ def rank_by_walk(
 
 def walk_from(seeds: Seeds, walking: Walking, store: Store) -> Walked:
     """The walk with restart over what lies within some hops of the seeds. Without seeds it is nowhere."""
-    around = Surroundings(store, walking.kinds, walking.backward)
+    around = Surroundings(store, walking.kinds, walking.backward, walking.precise)
     restarts = {int(unit): seed.weight for unit, seed in seeds.seeds.items()}
     rows = read_around(around, restarts, walking.hops, walking.nodes)
     mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}

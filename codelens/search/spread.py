@@ -13,12 +13,14 @@ from codelens.graph.push import Pushed, push
 from codelens.graph.trails import Trail, trails
 from codelens.model import CHUNK_KINDS, Candidate, UnitId, UnitRow
 from codelens.nouns import dataclass
-from codelens.relations import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER
+from codelens.relations import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS
 from codelens.search.signals import add_bonus
 from codelens.store.store import Store
 
 WIDEST = 300
 """Edges that end at one node, above which they are not followed back: every tenth file uses such a thing. Chosen."""
+
+PRECISE = TIERS["precise"].number
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,14 @@ class Spread:
 
 
 class Surroundings:
-    """Neighbours by the store's edges and the nesting of units, weighted by kind."""
+    """Neighbours by the store's edges and the nesting of units, weighted by kind.
 
-    def __init__(self, store: Store, weights: Mapping[str, float], backward: float) -> None:
+    `precise` multiplies the weight of an edge from a language server's index.
+    """
+
+    def __init__(self, store: Store, weights: Mapping[str, float], backward: float, precise: float = 1.0) -> None:
         self._store = store
-        self._weights, self._backward = weights, backward
+        self._weights, self._backward, self._precise = weights, backward, precise
         self.kinds: dict[tuple[int, int], str] = {}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
@@ -80,6 +85,8 @@ class Surroundings:
             confidence = TIER_OF_NUMBER[tier].confidence
             if confidence < RESOLVED:
                 weight *= confidence
+            if tier == PRECISE:
+                weight *= self._precise
             join(node, other, name if outgoing else f"←{name}", weight if outgoing else weight * backward)
         for node, other, down in self._store.edges.nested(nodes):
             join(

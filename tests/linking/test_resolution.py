@@ -107,7 +107,7 @@ def test_go_packages_embedding_and_structural_interfaces(tmp_path: Path) -> None
             "type file struct{ base }\n\nfunc (f *file) Get(key string) (string, error) { return load(key), f.Close() }\n\n"
             "func load(key string) string { return key }\n",
             "main.go": 'package main\n\nimport "example.org/app/store"\n\nfunc main() {\n\ts := store.Open()\n\tdefer s.Close()\n'
-            "\tgo func() { s.Get(name()) }()\n}\n\nfunc name() string { return \"x\" }\n",
+            '\tgo func() { s.Get(name()) }()\n}\n\nfunc name() string { return "x" }\n',
         },
     )
     assert {
@@ -289,4 +289,8 @@ def test_a_guess_is_bounded_and_says_that_it_is_one(tmp_path: Path) -> None:
     found = edges(tmp_path, {**several, "use.py": "def go(x):\n    x.rare_name()\n    x.get()\n"})
     assert {f"use.py:go calls m{i}.py:C{i}.rare_name" for i in range(3)} <= found
     many = {f"n{i}.py": f"class D{i}:\n    def other_name(self): pass\n" for i in range(9)}
-    assert not [e for e in edges(tmp_path, {**many, "use.py": "def go(x): x.other_name()\n"}) if "other_name" in e and "calls" in e]
+    assert not [
+        e
+        for e in edges(tmp_path, {**many, "use.py": "def go(x): x.other_name()\n"})
+        if "other_name" in e and "calls" in e
+    ]

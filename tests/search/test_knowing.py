@@ -16,6 +16,7 @@ from codelens.evaluation.ablate import with_section
 from codelens.graph.hits import Hits
 from codelens.index import Index
 from codelens.model import Candidate, Event, SearchOptions, UnitRow
+from codelens.relations import TIERS
 from codelens.search.composite import Composite, Standing, add_composite, no_hits
 from codelens.search.noise import noise_of
 from codelens.search.pipeline import Ranking, rank
@@ -243,6 +244,24 @@ def test_hops_bound_the_walk(tree: Tree) -> None:
     one = {c.unit.name for c in ranked(tree.db, "`post_entry`", seeds={"fewest": 0}, walk={"hops": 1}).candidates}
     assert "flush_pages" in one
     assert "sync_blocks" not in one
+
+
+def test_what_only_a_language_server_sees_weighs_less(tmp_path: Path) -> None:
+    """Two calls from one function, one of them known from an index of a language server: the mass goes as 1 : 0.3."""
+    tree = Tree(
+        tmp_path,
+        {"a.py": "def start():\n    left()\n    right()\n\n\ndef left():\n    pass\n\n\ndef right():\n    pass\n"},
+    )
+    tree.index().close()
+    with sqlite3.connect(tree.db) as connection:
+        connection.execute(
+            "UPDATE edges SET tier = ? WHERE target = (SELECT id FROM units WHERE name = 'right')",
+            (TIERS["precise"].number,),
+        )
+    step = {"hops": 1, "steps": 1, "faint": 0.0, "backward": 0.0}
+    ranking = ranked(tree.db, "`start`", seeds={"fewest": 0, "seeds": {"0": 1}}, walk=step)
+    held = {c.unit.name: ranking.trace.nearness[c.unit.id] for c in ranking.candidates}
+    assert held["right"] == pytest.approx(0.3 * held["left"])
 
 
 def test_faint_units_are_dropped_and_told(tree: Tree, index: Index) -> None:
