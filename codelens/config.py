@@ -218,5 +218,6 @@ def _project_file(start: Path, stop: Path | None) -> Path | None:
 
 @cache
 def load_weights() -> Mapping[str, Any]:
-    """weights.toml as shipped: profile → section → number."""
-    return tomllib.loads(Path(__file__).with_name("weights.toml").read_text(encoding="utf-8"))
+    """weights.toml as shipped: profile → section → number. A profile that is `like` another has its other sections too."""
+    rows = tomllib.loads(Path(__file__).with_name("weights.toml").read_text(encoding="utf-8"))
+    return {name: {**rows.get(row.get("like", ""), {}), **row} for name, row in rows.items()}

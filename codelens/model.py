@@ -264,6 +264,12 @@ class SearchOptions:
     fusion: str = "rrf"
     """rrf, weighted, minmax: how the channels are joined."""
     profile: str = "codelens"
+    expand: str = ""
+    """none, walk, bfs: how the answer spreads over the symbol graph; empty for the profile's own way."""
+    depth: int | None = None
+    """Most hops of it; None for the profile's own number."""
+    decay: float | None = None
+    """What every hop of `bfs` keeps of a score; None for each kind of edge its own."""
     min_score: float | None = None
     case: str = "auto"
     word: bool = False

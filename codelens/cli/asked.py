@@ -9,7 +9,7 @@ from pathlib import Path
 from codelens.cli.flags import RankingFlags
 from codelens.cli.streams import stdin_text
 from codelens.cli.workplace import Scope
-from codelens.config import Settings
+from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
 from codelens.model import SearchOptions
 
@@ -64,7 +64,8 @@ def search_options(
     every_line: bool = False,
 ) -> SearchOptions:
     """`everything` lifts the limit where none was given, `every_line` that of the lines of a hit that are shown."""
-    limit = flags.limit if flags.limit is not None else EVERYTHING if everything else settings.limit
+    profile = flags.profile or settings.profile
+    limit = flags.limit if flags.limit is not None else EVERYTHING if everything else _limit(settings, profile)
     _check_numbers(flags, limit, before, after)
     if flags.case not in (None, "yes", "no", "auto"):
         raise UsageError(f"--case is yes, no or auto, not '{flags.case}'")
@@ -77,7 +78,10 @@ def search_options(
         weights=parse_weights(flags.weights or ""),
         rrf_k=flags.rrf_k,
         fusion=flags.fusion,
-        profile=flags.profile or settings.profile,
+        profile=profile,
+        expand=flags.expand or "",
+        depth=flags.depth,
+        decay=flags.decay,
         min_score=flags.min_score,
         case="no" if flags.ignore_case else flags.case or "auto",
         word=flags.word,
@@ -97,6 +101,13 @@ def search_options(
     )
 
 
+def _limit(settings: Settings, profile: str) -> int:
+    """The setting; where that is the default, the number that the profile shows by itself, if it has one."""
+    if settings.limit != Settings().limit:
+        return settings.limit
+    return int(load_weights().get(profile, {}).get("results", settings.limit))
+
+
 def languages_named(names: Sequence[str]) -> tuple[str, ...]:
     """Canonical names. Raises UsageError for a language that there is not."""
     if not names:
@@ -112,6 +123,10 @@ def _check_numbers(flags: RankingFlags, limit: int, before: int, after: int) -> 
             raise UsageError(f"{name} is at least {least}, not {value}")
     if flags.rrf_k is not None and flags.rrf_k < 1:
         raise UsageError(f"--rrf-k is at least 1, not {flags.rrf_k}")
+    if flags.depth is not None and flags.depth < 0:
+        raise UsageError(f"--depth is at least 0, not {flags.depth}")
+    if flags.decay is not None and not 0 <= flags.decay <= 1:
+        raise UsageError(f"--decay is what a hop keeps of a score, 0 to 1, not {flags.decay}")
     if flags.min_score is not None and not 0 <= flags.min_score <= 1:
         raise UsageError(f"--min-score is a share of the best score, 0 to 1, not {flags.min_score}")
 

@@ -142,8 +142,24 @@ class RankingFlags:
             "--profile",
             section=RANKING,
             metavar="NAME",
-            help="The score's formula: codelens or rrf [default: codelens]",
+            help="The score's formula: codelens, rrf, knowing, knowing-base or graph-memory [default: codelens]",
         ),
+    ] = None
+    expand: Annotated[
+        str | None,
+        option(
+            "--expand",
+            section=RANKING,
+            metavar="HOW",
+            help="Over the symbol graph: none, walk or bfs (breadth first) [default: the profile's own]",
+        ),
+    ] = None
+    depth: Annotated[
+        int | None, option("--depth", section=RANKING, metavar="N", help="Hops of the expansion [default: 1]")
+    ] = None
+    decay: Annotated[
+        float | None,
+        option("--decay", section=RANKING, metavar="X", help="What a hop keeps of a score [default: by kind of edge]"),
     ] = None
     min_score: Annotated[
         float | None,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from codelens.model import Candidate, SearchOptions, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.relations import EXTERNAL, is_unit
-from codelens.search.pipeline import load_profile
+from codelens.search.profiles import load_profile
 from codelens.search.spread import Spreading, nearness, spread
 from codelens.store.store import Store
 

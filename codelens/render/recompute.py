@@ -1,6 +1,6 @@
 """`why --check`: every score of an explanation computed again from its JSON alone.
 
-It shares no code with the ranking, on purpose: it knows four rules, exact summation and the order of the hits.
+It shares no code with the ranking, on purpose: it knows five rules, exact summation and the order of the hits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ RULES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
     "share": lambda o: o["weight"] * o["share"] / (o["k"] + 1),
     "factor": lambda o: (o["factor"] - 1.0) * o["of"],
     "bonus": lambda o: o["weight"] * o["value"],
+    "inherit": lambda o: o["of"] * o["kept"] - o["had"],
 }
+
+ON_SUM: Mapping[str, str] = {"factor": "of", "inherit": "had"}
+"""Rule → which of its operands is the sum of all contributions before."""
 
 
 def recompute(why: Record) -> tuple[int, list[str]]:
@@ -66,8 +70,8 @@ def _part_differences(part: Record, before: Sequence[float]) -> Iterator[str]:
         return
     if not _equal(amount, part["amount"]):
         yield f"{part['source']} computes to {amount!r}, was {part['amount']!r}"
-    if part["rule"] == "factor" and not _equal(so_far := math.fsum(before), part["operands"]["of"]):
-        yield f"{part['source']} is a factor of {part['operands']['of']!r}, the sum so far is {so_far!r}"
+    if (on := ON_SUM.get(part["rule"])) and not _equal(so_far := math.fsum(before), part["operands"][on]):
+        yield f"{part['source']} is reckoned on {part['operands'][on]!r}, the sum so far is {so_far!r}"
 
 
 def _order_differences(shown: Sequence[Record]) -> Iterator[str]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from codelens.config import Settings, load_weights
+from codelens.config import Settings
 from codelens.embed import default_embedder
 from codelens.errors import UsageError
 from codelens.lang.registry import accepted_names
@@ -26,11 +25,15 @@ from codelens.search.channels.path import PathChannel
 from codelens.search.channels.symbol import SymbolChannel
 from codelens.search.channels.vector import VectorChannel
 from codelens.search.expand import ExpandedQuery, expand
-from codelens.search.fuse import FUSIONS, fuse, normalised
+from codelens.search.expansion import Expanding, add_expansion
+from codelens.search.fuse import fuse, normalised
+from codelens.search.knowing import rank_by_walk
 from codelens.search.present import present
+from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
 from codelens.search.scope import Scope, build_scope, unknown_repositories
 from codelens.search.signals import (
+    CERTAIN_CLASS,
     Evidence,
     add_bonuses,
     add_factors,
@@ -61,18 +64,10 @@ LITERAL_POOL = 5000
 not measured: every one of them becomes a candidate, which the search pays for in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """A named set of weights from weights.toml, with what the options changed."""
-
-    rrf_k: int
-    channels: Mapping[str, float]
-    cuts: Mapping[str, int]
-    fields: Mapping[str, float]
-    factors: Mapping[str, float]
-    bonuses: Mapping[str, float]
-    graph: Mapping[str, Any]
-    """Settings of the walk over the symbol graph; empty where there is none."""
+PROSE = ("section", "text")
+"""Kinds of units that are no code: Graph Memory's profile has a minimum of its own for them."""
+BELOW_MINIMUM = "below minimum"
+"""A stage in the trace's events: what --min-score left out."""
 
 
 @dataclass(slots=True)
@@ -111,13 +106,17 @@ def answer(ranking: Ranking, store: Store, info: IndexInfo, options: SearchOptio
     )
 
 
-def rank(text: str, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
-    """The whole order of the answer."""
-    profile, trace, texts = load_profile(options), Trace(), Texts(store)
+def rank(
+    text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
+) -> Ranking:
+    """The whole order of the answer, by the profile that the options name, or by another."""
+    profile, trace, texts = profile or load_profile(options), Trace(), Texts(store)
     query = _parse(text, options)
     notices = [*query.notices, *_strays(store)]
     scope = build_scope(store, query, options, texts, settings)
     notices += unknown_repositories(query, scope)
+    if profile.asks_graph and store.edges.is_empty():
+        notices.append(Notice("no-edges", "the index has no edges to follow: run `codelens index`"))
     features = _features(store, notices)
     expanded = replace(
         expand(_plain_texts(query), query.identifiers, text), scoped=scope.units is not None, features=features
@@ -128,18 +127,58 @@ def rank(text: str, store: Store, options: SearchOptions, settings: Settings) ->
     trace.common = expanded.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
     rankings = _retrieve(expanded, store, profile, options, settings, trace, notices)
-    _add_literal(rankings, expanded, scope, options, trace, notices)
+    literal = _add_literal(rankings, expanded, scope, options, trace, notices)
+    if profile.composite:
+        candidates = _by_walk(rankings, literal, expanded, profile, store, scope, trace)
+    else:
+        candidates = _by_ranks(rankings, expanded, profile, store, scope, options, trace)
+    add_factors(candidates, expanded, profile.factors)
+    candidates = spread_files(candidates, profile.factors.get("further", 1.0))
+    candidates = _expanded(candidates, profile, store, scope, trace)
+    candidates = _minimum(candidates, profile, options, {match.unit for match in literal}, trace)
+    candidates = _sorted(candidates, options, scope)
+    trace.candidates = candidates
+    return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts)
+
+
+def _by_ranks(
+    rankings: Mapping[str, Sequence[Match]],
+    query: ExpandedQuery,
+    profile: Profile,
+    store: Store,
+    scope: Scope,
+    options: SearchOptions,
+    trace: Trace,
+) -> list[Candidate]:
+    """Candidates with what their ranks, the signals and the walk give them."""
     weights = normalised(profile.channels, sorted(rankings))
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
     candidates = fuse(rankings, weights, profile.rrf_k, units, options.fusion)
-    evidence = gather_evidence(expanded, rankings, sorted(units), store)
-    add_bonuses(candidates, expanded, evidence, profile.bonuses, profile.rrf_k)
-    candidates = _with_walk(candidates, expanded, evidence, profile, store, scope, trace)
-    add_factors(candidates, expanded, profile.factors)
-    candidates = spread_files(candidates, profile.factors.get("further", 1.0))
-    candidates = _minimum(_sorted(candidates, options, scope), options, trace)
-    trace.candidates = candidates
-    return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts)
+    evidence = gather_evidence(query, rankings, sorted(units), store)
+    add_bonuses(candidates, query, evidence, profile.bonuses, profile.rrf_k)
+    return _with_walk(candidates, query, evidence, profile, store, scope, trace)
+
+
+def _by_walk(
+    rankings: Mapping[str, Sequence[Match]],
+    literal: Sequence[Match],
+    query: ExpandedQuery,
+    profile: Profile,
+    store: Store,
+    scope: Scope,
+    trace: Trace,
+) -> list[Candidate]:
+    """Candidates of a profile whose channels only choose where a walk begins, with what its score is made of."""
+    started = time.perf_counter()
+    evidence = Evidence({}, {}, {}, {}, {m.unit: m for m in rankings.get("equivalence", ())})
+    own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
+    certain = {*own, *(match.unit for match in literal)}
+    candidates = rank_by_walk(
+        query, rankings, certain, profile.channels, profile.rrf_k, profile.composite, scope.units, store, trace
+    )
+    add_bonuses(candidates, query, evidence, profile.bonuses, profile.rrf_k)
+    trace.seconds["graph"] = time.perf_counter() - started
+    return candidates
 
 
 def _with_walk(
@@ -169,21 +208,6 @@ def _with_walk(
         add_uses(candidates, query.text, spreading, uses / (profile.rrf_k + 1), store)
     trace.seconds["graph"] = time.perf_counter() - started
     return candidates
-
-
-def load_profile(options: SearchOptions) -> Profile:
-    """The profile that the options name, changed as they say. Raises UsageError for names that there are not."""
-    profiles = load_weights()
-    if options.profile not in profiles:
-        raise UsageError(f"no profile '{options.profile}'", f"profiles: {', '.join(profiles)}")
-    row: Mapping[str, Any] = profiles[options.profile]
-    if unknown := sorted(set(options.weights) - set(row["channels"])):
-        raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
-    if options.fusion not in FUSIONS:
-        raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
-    sections = {name: row[name] for name in ("cuts", "fields", "factors", "bonuses")}
-    graph = row.get("graph", {})
-    return Profile(options.rrf_k or row["rrf_k"], {**row["channels"], **options.weights}, graph=graph, **sections)
 
 
 def _parse(text: str, options: SearchOptions) -> Query:
@@ -284,15 +308,16 @@ def _add_literal(
     options: SearchOptions,
     trace: Trace,
     notices: list[Notice],
-) -> None:
+) -> Sequence[Match]:
     """What satisfies the conditions is found, whether or not its words rank it: substring search, hence `fuzzy`.
 
     So it is where the query demands a text, and where it has nothing but conditions. It comes after what the words found.
+    Returns all matches of those queries, for nothing may lose them later.
     """
     if scope.units is None:
-        return
+        return ()
     if (expanded.words or expanded.names) and (options.mode == "vector" or not scope.demands_text):
-        return
+        return ()
     known = {match.unit for matches in rankings.values() for match in matches}
     found, total = scope.literal_matches(LITERAL_POOL, known)
     if len(found) < total:
@@ -303,6 +328,7 @@ def _add_literal(
         )
     rankings["fuzzy"] = trace.rankings["fuzzy"] = (*rankings.get("fuzzy", ()), *found)
     trace.cuts["fuzzy"] = max(trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(rankings["fuzzy"]))
+    return [match for matches in rankings.values() for match in matches]
 
 
 def _sorted(candidates: list[Candidate], options: SearchOptions, scope: Scope) -> list[Candidate]:
@@ -315,19 +341,35 @@ def _sorted(candidates: list[Candidate], options: SearchOptions, scope: Scope) -
     return candidates[::-1] if options.reverse else candidates
 
 
-def _minimum(candidates: list[Candidate], options: SearchOptions, trace: Trace) -> list[Candidate]:
-    """Drop what is under --min-score, a share of the best score."""
-    if options.min_score is None or not candidates:
+def _expanded(
+    candidates: list[Candidate], profile: Profile, store: Store, scope: Scope, trace: Trace
+) -> list[Candidate]:
+    """What the breadth-first expansion adds, where the profile or the options ask for it."""
+    if not profile.expansion:
         return candidates
-    best = max(c.score for c in candidates)
+    started = time.perf_counter()
+    candidates = add_expansion(candidates, Expanding(**profile.expansion), store, scope.units)
+    trace.seconds["graph"] = trace.seconds.get("graph", 0.0) + time.perf_counter() - started
+    return candidates
+
+
+def _minimum(
+    candidates: list[Candidate], profile: Profile, options: SearchOptions, literal: Collection[UnitId], trace: Trace
+) -> list[Candidate]:
+    """Drop what is under --min-score, a share of the best score; or under the profile's own minimum, but for literal finds."""
+    least = {"text": options.min_score, "code": options.min_score} if options.min_score is not None else profile.minimum
+    best = max((c.score for c in candidates), default=0.0)
+    if not least or (best <= 0 and options.min_score is None):
+        return candidates
     kept = []
     for candidate in candidates:
         share = candidate.score / best if best > 0 else 0.0
-        if share >= options.min_score:
+        spared = options.min_score is None and candidate.unit.id in literal
+        if spared or share >= least["text" if candidate.unit.kind in PROSE else "code"]:
             kept.append(candidate)
         else:
             rounded = math.floor(share * 1000) / 1000  # down, so that it is a minimum that lets it pass
-            trace.events.append(Event("below minimum", candidate.unit, f"{rounded:.3f}"))
+            trace.events.append(Event(BELOW_MINIMUM, candidate.unit, f"{rounded:.3f}"))
     return kept
 
 

@@ -115,7 +115,7 @@ def add_bonuses(
 
 def add_factors(candidates: Sequence[Candidate], query: ExpandedQuery, factors: Mapping[str, float]) -> None:
     """Write what multiplies each candidate's score so far, in place."""
-    said = _said(query)
+    said = words_said(query)
     for candidate in candidates:
         for name, reason in _factors(candidate.unit, said):
             if name in factors:
@@ -124,10 +124,11 @@ def add_factors(candidates: Sequence[Candidate], query: ExpandedQuery, factors: 
 
 def product_of_factors(unit: UnitRow, query: ExpandedQuery, factors: Mapping[str, float]) -> float:
     """What `add_factors` will multiply a unit's score by."""
-    return math.prod(factors.get(name, 1.0) for name, _ in _factors(unit, _said(query)))
+    return math.prod(factors.get(name, 1.0) for name, _ in _factors(unit, words_said(query)))
 
 
-def _said(query: ExpandedQuery) -> frozenset[str]:
+def words_said(query: ExpandedQuery) -> frozenset[str]:
+    """The query's words as written, case aside, and as terms of the index."""
     return frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
 
 

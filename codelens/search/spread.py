@@ -22,7 +22,7 @@ from codelens.store.store import Store
 
 WIDEST = 300
 """Edges that end at one node, above which they are not followed back: every tenth file uses such a thing. Chosen."""
-_PRECISE = TIERS["precise"].number
+PRECISE = TIERS["precise"].number
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,19 @@ class Spread:
 
 
 class Surroundings:
-    """Neighbours by the store's edges and the nesting of units, weighted by kind."""
+    """Neighbours by the store's edges and the nesting of units, weighted by kind.
 
-    def __init__(self, store: Store, spreading: Spreading) -> None:
+    `precise` multiplies the weight of an edge from a language server's index.
+    """
+
+    def __init__(self, store: Store, weights: Mapping[str, float], backward: float, precise: float = 1.0) -> None:
         self._store = store
-        self._spreading = spreading
+        self._weights, self._backward, self._precise = weights, backward, precise
         self.kinds: dict[tuple[int, int], str] = {}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), by number; parallel edges count once, by the heaviest, since calls are kept by line."""
-        weights, backward = self._spreading.kinds, self._spreading.backward
+        weights, backward = self._weights, self._backward
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}
 
         def join(node: int, other: int, kind: str, weight: float) -> None:
@@ -88,8 +91,8 @@ class Surroundings:
             confidence = TIER_OF_NUMBER[tier].confidence
             if confidence < RESOLVED:
                 weight *= confidence
-            elif tier == _PRECISE:
-                weight *= self._spreading.precise
+            elif tier == PRECISE:
+                weight *= self._precise
             join(node, other, name if outgoing else f"←{name}", weight if outgoing else weight * backward)
         for node, other, down in self._store.edges.nested(nodes):
             join(
@@ -135,7 +138,7 @@ def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, stor
     if not symbols:
         return None
     best = symbols[0][1]
-    around = Surroundings(store, spreading)
+    around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
     nodes = ByContent(around, store)
     numbers = nodes.numbers(c.unit.id for c, _ in symbols)
     seeds = {numbers[c.unit.id]: (score / best) ** 2 for c, score in symbols}
@@ -192,7 +195,7 @@ def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreadin
     names |= {row.id: row.qualified_name for row in store.units.rows(others).values()}
     for candidate in reached:
         share = found.mass[candidate.unit.id] / most
-        way = _in_words(stations[candidate.unit.id], names, found)
+        way = in_words([unit[node] for node in stations[candidate.unit.id]], names, found.kinds)
         add_bonus(candidate, "walk", weight, math.sqrt(share), f"{share:.1%} of the walk's most: {way}")
 
 
@@ -214,12 +217,11 @@ def _way(trail: Trail | None, node: int, senders: Mapping[int, int]) -> list[int
     return [senders[node], node] if node in senders else [node]
 
 
-def _in_words(way: Sequence[int], names: Mapping[UnitId, str], found: Spread) -> str:
-    """How the walk came to a unit: 'Flask.run ─calls→ make_server'."""
-    units = [found.nodes.unit[node] for node in way]
-    parts = [names.get(units[0], "?")]
-    for source, target in pairwise(units):
-        kind = found.kinds.get((source, target), "")
+def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], kinds: Mapping[tuple[int, int], str]) -> str:
+    """How a walk came to a unit, by its stations: 'Flask.run ─calls→ make_server'. `kinds` as in `Spread`."""
+    parts = [names.get(way[0], "?")]
+    for source, target in pairwise(way):
+        kind = kinds.get((source, target), "")
         arrow = f" ←{kind[1:]}─ " if kind.startswith("←") else f" ─{kind}→ "
         parts.append(arrow + names.get(target, "?"))
     return "".join(parts)

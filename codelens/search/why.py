@@ -12,7 +12,7 @@ from codelens.errors import CodelensError
 from codelens.explained import NO_SUCH_FILE, Explanation, Loss, WhyResult
 from codelens.model import CHUNK_KINDS, Candidate, DocumentId, IndexInfo, SearchOptions, Skip, SkipReason, UnitRow
 from codelens.search.nodes import Filter, describe
-from codelens.search.pipeline import Ranking, answer, make_channels, rank, rank_of
+from codelens.search.pipeline import BELOW_MINIMUM, Ranking, answer, make_channels, rank, rank_of
 from codelens.search.scope import ELSEWHERE, Blame
 from codelens.store.store import Store
 from codelens.targets import Target, resolve_target
@@ -124,11 +124,13 @@ class _Asker:
             query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
             return Loss("filtered", f"{blame.condition} does not hold: {blame.text}", _leave_out(blame, query), query)
         event = next((e for e in self._ranking.trace.events if e.unit.id == unit.id), None)
-        if event is not None:
+        if event is not None and event.stage == BELOW_MINIMUM:
             return Loss(
                 event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"
             )
         query = self._first_that_works(unit, self._additions(unit, [self._ranking.query.text]))
+        if event is not None:
+            return Loss(event.stage, event.text, _say(query), query)
         if cut := self._cut(unit):
             channel, place, most = cut
             return Loss("cut", f"{channel} ranks it {place}, and gives {most} matches", _say(query), query)

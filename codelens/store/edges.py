@@ -86,6 +86,14 @@ class Edges:
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
         return dict(rows)
 
+    def surest_into(self, nodes: Iterable[int]) -> dict[int, float]:
+        """Node → the confidence of the surest edge that ends there; nodes to which no edge leads are left out."""
+        sql = "SELECT DISTINCT e.target, e.tier FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value"
+        found: dict[int, float] = {}
+        for target, tier in self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)):
+            found[target] = max(TIER_OF_NUMBER[tier].confidence, found.get(target, 0.0))
+        return found
+
     def every(self, kinds: Collection[str]) -> Iterator[Edge]:
         """All edges of these kinds, in no order to rely on."""
         numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))

@@ -1,0 +1,161 @@
+"""rankings → seeds → walk → HITS → composite score: knowing's pipeline, where the channels' ranks only choose the seeds.
+
+What no seed's walk reaches is no candidate, however well its words fit; the trace has an event for each such match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from codelens.graph.adjacency import Adjacency
+from codelens.graph.hits import POOL, Hits, hits
+from codelens.graph.rwr import best, walk
+from codelens.graph.trails import Trail, trails
+from codelens.model import CHUNK_KINDS, Candidate, Event, Match, Trace, UnitId, UnitRow
+from codelens.nouns import dataclass
+from codelens.search.composite import Composite, Standing, add_composite, no_hits
+from codelens.search.expand import ExpandedQuery
+from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
+from codelens.search.spread import ByContent, Surroundings, in_words
+from codelens.search.subgraph import directed, read_around
+from codelens.store.store import Store
+
+WALK = "walk"
+"""Stage in the trace's events."""
+TOLD = 500
+"""Units under the walk's threshold that the trace tells of. Chosen: beyond them mass says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walking:
+    """A profile's settings for the walk, from weights.toml."""
+
+    restart: float
+    hops: int
+    steps: int
+    nodes: int
+    """Most nodes whose edges are read."""
+    faint: float
+    """Share of the most mass under which a unit is dropped."""
+    backward: float
+    """What an edge weighs against its direction, as a share of what it weighs along it."""
+    precise: float
+    """The same of an edge from a language server's index."""
+    kinds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Where the walk went, and how."""
+
+    mass: Mapping[int, float]
+    rows: Adjacency
+    restarts: Mapping[int, float]
+    kinds: Mapping[tuple[int, int], str]
+
+
+def rank_by_walk(
+    query: ExpandedQuery,
+    rankings: Mapping[str, Sequence[Match]],
+    certain: Collection[UnitId],
+    weights: Mapping[str, float],
+    k: int,
+    sections: Mapping[str, Mapping[str, Any]],
+    allowed: Collection[UnitId] | None,
+    store: Store,
+    trace: Trace,
+) -> list[Candidate]:
+    """Candidates with the parts of their scores. `certain` take part in any case; `allowed` says who may, None for all."""
+    walking, weighing = Walking(**sections["walk"]), Composite(**sections["composite"])
+    seeds = choose_seeds(query, rankings, weights, k, Seeding(**sections["seeds"]), store, trace)
+    walked = walk_from(seeds, walking, store)
+    pool = _pool(walked, walking, seeds, certain, allowed, store, trace)
+    found = _hits(walked, walking, store) if weighing.hits else no_hits()
+    most = max((walked.mass.get(int(unit), 0.0) for unit in pool), default=0.0) or 1.0
+    ways, surest = _ways(pool, walked, walking, store), store.edges.surest_into(pool)
+    candidates = []
+    for unit, row in pool.items():
+        known, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
+        candidate = Candidate(row, dict(known.channels) if known else {})
+        share, reason = walked.mass.get(int(unit), 0.0) / most, seed.reason if seed and seed.direct else ""
+        standing = Standing(share, ways[unit], surest.get(int(unit)), reason)
+        add_composite(candidate, standing, weighing, found)
+        candidates.append(candidate)
+    trace.nearness = {unit: 1.0 if unit in seeds.seeds else walked.mass.get(int(unit), 0.0) / most for unit in pool}
+    _tell_lost(pool, seeds, trace)
+    return candidates
+
+
+def walk_from(seeds: Seeds, walking: Walking, store: Store) -> Walked:
+    """The walk with restart over what lies within some hops of the seeds. Without seeds it is nowhere."""
+    around = Surroundings(store, walking.kinds, walking.backward, walking.precise)
+    nodes = ByContent(around, store)
+    numbers = nodes.numbers(seeds.seeds)
+    restarts = {numbers[unit]: seed.weight for unit, seed in seeds.seeds.items()}
+    rows = read_around(nodes, restarts, walking.hops, walking.nodes)
+    mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}
+    units = nodes.unit
+    return Walked(
+        {int(units[n]): held for n, held in mass.items()},
+        {int(units[n]): [(int(units[o]), weight) for o, weight in row] for n, row in rows.items()},
+        {int(units[n]): weight for n, weight in restarts.items()},
+        around.kinds,
+    )
+
+
+def _pool(
+    walked: Walked,
+    walking: Walking,
+    seeds: Seeds,
+    certain: Collection[UnitId],
+    allowed: Collection[UnitId] | None,
+    store: Store,
+    trace: Trace,
+) -> dict[UnitId, UnitRow]:
+    """The units that hold enough mass and may take part, and those that are certain, in order of content."""
+    least = walking.faint * max(walked.mass.values(), default=0.0)
+    may = None if allowed is None else frozenset(allowed)
+    reached = [UnitId(n) for n, held in walked.mass.items() if n > 0 and held > 0 and (may is None or n in may)]
+    faint = {unit for unit in reached if walked.mass[int(unit)] < least} - set(certain)
+    rows = store.units.rows({*reached, *certain} - faint)
+    told = store.units.rows([UnitId(n) for n in best({int(u): walked.mass[int(u)] for u in faint}, TOLD)])
+    for row in sorted(told.values(), key=UnitRow.content_order):
+        share = walked.mass[int(row.id)] * walking.faint / least
+        trace.events.append(Event(WALK, row, f"it holds {share:.2%} of the walk's most, under {walking.faint:.0%}"))
+    seeding = {*seeds.seeds, *certain}
+    kept = [row for row in rows.values() if row.kind not in CHUNK_KINDS or row.id in seeding]
+    return {row.id: row for row in sorted(kept, key=UnitRow.content_order)}
+
+
+def _hits(walked: Walked, walking: Walking, store: Store) -> Hits:
+    """Authorities and hubs among the units with most mass, by the edges as they point."""
+    among = best({node: held for node, held in walked.mass.items() if node > 0}, POOL)
+    return hits(directed(among, [kind for kind, weight in walking.kinds.items() if weight], store))
+
+
+def _in_words(trail: Trail | None, names: Mapping[UnitId, str], walked: Walked) -> str:
+    if trail is None or not trail.hops:
+        return "a seed of the walk"
+    return in_words([UnitId(trail.seed), *(UnitId(hop.target) for hop in trail.hops)], names, walked.kinds)
+
+
+def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, store: Store) -> dict[UnitId, str]:
+    """How the walk came to each unit, in words."""
+    found = trails(map(int, pool), walked.mass, walked.rows, walked.restarts, walking.restart, walking.hops)
+    stations = {UnitId(hop.source) for way in found.values() for hop in way.hops} - pool.keys()
+    named = {**pool, **store.units.rows(stations)}
+    names = {unit: row.qualified_name for unit, row in named.items()}
+    return {
+        unit: _in_words(found.get(int(unit)), names, walked) if int(unit) in walked.mass else "not reached"
+        for unit in pool
+    }
+
+
+def _tell_lost(pool: Collection[UnitId], seeds: Seeds, trace: Trace) -> None:
+    """An event for each match that became no candidate, where no stage before told of it."""
+    told = {event.unit.id for event in trace.events}
+    for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
+        if unit not in pool and unit not in told:
+            what = "text that is no symbol" if candidate.unit.kind in CHUNK_KINDS else f"match {place} of the fusion"
+            trace.events.append(Event(NO_SEED, candidate.unit, f"{what}, so no seed; and no walk reaches it"))

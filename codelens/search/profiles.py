@@ -1,0 +1,105 @@
+"""weights.toml and the options of a search → the numbers that rank it: a named profile, with what the options changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from codelens.config import load_weights
+from codelens.errors import UsageError
+from codelens.model import SearchOptions
+from codelens.nouns import dataclass
+from codelens.search.fuse import FUSIONS
+
+EXPANSIONS = ("none", "walk", "bfs")
+WALKS_LIKE = "codelens"
+EXPANDS_LIKE = "graph-memory"
+"""The profiles whose settings `--expand walk` and `--expand bfs` take where a profile has none of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named set of weights from weights.toml, with what the options changed."""
+
+    rrf_k: int
+    channels: Mapping[str, float]
+    cuts: Mapping[str, int]
+    fields: Mapping[str, float]
+    factors: Mapping[str, float]
+    bonuses: Mapping[str, float]
+    graph: Mapping[str, Any]
+    """Settings of the walk over the symbol graph; empty where there is none."""
+    composite: Mapping[str, Mapping[str, Any]]
+    """Sections of a profile whose score is knowing's composite; empty for one whose score is the ranks and signals."""
+    expansion: Mapping[str, Any]
+    """Settings of the breadth-first expansion; empty where there is none."""
+    minimum: Mapping[str, float]
+    """Least shares of the best score, of text and of code; empty where nothing is left out."""
+
+    @property
+    def asks_graph(self) -> bool:
+        """Whether its answer is another where the index has no edges, more than by a bonus."""
+        return bool(self.composite or self.expansion)
+
+
+def load_profile(options: SearchOptions) -> Profile:
+    """The profile that the options name, changed as they say. Raises UsageError for names that there are not."""
+    profiles = load_weights()
+    if options.profile not in profiles:
+        raise UsageError(f"no profile '{options.profile}'", f"profiles: {', '.join(profiles)}")
+    row: Mapping[str, Any] = profiles[options.profile]
+    if unknown := sorted(set(options.weights) - set(row["channels"])):
+        raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
+    if options.fusion not in FUSIONS:
+        raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
+    profile = Profile(
+        rrf_k=options.rrf_k or row["rrf_k"],
+        channels={**row["channels"], **options.weights},
+        cuts=row["cuts"],
+        fields=row["fields"],
+        factors=row["factors"],
+        bonuses=row["bonuses"],
+        graph=row.get("graph", {}),
+        composite={name: row[name] for name in ("seeds", "walk", "composite") if "composite" in row},
+        expansion=row.get("expansion", {}),
+        minimum=row.get("minimum", {}),
+    )
+    return _of_depth(_expanding(profile, options.expand), options)
+
+
+def _expanding(profile: Profile, way: str) -> Profile:
+    """The same with another way over the graph; as it is where none is named."""
+    if not way:
+        return profile
+    if way not in EXPANSIONS:
+        raise UsageError(f"no expansion '{way}'", f"--expand is one of {', '.join(EXPANSIONS)}")
+    if way == "walk":
+        walking = load_weights()[WALKS_LIKE]
+        if not profile.graph and not profile.composite:
+            bonuses = {**profile.bonuses, "walk": walking["bonuses"]["walk"]}
+            profile = replace(profile, graph=walking["graph"], bonuses=bonuses)
+        return replace(profile, expansion={})
+    still = replace(profile, graph={})
+    if profile.composite:
+        walk = {**profile.composite["walk"], "hops": 0, "steps": 0}
+        still = replace(still, composite={**profile.composite, "walk": walk})
+    if way == "none":
+        return replace(still, expansion={})
+    return replace(still, expansion=profile.expansion or load_weights()[EXPANDS_LIKE]["expansion"])
+
+
+def _of_depth(profile: Profile, options: SearchOptions) -> Profile:
+    """--depth and --decay, for the ways that have them."""
+    if options.decay is not None:
+        if not profile.expansion:
+            raise UsageError("--decay is of the expansion", "add --expand bfs")
+        profile = replace(profile, expansion={**profile.expansion, "decay": options.decay})
+    if options.depth is None:
+        return profile
+    if profile.expansion:
+        return replace(profile, expansion={**profile.expansion, "depth": options.depth})
+    if profile.composite and profile.composite["walk"]["steps"]:
+        walk = {**profile.composite["walk"], "hops": options.depth}
+        return replace(profile, composite={**profile.composite, "walk": walk})
+    raise UsageError("--depth: what this profile does has no depth", "add --expand bfs")

@@ -1,0 +1,125 @@
+"""Graph Memory's expansion over a small tree, by its profile and added to others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from codelens.config import load_weights
+from codelens.errors import UsageError
+from codelens.index import Index
+from codelens.model import Hit
+from tests.search.test_knowing import STORE
+from tests.search.trees import QUICK, Tree, ask_one, checked, find, names
+
+MORE = {**STORE, "README.md": "# Bakery\n\nBread and cake.\n\n## Ovens\n\nHot and cold ovens for journal paper.\n"}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    tree = Tree(tmp_path_factory.mktemp("expansion"), MORE)
+    tree.index().close()
+    with Index.open(tree.db, QUICK) as opened:
+        yield opened
+
+
+def expansion(hit: Hit) -> str:
+    return next((c.reason for c in hit.contributions if c.source == "expansion"), "")
+
+
+def named(hits: tuple[Hit, ...], name: str) -> Hit:
+    return next(h for h in hits if h.unit.qualified_name == name)
+
+
+def test_neighbours_inherit_what_an_edge_keeps(index: Index) -> None:
+    found = find(index, "post_entry", expand="bfs", limit=100).hits
+    best, flush = named(found, "Ledger.post_entry"), named(found, "flush_pages")
+    assert expansion(flush) == "from Ledger.post_entry by calls, 0.8 of its score"
+    assert flush.score == pytest.approx(0.8 * best.score)
+    ledger = named(found, "Ledger")
+    assert expansion(ledger) == "from Ledger.post_entry by contains, against it, 0.95 of its score"
+    assert "sync_blocks" not in {h.unit.name for h in found}
+
+
+def test_depth_and_decay(index: Index) -> None:
+    far = find(index, "post_entry", expand="bfs", depth=2, limit=100).hits
+    reason = expansion(named(far, "sync_blocks"))
+    assert reason == "from Ledger.post_entry ─calls→ flush_pages by calls, 0.64 of its score"
+    decayed = find(index, "post_entry", expand="bfs", decay=0.5, limit=100).hits
+    assert named(decayed, "flush_pages").score == pytest.approx(0.5 * named(decayed, "Ledger.post_entry").score)
+    assert "flush_pages" not in names(find(index, "post_entry", expand="bfs", depth=0, limit=100))
+
+
+def test_files_are_stations_and_no_results(index: Index) -> None:
+    found = find(index, "`sync_blocks`", expand="bfs", depth=4, limit=100).hits
+    assert all(h.unit.id > 0 for h in found)
+    assert expansion(named(found, "flush_pages"))
+
+
+def test_nothing_falls_by_an_expansion(index: Index) -> None:
+    before = {h.unit.id: h.score for h in find(index, "journal entry", expand="none", limit=1000).hits}
+    after = {h.unit.id: h.score for h in find(index, "journal entry", expand="bfs", limit=1000).hits}
+    assert before.keys() <= after.keys()
+    assert all(after[unit] >= score for unit, score in before.items())
+
+
+def test_the_walk_gives_way_to_another_expansion(index: Index) -> None:
+    def sources(**options: str) -> set[str]:
+        return {c.source for h in find(index, "journal entry", limit=100, **options).hits for c in h.contributions}
+
+    assert "walk" in sources() & sources(profile="rrf", expand="walk")
+    assert not {"walk", "expansion"} & (sources(expand="none") | sources(profile="rrf"))
+    assert "walk" not in sources(expand="bfs")
+    assert "expansion" in sources(expand="bfs") & sources(profile="rrf", expand="bfs")
+
+
+def test_the_profile_leaves_out_what_is_under_its_minimum(index: Index) -> None:
+    found = find(index, "write a journal entry", profile="graph-memory", limit=100)
+    best = found.hits[0].score
+    least = load_weights()["graph-memory"]["minimum"]
+    assert all(h.score >= best * least["text" if h.unit.kind in ("section", "text") else "code"] for h in found.hits)
+    lost = ask_one(index, "write a journal entry", "parse_form", profile="graph-memory").loss
+    assert lost is not None
+    lower = find(index, "write a journal entry", profile="graph-memory", limit=100, min_score=0.0)
+    assert lower.total >= found.total
+
+
+def test_literal_finds_have_no_minimum(index: Index) -> None:
+    everywhere = {h.unit.id for h in find(index, '"entry"', limit=1000).hits}
+    found = {h.unit.id for h in find(index, '"entry"', limit=1000, profile="graph-memory", expand="none").hits}
+    assert found == everywhere
+
+
+def test_filters_hold_for_what_joins(index: Index) -> None:
+    found = find(index, "post_entry path:store/ledger.py", expand="bfs", limit=100)
+    assert {h.unit.path for h in found.hits} == {"store/ledger.py"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"profile": "graph-memory"},
+        {"profile": "graph-memory", "depth": 3},
+        {"expand": "bfs", "depth": 2},
+        {"profile": "knowing", "expand": "bfs"},
+        {"profile": "rrf", "expand": "walk"},
+        {"profile": "knowing", "depth": 1},
+    ],
+)
+def test_every_sum_is_recomputed(index: Index, options: dict[str, str]) -> None:
+    checked(index, "write a journal entry", **options)
+
+
+def test_the_account_names_the_way(index: Index) -> None:
+    told = ask_one(index, "post_entry", "flush_pages", expand="bfs")
+    assert told.candidate is not None
+    assert "from Ledger.post_entry by calls, 0.8 of its score" in [c.reason for c in told.candidate.contributions]
+
+
+@pytest.mark.parametrize(
+    "options", [{"expand": "sideways"}, {"depth": 2}, {"decay": 0.5}, {"expand": "walk", "decay": 0.5}]
+)
+def test_options_without_sense_are_refused(index: Index, options: dict[str, str]) -> None:
+    with pytest.raises(UsageError):
+        find(index, "entry", **options)

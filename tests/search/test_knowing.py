@@ -1,0 +1,367 @@
+"""knowing's pipeline on small trees, stage by stage: seeds, noise, order, gaps, walk, the composite score, and its account."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codelens.config import load_weights
+from codelens.evaluation.ablate import with_section
+from codelens.graph.hits import Hits
+from codelens.index import Index
+from codelens.model import Candidate, Event, SearchOptions, UnitRow
+from codelens.relations import TIERS
+from codelens.search.composite import Composite, Standing, add_composite, no_hits
+from codelens.search.noise import noise_of
+from codelens.search.pipeline import Ranking, rank
+from codelens.search.profiles import Profile, load_profile
+from codelens.search.seeds import NOISE, by_folder
+from codelens.store.store import Store
+from tests.search.test_fuse import unit
+from tests.search.trees import QUICK, Tree, ask_one, checked, find, functions, names
+
+STORE = {
+    "store/ledger.py": '''\
+"""Where entries are kept."""
+from store.disk import flush_pages
+
+
+class Ledger:
+    """Keeps journal entries."""
+
+    def post_entry(self, entry):
+        """Write a journal entry."""
+        flush_pages([entry])
+        return audit_trail(entry)
+
+
+def audit_trail(entry):
+    return entry
+''',
+    "store/disk.py": "def flush_pages(pages):\n    return sync_blocks(pages)\n\n\ndef sync_blocks(pages):\n    return len(pages)\n",
+    "web/forms.py": "def parse_form(text):\n    return text.split('&')\n",
+    "tests/test_ledger.py": "from store.ledger import Ledger\n\n\ndef test_post_entry():\n    assert Ledger().post_entry(1)\n",
+    "store/doubles.py": """\
+class MockLedger:
+    def post_entry(self, entry):
+        '''Write a journal entry.'''
+        return None
+""",
+}
+QUERY = "write a journal entry"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    made = Tree(tmp_path_factory.mktemp("knowing"), STORE)
+    made.index().close()
+    return made
+
+
+@pytest.fixture(scope="module")
+def index(tree: Tree) -> Iterator[Index]:
+    with Index.open(tree.db, QUICK) as opened:
+        yield opened
+
+
+def ranked(db: Path, query: str, profile: str = "knowing", **sections: Mapping[str, Any]) -> Ranking:
+    """One search by the profile with other settings of some stages."""
+    options = SearchOptions(profile=profile)
+    changed = load_profile(options)
+    for section, values in sections.items():
+        changed = with_section(section, **values)(changed)
+    return ranked_by(db, query, options, changed)
+
+
+def ranked_by(db: Path, query: str, options: SearchOptions, profile: Profile) -> Ranking:
+    with Store.read(db) as store, store.reading():
+        return rank(query, store, options, QUICK, profile)
+
+
+def parts(candidate: Candidate) -> dict[str, float]:
+    return {c.source: c.amount for c in candidate.contributions}
+
+
+def seeds_of(ranking: Ranking) -> list[str]:
+    """Names of the candidates that the query itself led to, by name."""
+    return sorted(c.unit.qualified_name for c in ranking.candidates if "0 hops" in reason(c, "distance"))
+
+
+def reason(candidate: Candidate, source: str) -> str:
+    return next(c.reason for c in candidate.contributions if c.source == source)
+
+
+def events(ranking: Ranking, stage: str) -> dict[str, str]:
+    return {e.unit.qualified_name: e.text for e in ranking.trace.events if e.stage == stage}
+
+
+# Noise
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "expected"),
+    [
+        ({"roles": frozenset({"vendored"})}, "", "vendored code"),
+        ({"roles": frozenset({"generated"})}, "", "generated code"),
+        ({"path": "web/dist/app.js"}, "", "a build path"),
+        ({"path": "src/distance/app.js"}, "", ""),
+        ({"path": "jquery.min.js"}, "", "a minified path"),
+        ({"path": "tests/conftest.py"}, "", "a fixture path"),
+        ({"path": "src/testutil/clock.go"}, "", "a fixture path"),
+        ({"container": "fakeClient"}, "", "its name says fake"),
+        ({"container": "fakeClient"}, "mock the client", ""),
+        ({"name": "stubbornness"}, "", ""),
+        ({"name": "fn"}, "", "a name of 2 letters"),
+        ({"name": "fn"}, "what is fn", ""),
+        ({"name": "IP"}, "", ""),
+        ({"roles": frozenset({"vendored"})}, "vendored copy", ""),
+    ],
+)
+def test_what_is_noise(changes: dict[str, Any], said: str, expected: str) -> None:
+    row = replace(unit(1, "src/app.py"), **{"name": "load_all", **changes})
+    assert noise_of(row, said.split()) == expected
+
+
+def test_noise_is_no_seed_and_the_trace_says_so(tree: Tree, index: Index) -> None:
+    ranking = ranked(tree.db, QUERY)
+    assert events(ranking, NOISE)["MockLedger.post_entry"] == "its name says mock"
+    assert "MockLedger.post_entry" not in seeds_of(ranking)
+    told = ask_one(index, QUERY, "MockLedger.post_entry", profile="knowing")
+    assert told.loss is not None
+    assert (told.loss.stage, told.loss.text) == (NOISE, "its name says mock")
+    assert "MockLedger.post_entry" in seeds_of(ranked(tree.db, f"{QUERY} of a mock"))
+
+
+def test_where_all_is_noise_it_is_what_was_meant(tree: Tree) -> None:
+    assert events(ranked(tree.db, "MockLedger"), NOISE) == {}
+
+
+# Order and number of the seeds
+
+
+def test_the_largest_folder_goes_first() -> None:
+    rows = [unit(n, path) for n, path in enumerate(["a/x.py", "b/x.py", "b/y.py", "c/z.py", "a/y.py"])]
+    assert [row.path for row in by_folder(rows)] == ["a/x.py", "a/y.py", "b/x.py", "b/y.py", "c/z.py"]
+    assert by_folder([]) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"), [({"0": 15}, 15), ({"0": 15, "30": 20}, 20), ({"0": 15, "999": 20}, 15)]
+)
+def test_the_number_of_seeds_follows_the_size(tmp_path: Path, steps: dict[str, int], expected: int) -> None:
+    tree = Tree(tmp_path, {"widgets.py": functions(40)})
+    tree.index().close()
+    assert len(seeds_of(ranked(tree.db, "widget", seeds={"seeds": steps}))) == expected
+
+
+def test_on_a_dense_graph_types_go_first(tmp_path: Path) -> None:
+    text = functions(20) + "class Widget:\n    pass\n\n\nclass WidgetBox:\n    pass\n"
+    tree = Tree(tmp_path, {"widgets.py": text})
+    tree.index().close()
+    few = {"seeds": {"0": 2}}
+    assert seeds_of(ranked(tree.db, "widget 0001", seeds={**few, "dense": 10})) == ["Widget", "WidgetBox"]
+    assert seeds_of(ranked(tree.db, "widget 0001", seeds={**few, "dense": 40000})) != ["Widget", "WidgetBox"]
+
+
+def test_restart_weights_fall_with_the_rank(tree: Tree) -> None:
+    still = {"hops": 0, "steps": 0, "faint": 0.0}
+    shares = sorted(
+        (c.contributions[0].operands["value"] for c in ranked(tree.db, QUERY, walk=still).candidates), reverse=True
+    )
+    assert shares[0] == 1.0
+    assert min(value for value in shares if value >= 0.4) == pytest.approx(0.4, abs=0.011)
+
+
+def test_what_implements_a_matched_interface_is_a_seed(tmp_path: Path) -> None:
+    files = {
+        "Codec.java": "package a;\n\ninterface Codec {\n    byte[] encode(String text);\n}\n",
+        "Morse.java": "package a;\n\nclass Morse implements Codec {\n    public byte[] encode(String t) { return null; }\n}\n",
+    }
+    tree = Tree(tmp_path, files)
+    tree.index().close()
+    one = {"fewest": 0, "seeds": {"0": 1}}
+    ranking = ranked(tree.db, "`Codec`", seeds=one)
+    morse = next(c for c in ranking.candidates if c.unit.name == "Morse")
+    assert reason(morse, "distance") == "0 hops: implements an interface among the matches"
+    assert "Morse" not in seeds_of(ranked(tree.db, "`Codec`", seeds={**one, "implementors": 0}))
+
+
+def test_where_names_and_words_find_little_nearness_and_likeness_fill_up(tree: Tree, index: Index) -> None:
+    assert "Ledger.post_entry" in names(find(index, QUERY, profile="knowing", mode="vector"))
+    assert "Ledger.post_entry" in names(find(index, "post_entyr", profile="knowing", mode="fuzzy"))
+    options = SearchOptions(profile="knowing", mode="vector")
+    assert ranked_by(tree.db, QUERY, options, with_section("seeds", fewest=0)(load_profile(options))).candidates == []
+
+
+def test_types_where_the_path_is_named_help_the_walk_alone(tmp_path: Path) -> None:
+    files = {
+        "migrations/base.py": "class Operation:\n    def forwards(self):\n        pass\n",
+        "run.py": functions(40, "migration"),
+    }
+    tree = Tree(tmp_path, files)
+    tree.index().close()
+    few = {"seeds": {"0": 3}}
+    ranking = ranked(tree.db, "migration", seeds=few)
+    assert "Operation" not in seeds_of(ranking)
+    assert {"Operation", "Operation.forwards"} <= {c.unit.qualified_name for c in ranking.candidates}
+    without = ranked(tree.db, "migration", seeds={**few, "paths": 0})
+    assert "Operation" not in {c.unit.qualified_name for c in without.candidates}
+
+
+def test_names_of_callers_lead_to_what_they_call(tmp_path: Path) -> None:
+    files = {
+        "a.py": "def transitive_callers(x):\n    return x\n\n\ndef handle_blast_radius(x):\n    return transitive_callers(x)\n"
+    }
+    tree = Tree(tmp_path, files)
+    tree.index().close()
+    ranking = ranked(tree.db, "blast radius of transitive callers")
+    found = ranking.trace.rankings["neighbours"]
+    assert '"blast radius" is said around transitive_callers' in [m.reason for m in found]
+
+
+# The walk and the score
+
+
+def test_the_walk_finds_what_no_word_does(tree: Tree) -> None:
+    found = {c.unit.qualified_name: c for c in ranked(tree.db, "`post_entry`", seeds={"fewest": 0}).candidates}
+    assert (
+        reason(found["sync_blocks"], "blast_radius")
+        .partition(": ")[2]
+        .startswith("Ledger.post_entry ─calls→ flush_pages ─calls→ sync_blocks (authority ")
+    )
+    assert "parse_form" not in found
+    assert parts(found["sync_blocks"])["distance"] == pytest.approx(0.15 / 2)
+    assert parts(found["Ledger.post_entry"])["distance"] == pytest.approx(0.15)
+
+
+def test_hops_bound_the_walk(tree: Tree) -> None:
+    one = {c.unit.name for c in ranked(tree.db, "`post_entry`", seeds={"fewest": 0}, walk={"hops": 1}).candidates}
+    assert "flush_pages" in one
+    assert "sync_blocks" not in one
+
+
+def test_what_only_a_language_server_sees_weighs_less(tmp_path: Path) -> None:
+    """Two calls from one function, one of them known from an index of a language server: the mass goes as 1 : 0.3."""
+    tree = Tree(
+        tmp_path,
+        {"a.py": "def start():\n    left()\n    right()\n\n\ndef left():\n    pass\n\n\ndef right():\n    pass\n"},
+    )
+    tree.index().close()
+    with sqlite3.connect(tree.db) as connection:
+        connection.execute(
+            "UPDATE edges SET tier = ? WHERE target = (SELECT id FROM units WHERE name = 'right')",
+            (TIERS["precise"].number,),
+        )
+    step = {"hops": 1, "steps": 1, "faint": 0.0, "backward": 0.0}
+    ranking = ranked(tree.db, "`start`", seeds={"fewest": 0, "seeds": {"0": 1}}, walk=step)
+    held = {c.unit.name: ranking.trace.nearness[c.unit.id] for c in ranking.candidates}
+    assert held["right"] == pytest.approx(0.3 * held["left"])
+
+
+def test_faint_units_are_dropped_and_told(tree: Tree, index: Index) -> None:
+    ranking = ranked(tree.db, "`post_entry`", seeds={"fewest": 0}, walk={"faint": 0.5})
+    lost = events(ranking, "walk")
+    assert lost
+    assert all(text.endswith("of the walk's most, under 50%") for text in lost.values())
+    assert not lost.keys() & {c.unit.qualified_name for c in ranking.candidates}
+
+
+def test_the_parts_add_up_as_the_formula_says() -> None:
+    weights = load_weights()
+    for profile, hits, expected in (
+        ("knowing", Hits({1: 0.4}, {1: 0.2}), 0.35 * 0.5 + 0.20 * 0.8 + 0.15 * 0.3 + 0.15 + 0.25 * 0.4 + 0.10 * 0.2),
+        ("knowing-base", no_hits(), 0.40 * 0.5 + 0.25 * 0.8 + 0.20 * 0.3 + 0.15),
+    ):
+        candidate = Candidate(unit(1, "a.py"))
+        add_composite(candidate, Standing(0.5, "way", 0.8, "seed 1"), Composite(**weights[profile]["composite"]), hits)
+        assert candidate.score == pytest.approx(expected)
+
+
+def test_an_authority_that_all_code_uses_loses_where_it_is_no_seed() -> None:
+    candidate = Candidate(unit(1, "a.py"))
+    weights = Composite(**load_weights()["knowing"]["composite"])
+    add_composite(candidate, Standing(1.0, "way", None, ""), weights, Hits({1: 0.6}, {1: 0.9}))
+    assert parts(candidate) == pytest.approx(
+        {"blast_radius": 0.35, "confidence": 0.14, "recency": 0.045, "distance": 0.075, "common_authority": -0.09}
+    )
+
+
+def test_tests_count_less_unless_they_are_asked_for(index: Index) -> None:
+    def factors(query: str) -> list[float]:
+        hits = find(index, query, profile="knowing").hits
+        test = next(h for h in hits if h.unit.name == "test_post_entry")
+        return [c.operands["factor"] for c in test.contributions if c.rule == "factor"]
+
+    assert factors("journal post_entry") == [0.3]
+    assert factors("journal post_entry tests") == []
+
+
+@pytest.mark.parametrize("profile", ["knowing", "knowing-base"])
+@pytest.mark.parametrize("query", [QUERY, "`post_entry`", '"flush_pages"', "lang:python entry", "zzzz", "kind:class"])
+def test_every_sum_is_recomputed(index: Index, profile: str, query: str) -> None:
+    why = checked(index, query, profile=profile)
+    sources = {part["source"] for e in why["explanations"] for part in e["candidate"]["contributions"]}
+    plain = {"blast_radius", "confidence", "recency", "distance", "test"}
+    assert sources <= plain | ({"seed_authority", "common_authority", "seed_hub"} if profile == "knowing" else set())
+
+
+def test_conditions_lose_nothing(index: Index) -> None:
+    """What demands a text finds all that holds it, whether or not a walk comes there."""
+    everywhere = {h.unit.id for h in find(index, '"entry"', limit=1000).hits}
+    assert {h.unit.id for h in find(index, '"entry"', limit=1000, profile="knowing").hits} == everywhere
+
+
+def test_filters_hold_for_what_the_walk_finds(index: Index) -> None:
+    found = find(index, f"{QUERY} path:store/ledger.py", profile="knowing")
+    assert {h.unit.path for h in found.hits} == {"store/ledger.py"}
+
+
+def test_own_classes_lead(tmp_path: Path) -> None:
+    own = tmp_path / "classes.toml"
+    own.write_text("[forms]\nphrases = 'journal entry'\ntargets = 'parse_form'\n")
+    tree = Tree(tmp_path / "t", STORE, replace(QUICK, classes=str(own)))
+    with tree.index() as index:
+        assert names(find(index, QUERY, profile="knowing"))[0] == "parse_form"
+
+
+def test_the_walk_can_be_left_out(index: Index) -> None:
+    found = find(index, "`post_entry`", profile="knowing", expand="none")
+    assert "sync_blocks" not in names(found)
+    assert found.hits
+
+
+@pytest.mark.parametrize("profile", ["knowing", "knowing-base", "graph-memory"])
+def test_without_edges_there_is_an_answer_and_a_note(tmp_path: Path, profile: str) -> None:
+    tree = Tree(tmp_path, STORE)
+    tree.index().close()
+    with sqlite3.connect(tree.db) as connection:
+        connection.execute("DELETE FROM edges")
+        connection.execute("UPDATE documents SET linked = ''")
+    with Index.open(tree.db, QUICK) as index:
+        found = find(index, QUERY, profile=profile)
+        assert found.hits
+        assert "no-edges" in {notice.code for notice in found.notices}
+        assert "no-edges" not in {notice.code for notice in find(index, QUERY).notices}
+
+
+def test_scores_do_not_depend_on_the_limit(index: Index) -> None:
+    whole = find(index, QUERY, profile="knowing", limit=100).hits
+    assert [(h.unit.id, h.score) for h in find(index, QUERY, profile="knowing", limit=3).hits] == [
+        (h.unit.id, h.score) for h in whole[:3]
+    ]
+    assert all(h.score == math.fsum(c.amount for c in h.contributions) for h in whole)
+
+
+def test_each_lost_match_has_one_event(tree: Tree) -> None:
+    ranking = ranked(tree.db, QUERY)
+    shown = {c.unit.id for c in ranking.candidates}
+    told: list[Event] = ranking.trace.events
+    rows: list[UnitRow] = [e.unit for e in told if e.stage != NOISE]
+    assert len({row.id for row in rows}) == len(rows)
+    assert not shown & {row.id for row in rows}
