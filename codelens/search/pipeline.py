@@ -42,7 +42,7 @@ from codelens.search.signals import (
     spread_files,
 )
 from codelens.search.spelling import with_corrections
-from codelens.search.spread import Spreading, add_uses, add_walk, joining, nearness, spread
+from codelens.search.spread import Spreading, add_uses, add_walk, joining, length, nearness, spread
 from codelens.search.telling import with_common
 from codelens.store.store import OutOfTime, Store
 from codelens.texts import Texts
@@ -202,7 +202,8 @@ def _with_walk(
         joined = joining(found, candidates, spreading, store, scope.units)
         add_bonuses(joined, query, evidence, profile.bonuses, profile.rrf_k)
         candidates = [*candidates, *joined]
-        add_walk(candidates, found, spreading, weight, store)
+        share = spreading.short_walk + (1 - spreading.short_walk) * length(query.text, spreading)
+        add_walk(candidates, found, spreading, weight * share, store)
         trace.nearness = nearness(found)
     if uses := profile.bonuses.get("uses", 0.0):
         add_uses(candidates, query.text, spreading, uses / (profile.rrf_k + 1), store)

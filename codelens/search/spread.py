@@ -38,9 +38,11 @@ class Spreading:
     """Most units that join the candidates for their mass alone."""
     backward: float
     """What an edge weighs against its direction, as a share of what it weighs along it."""
-    uses_from: int
-    uses_full: int
-    """Words of a query up to which its candidates' uses count nothing, and from which they count in full."""
+    short: int
+    short_walk: float
+    long: int
+    """Words of a query up to which its candidates' uses count nothing and the walk `short_walk` of its weight, and from which
+    both count in full."""
     precise: float
     """What an edge by an index of a language server weighs, as a share of what another of its kind weighs."""
     kinds: Mapping[str, float]
@@ -227,14 +229,18 @@ def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], kinds: Mapping[
     return "".join(parts)
 
 
+def length(query: str, spreading: Spreading) -> float:
+    """How much a query reads as the description of a task: 0 for a short one, 1 for a long one, linear between."""
+    reach = spreading.long - spreading.short
+    return min(1.0, max(0.0, (len(query.split()) - spreading.short) / reach))
+
+
 def add_uses(candidates: Sequence[Candidate], query: str, spreading: Spreading, weight: float, store: Store) -> None:
     """Write a contribution for each candidate that other files use: ln(1 + files) / 4, at most 1 (ranking.md).
 
     What many use is what a long description of a task is about; a short query asks for what is changed, seldom that.
     """
-    words = len(query.split())
-    reach = spreading.uses_full - spreading.uses_from
-    long = min(1.0, max(0.0, (words - spreading.uses_from) / reach))
+    words, long = len(query.split()), length(query, spreading)
     files = store.edges.files_using([c.unit.id for c in candidates]) if long else {}
     for candidate in candidates:
         if number := files.get(candidate.unit.id):

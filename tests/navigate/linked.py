@@ -122,7 +122,8 @@ def link(db: Path, edges: Iterable[Row]) -> None:
         for source, kind, target, line, tier in rows:
             by_source.setdefault(nodes[source], []).append((nodes[source], kind, nodes[target], line, tier))
         for source, some in by_source.items():
-            store.edges.replace([source], some)
+            store.edges.remove_from([source])
+            store.edges.add(some)
 
 
 def told(related: Related) -> list[str]:
