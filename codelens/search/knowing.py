@@ -11,7 +11,7 @@ from typing import Any
 from codelens.graph.adjacency import Adjacency
 from codelens.graph.hits import POOL, Hits, hits
 from codelens.graph.rwr import best, walk
-from codelens.graph.trails import Trail, trails
+from codelens.graph.trails import trails
 from codelens.model import CHUNK_KINDS, Candidate, Event, Match, Trace, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.composite import Composite, Standing, add_composite, no_hits
@@ -47,12 +47,18 @@ class Walking:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Where the walk went, and how."""
+    """Where the walk went, and how. Nodes are numbered by what they are (`nodes`): ids would decide ties by an index's history."""
 
     mass: Mapping[int, float]
     rows: Adjacency
     restarts: Mapping[int, float]
     kinds: Mapping[tuple[int, int], str]
+    """As in Spread, by unit."""
+    nodes: ByContent
+
+    def held(self) -> dict[UnitId, float]:
+        """Unit → its mass."""
+        return {self.nodes.unit[node]: held for node, held in self.mass.items()}
 
 
 def rank_by_walk(
@@ -71,18 +77,18 @@ def rank_by_walk(
     seeds = choose_seeds(query, rankings, weights, k, Seeding(**sections["seeds"]), store, trace)
     walked = walk_from(seeds, walking, store)
     pool = _pool(walked, walking, seeds, certain, allowed, store, trace)
-    found = _hits(walked, walking, store) if weighing.hits else no_hits()
-    most = max((walked.mass.get(int(unit), 0.0) for unit in pool), default=0.0) or 1.0
+    found, held = _hits(walked, walking, store) if weighing.hits else no_hits(), walked.held()
+    most = max((held.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
     ways, surest = _ways(pool, walked, walking, store), store.edges.surest_into(pool)
     candidates = []
     for unit, row in pool.items():
         known, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
         candidate = Candidate(row, dict(known.channels) if known else {})
-        share, reason = walked.mass.get(int(unit), 0.0) / most, seed.reason if seed and seed.direct else ""
+        share, reason = held.get(unit, 0.0) / most, seed.reason if seed and seed.direct else ""
         standing = Standing(share, ways[unit], surest.get(int(unit)), reason)
         add_composite(candidate, standing, weighing, found)
         candidates.append(candidate)
-    trace.nearness = {unit: 1.0 if unit in seeds.seeds else walked.mass.get(int(unit), 0.0) / most for unit in pool}
+    trace.nearness = {unit: 1.0 if unit in seeds.seeds else held.get(unit, 0.0) / most for unit in pool}
     _tell_lost(pool, seeds, trace)
     return candidates
 
@@ -95,13 +101,7 @@ def walk_from(seeds: Seeds, walking: Walking, store: Store) -> Walked:
     restarts = {numbers[unit]: seed.weight for unit, seed in seeds.seeds.items()}
     rows = read_around(nodes, restarts, walking.hops, walking.nodes)
     mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}
-    units = nodes.unit
-    return Walked(
-        {int(units[n]): held for n, held in mass.items()},
-        {int(units[n]): [(int(units[o]), weight) for o, weight in row] for n, row in rows.items()},
-        {int(units[n]): weight for n, weight in restarts.items()},
-        around.kinds,
-    )
+    return Walked(mass, rows, restarts, around.kinds, nodes)
 
 
 def _pool(
@@ -115,14 +115,14 @@ def _pool(
 ) -> dict[UnitId, UnitRow]:
     """The units that hold enough mass and may take part, and those that are certain, in order of content."""
     least = walking.faint * max(walked.mass.values(), default=0.0)
-    may = None if allowed is None else frozenset(allowed)
-    reached = [UnitId(n) for n, held in walked.mass.items() if n > 0 and held > 0 and (may is None or n in may)]
-    faint = {unit for unit in reached if walked.mass[int(unit)] < least} - set(certain)
-    rows = store.units.rows({*reached, *certain} - faint)
-    told = store.units.rows([UnitId(n) for n in best({int(u): walked.mass[int(u)] for u in faint}, TOLD)])
-    for row in sorted(told.values(), key=UnitRow.content_order):
-        share = walked.mass[int(row.id)] * walking.faint / least
-        trace.events.append(Event(WALK, row, f"it holds {share:.2%} of the walk's most, under {walking.faint:.0%}"))
+    unit, may = walked.nodes.unit, None if allowed is None else frozenset(allowed)
+    reached = {n: held for n, held in walked.mass.items() if held > 0 and (may is None or unit[n] in may)}
+    faint = {n: held for n, held in reached.items() if held < least and unit[n] not in certain}
+    rows = store.units.rows({*(unit[n] for n in reached.keys() - faint.keys()), *certain})
+    shares = {unit[n]: faint[n] * walking.faint / least for n in best(faint, TOLD)}
+    for row in sorted(store.units.rows(shares).values(), key=UnitRow.content_order):
+        text = f"it holds {shares[row.id]:.2%} of the walk's most, under {walking.faint:.0%}"
+        trace.events.append(Event(WALK, row, text))
     seeding = {*seeds.seeds, *certain}
     kept = [row for row in rows.values() if row.kind not in CHUNK_KINDS or row.id in seeding]
     return {row.id: row for row in sorted(kept, key=UnitRow.content_order)}
@@ -130,26 +130,24 @@ def _pool(
 
 def _hits(walked: Walked, walking: Walking, store: Store) -> Hits:
     """Authorities and hubs among the units with most mass, by the edges as they point."""
-    among = best({node: held for node, held in walked.mass.items() if node > 0}, POOL)
+    among = [walked.nodes.unit[node] for node in best(walked.mass, POOL)]
     return hits(directed(among, [kind for kind, weight in walking.kinds.items() if weight], store))
-
-
-def _in_words(trail: Trail | None, names: Mapping[UnitId, str], walked: Walked) -> str:
-    if trail is None or not trail.hops:
-        return "a seed of the walk"
-    return in_words([UnitId(trail.seed), *(UnitId(hop.target) for hop in trail.hops)], names, walked.kinds)
 
 
 def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, store: Store) -> dict[UnitId, str]:
     """How the walk came to each unit, in words."""
-    found = trails(map(int, pool), walked.mass, walked.rows, walked.restarts, walking.restart, walking.hops)
-    stations = {UnitId(hop.source) for way in found.values() for hop in way.hops} - pool.keys()
-    named = {**pool, **store.units.rows(stations)}
-    names = {unit: row.qualified_name for unit, row in named.items()}
-    return {
-        unit: _in_words(found.get(int(unit)), names, walked) if int(unit) in walked.mass else "not reached"
-        for unit in pool
-    }
+    unit, numbers = walked.nodes.unit, walked.nodes.numbers(pool)
+    found = trails(numbers.values(), walked.mass, walked.rows, walked.restarts, walking.restart, walking.hops)
+    ways = {unit[node]: [unit[trail.seed], *(unit[hop.target] for hop in trail.hops)] for node, trail in found.items()}
+    others = {station for way in ways.values() for station in way} - pool.keys()
+    names = {row.id: row.qualified_name for row in (*pool.values(), *store.units.rows(others).values())}
+    return {one: _told(ways.get(one, ()), names, walked) for one in pool}
+
+
+def _told(way: Sequence[UnitId], names: Mapping[UnitId, str], walked: Walked) -> str:
+    if len(way) > 1:
+        return in_words(way, names, walked.kinds)
+    return "a seed of the walk" if way else "not reached"
 
 
 def _tell_lost(pool: Collection[UnitId], seeds: Seeds, trace: Trace) -> None:

@@ -358,6 +358,20 @@ def test_scores_do_not_depend_on_the_limit(index: Index) -> None:
     assert all(h.score == math.fsum(c.amount for c in h.contributions) for h in whole)
 
 
+def test_an_index_s_history_changes_nothing(tmp_path: Path, index: Index) -> None:
+    """Other ids for the same units: the files came one by one, last first."""
+    tree = Tree(tmp_path)
+    for path in sorted(STORE, reverse=True):
+        tree.write({path: STORE[path]})
+        tree.index().close()
+    with tree.index() as other:
+        for profile in ("knowing", "graph-memory"):
+            one, two = (find(i, QUERY, profile=profile, limit=100).hits for i in (index, other))
+            assert [(h.unit.qualified_name, h.contributions) for h in one] == [
+                (h.unit.qualified_name, h.contributions) for h in two
+            ]
+
+
 def test_each_lost_match_has_one_event(tree: Tree) -> None:
     ranking = ranked(tree.db, QUERY)
     shown = {c.unit.id for c in ranking.candidates}
