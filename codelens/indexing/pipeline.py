@@ -30,7 +30,7 @@ from codelens.worktree.place import own_files
 from codelens.worktree.walk import walk
 
 ProgressSink = Callable[[Progress], None]
-CLASSIFYING = "classify 1"
+CLASSIFYING = "classify 2"
 """Change the number with the rules that leave files out for their content, so that all files are judged anew."""
 
 

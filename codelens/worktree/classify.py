@@ -91,12 +91,14 @@ def classify_folder(name: str, entries: Collection[str] = ()) -> Reason | None:
 
 
 def classify_name(path: str) -> Reason | None:
-    """What the name alone tells: lock files and minified scripts."""
+    """What the name alone tells: lock files, minified scripts and dumps of language servers."""
     name = path.rpartition("/")[2]
     if name in LOCK_FILES:
         return SkipReason.GENERATED, "a lock file"
     if name.endswith(("js", "css")) and MINIFIED_NAME.fullmatch(name):
         return SkipReason.MINIFIED, "by its name"
+    if name.endswith(".lsif"):  # its edges are read, its text tells nobody anything; a SCIP index is binary
+        return SkipReason.GENERATED, "an LSIF dump"
     return None
 
 

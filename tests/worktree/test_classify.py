@@ -73,6 +73,7 @@ def test_header_is_found_in_utf16() -> None:
         ("package-lock.json", SkipReason.GENERATED),
         ("a/Cargo.lock", SkipReason.GENERATED),
         ("go.sum", SkipReason.GENERATED),
+        ("web/dump.lsif", SkipReason.GENERATED),
         ("min.js", None),
         ("admin.js", None),
         ("package.json", None),
