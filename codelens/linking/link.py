@@ -19,7 +19,8 @@ from codelens.linking.implied import imply
 from codelens.linking.manifests import OWNERS
 from codelens.linking.precise_edges import beyond_references, meant_in, relate
 from codelens.linking.resolve import Found, Resolver
-from codelens.linking.values import Values, words
+from codelens.linking.values import Values
+from codelens.linking.words import words
 from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.relations import document_node
 from codelens.store.store import Store

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codelens.derived import Import, Reference
+from codelens.linking.answers import Value
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, DocumentFacts
 from codelens.linking.modules import find_import
-from codelens.linking.values import Value, Values, words
+from codelens.linking.values import Values
+from codelens.linking.words import words
 from codelens.model import TYPE_KINDS
 from codelens.text.expressions import steps
 
