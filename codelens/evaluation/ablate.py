@@ -3,7 +3,8 @@
     python -m codelens.evaluation.ablate INDEXES --tasks FILE… --commits FILE… [--rows codelens,knowing,…]
 
 INDEXES holds REPO.db for the repositories of --tasks and REPO-commits.db for those of --commits. `p` is a paired test of
-snDCG@10 against the first row (see `compare`). A repository without an index is left out, and said.
+snDCG@10 (see `compare`): of a profile against the first row, of a part left out against its profile, where that has a row.
+A repository without an index is left out, and said.
 """
 
 from __future__ import annotations
@@ -72,12 +73,10 @@ ROWS = (
     Row("- what only the walk finds", "codelens", with_graph(joining=0)),
     Row("- edges against their direction", "codelens", with_graph(backward=0.0)),
     Row("- calls", "codelens", without_kinds("calls")),
-    Row("- contains, member_of", "codelens", without_kinds("contains", "member_of")),
+    Row("- contains and member_of", "codelens", without_kinds("contains", "member_of")),
     Row("- tests", "codelens", without_kinds("tests")),
-    Row("- references, type_hint_of", "codelens", without_kinds("references", "type_hint_of")),
-    Row(
-        "- extends, implements, overrides", "codelens", without_kinds("extends", "implements", "overrides", "inherits")
-    ),
+    Row("- references and type_hint_of", "codelens", without_kinds("references", "type_hint_of")),
+    Row("- bases and overrides", "codelens", without_kinds("extends", "implements", "overrides", "inherits")),
     Row("rrf", "rrf"),
     Row("graph-memory", "graph-memory"),
     Row("knowing", "knowing"),
@@ -89,6 +88,7 @@ ROWS = (
     Row("knowing - steps of the walk", "knowing", with_section("walk", steps=0)),
     Row("knowing - against the direction", "knowing", with_section("walk", backward=0.0)),
 )
+PROFILE_OF = {row.name: row.profile for row in ROWS}
 
 
 @dataclass(slots=True)
@@ -127,15 +127,16 @@ def ablate(
 
 
 def table(title: str, found: Mapping[str, Run]) -> Iterator[str]:
-    """Markdown: means over tasks, the difference to the first row with its p, and what a query took of CPU time."""
+    """Markdown: means over tasks, the difference to the row that it is compared with and its p, and a query's CPU time."""
     first = next(iter(found.values()))
     count = len(first.values[METRIC])
     yield f"| {title}, {count} | {' | '.join(SHOWN)} | Δ {METRIC} | p | CPU ms |"
     yield f"|---|{'---:|' * (len(SHOWN) + 3)}"
     for name, run in found.items():
         means = " | ".join(f"{statistics.mean(run.values[metric].values()):.4f}" for metric in SHOWN)
-        compared = compare(first.values[METRIC], run.values[METRIC])
-        gap = "| " if run is first else f"{compared.after - compared.before:+.4f} | {compared.p_value:.3f}"
+        base = found.get(PROFILE_OF[name], first) if name != PROFILE_OF[name] else first
+        compared = compare(base.values[METRIC], run.values[METRIC])
+        gap = " | " if run is first else f"{compared.after - compared.before:+.4f} | {compared.p_value:.3f}"
         yield f"| {name} | {means} | {gap} | {run.seconds / count * 1000:.0f} |"
 
 

@@ -94,6 +94,20 @@ def test_a_row_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
         ablate.main()
 
 
+def test_rows_can_be_named_on_the_command_line() -> None:
+    """They are parted by commas there."""
+    assert not [row.name for row in ablate.ROWS if "," in row.name]
+    assert len({row.name for row in ablate.ROWS}) == len(ablate.ROWS)
+
+
+def test_a_part_left_out_is_compared_with_its_profile() -> None:
+    """Against `knowing` the last row is no difference, against the first row it is one."""
+    values = {"codelens": 0.9, "knowing": 0.5, "knowing - focus": 0.5}
+    runs = {n: ablate.Run({m: {"a": v, "b": v} for m in ablate.SHOWN}) for n, v in values.items()}
+    cells = [line.split(" | ") for line in ablate.table("tasks", runs)][2:]
+    assert [row[5].strip() for row in cells] == ["", "-0.4000", "+0.0000"]
+
+
 @pytest.mark.parametrize("row", ablate.ROWS, ids=lambda row: row.name)
 def test_every_row_changes_something(row: ablate.Row) -> None:
     """A row that leaves out what the profile no longer has would measure the profile twice."""
