@@ -26,6 +26,8 @@ from codelens.precise.scip import read_scip
 from codelens.store.store import Store
 from codelens.texts import DocumentText, decompress
 
+_SHOWN = 200
+"""Characters of a path that an index gives."""
 _READERS = {"scip": read_scip, "lsif": read_lsif}
 
 
@@ -146,7 +148,7 @@ class Known:
             self.notices.append(_unreadable(file, fault))
         # Many tools list files of libraries too, so that some are not here is no fault.
         if refused := stale or (aside if not taken else []):
-            first = f"{refused[0].path}: {refused[0].reason}"
+            first = f"{refused[0].path[:_SHOWN]}: {refused[0].reason}"
             text = f"{file.path}: {len(refused)} of {taken + len(refused)} documents are not used ({first})"
             self.notices.append(_notice(text))
 
