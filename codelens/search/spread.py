@@ -157,9 +157,9 @@ def _arrived(pushed: Pushed, seeds: Mapping[int, float], restart: float) -> dict
 
 
 def nearness(found: Spread) -> dict[UnitId, float]:
-    """Unit → its share of the walk's most, 1 for the seeds."""
-    most = max(found.mass.values(), default=1.0)
-    near = {unit: held / most for unit, held in found.mass.items()}
+    """Unit → its share of the most that the walk holds anywhere, with what restarts bring; 1 for the seeds."""
+    most = max(found.pushed.mass.values(), default=1.0)
+    near = {found.nodes.unit[node]: held / most for node, held in found.pushed.mass.items()}
     return near | {found.nodes.unit[seed]: 1.0 for seed in found.seeds}
 
 

