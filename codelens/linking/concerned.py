@@ -9,6 +9,7 @@ from __future__ import annotations
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import token
 from codelens.linking.link import recipe
+from codelens.linking.structure import holders_of
 from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.store.store import Store
 
@@ -36,6 +37,7 @@ class Concerned:
         self._units.update(units)
         self._documents.add(document)
         self.holders.update(e.target for e in self._store.edges.outgoing(units, ["member_of"]))
+        self.holders.update(h.id for member in facts.definitions for h in holders_of(self._catalog, member))
 
     @property
     def any(self) -> bool:

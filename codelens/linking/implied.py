@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import Definition
-from codelens.linking.structure import Structure, members_of
+from codelens.linking.structure import Structure, holders_of, members_of
 from codelens.linking.values import Values
 from codelens.model import TYPE_KINDS, DocumentId, UnitId
 from codelens.store.store import Store
@@ -41,8 +41,9 @@ def _touched(
         for definition in catalog.facts(document).definitions:
             if definition.kind in TYPE_KINDS:
                 found[definition.id] = definition
-    members = [d.id for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
-    waiting = {*found, *holders, *(e.target for e in store.edges.outgoing(members, ["member_of"]))}
+    members = [d for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
+    waiting = {*found, *holders, *(e.target for e in store.edges.outgoing([d.id for d in members], ["member_of"]))}
+    waiting.update(holder.id for member in members for holder in holders_of(catalog, member))
     seen: set[int] = set()
     while waiting and len(seen) < MOST_BELOW:
         seen |= waiting

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import Definition
 from codelens.linking.values import Values
+from codelens.model import TYPE_KINDS
 
 MOST_HOLDERS = 2000
 """Types that are looked at for one member's name. Chosen; a guard: kubernetes has some 1 500 methods of one name."""
@@ -29,6 +30,18 @@ def members_of(catalog: Catalog, holder: Definition) -> list[Definition]:
         for d in named
         if d.kind in ("method", "property") and not d.local
     ]
+
+
+def holders_of(catalog: Catalog, member: Definition) -> list[Definition]:
+    """The types of the folder that a member outside of its type may belong to: more than one may bear the name."""
+    language = member.facts.file.language
+    if language.open_types != "directory" or member.kind != "method" or member.parent is not None:
+        return []
+    folder, family = member.facts.file.path.rpartition("/")[0], language.family or language.name
+    found = [
+        catalog.facts(file.id).top.get(member.container, ()) for file in catalog.by_folder.get((family, folder), ())
+    ]
+    return [d for named in found for d in named if d.kind in TYPE_KINDS]
 
 
 class Structure:
