@@ -208,7 +208,7 @@ def _link(
     if others or (carried.files and (documents or concerned.any)):
         documents = {state.id for state in store.documents.states(repository.id).values()}
         known = Known(store, repository.id, carried.files)
-    if documents:
+    if documents or concerned.holders:  # a file that is gone may have held members of types that stay
         transaction.begin()
         link(store, repository.id, documents, concerned.holders, _told(run.progress), known)
     if documents or concerned.any:

@@ -47,7 +47,7 @@ def link(
     `holders` are types of other documents whose members changed; `known` is what indexes of language servers say, for all of
     the repository's documents or for none.
     """
-    if not documents:
+    if not documents and not holders:
         return
     with _collecting_seldom():
         _link(store, repository, documents, holders, done, known or Known(store, repository))
