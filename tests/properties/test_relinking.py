@@ -87,7 +87,10 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("here")
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(start=st.lists(EDIT, min_size=6, max_size=20), rounds=SCRIPTS)
 def test_the_edges_of_an_updated_index_are_the_fresh_ones(
