@@ -178,6 +178,8 @@ def _can_go_on(store: Store, roots: Sequence[Path], settings: Settings) -> bool:
     """Whether an unfinished index is whole, of the same kind, and of no other tree, which nobody would finish."""
     try:
         store.verify()
+        if not store.meta("state"):  # killed before it was said what it is to hold
+            return False
         known = {row.root for row in store.documents.repositories()}
         return store.features_wanted(settings.fuzzy, settings.vector) and known <= set(roots)
     except IndexCorrupt:

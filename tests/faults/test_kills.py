@@ -31,8 +31,8 @@ from tests.dump import dump, orphans
 KILLS = 30
 """In each of the two tests."""
 SEED = 4
-LATE = 0.4
-"""Of the kills fall after the last document, where a build is finished and swapped in and an update committed."""
+LATE = {"indexed": 0.15, "linked": 0.45}
+"""Of the kills fall after the last document was read, or linked: there a build is finished and swapped in, an update committed."""
 FILES = 40
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills a whole process group")
 
@@ -50,7 +50,7 @@ def write_tree(root: Path, version: int) -> None:
 
 @dataclass
 class Running:
-    """An index run in a process group of its own, and the lines that it says: begun, index, last, verify, done."""
+    """An index run in a process group of its own, and the lines that it says: begun, index, indexed, link, linked, verify, done."""
 
     pid: int
     lines: IO[str]
@@ -70,7 +70,7 @@ def start(index: Path, root: Path) -> Running:
             os.write(writing, f"{what}\n".encode())
 
         def progress(step: Progress) -> None:
-            say("last" if step.total and step.done == step.total else step.phase)
+            say(f"{step.phase}ed" if step.total and step.done == step.total else step.phase)
 
         say("begun")
         Index.build(index, [root], Settings(jobs=1, commit_bytes=2_000), progress=progress)
@@ -82,8 +82,8 @@ def start(index: Path, root: Path) -> Running:
 class Chance:
     """Draws the moment of a kill: a number of progress lines to wait for, and a while after the last of them."""
 
-    def __init__(self, tail: float) -> None:
-        self._random, self._tail = random.Random(SEED), tail
+    def __init__(self, tails: dict[str, float]) -> None:
+        self._random, self._tails = random.Random(SEED), tails
         self.kills = 0
         """Of runs that had not ended."""
         self.ends: dict[str, int] = {}
@@ -92,14 +92,14 @@ class Chance:
     def run_and_kill(self, index: Path, root: Path) -> bool:
         """Start an index run and kill it with its workers; whether it had ended before."""
         run = start(index, root)
-        late = self._random.random() < LATE
+        awaited = self._random.choices(["", *LATE], [1 - sum(LATE.values()), *LATE.values()])[0]
         lines, heard = self._random.randrange(FILES // 2), ""
         while line := run.lines.readline():
             heard = line.strip()
             lines -= 1
-            if heard == "last" if late else lines < 0:
+            if heard == awaited if awaited else lines < 0:
                 break
-        time.sleep(self._random.random() * (self._tail if late else 0.02))
+        time.sleep(self._random.random() * self._tails.get(awaited, 0.02))
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(run.pid, signal.SIGKILL)
         rest = run.lines.read().split()
@@ -108,20 +108,21 @@ class Chance:
         ended = [heard, *rest][-1]
         self.ends[ended] = self.ends.get(ended, 0) + 1
         self.kills += ended != "done"
+        if awaited:  # how long an end takes differs from machine to machine and from minute to minute
+            self._tails[awaited] *= 0.8 if ended == "done" else 1.25
         return ended == "done"
 
 
-def finish(index: Path, root: Path) -> float:
-    """A whole run; the seconds from its last document to its end."""
-    run, last, heard = start(index, root), 0.0, ""
+def finish(index: Path, root: Path) -> dict[str, float]:
+    """A whole run; the seconds to its end from the last document read and from the last one linked."""
+    run, heard, at = start(index, root), "", dict[str, float]()
     while line := run.lines.readline():
         heard = line.strip()
-        last = time.perf_counter() if heard == "last" else last
-    ended = time.perf_counter()
+        at[heard] = time.perf_counter()
     assert heard == "done"
     run.lines.close()
     os.waitpid(run.pid, 0)
-    return ended - last
+    return {line: at["done"] - at[line] for line in LATE if line in at}  # a run that goes on may have nothing left to read
 
 
 def committed(building: Path) -> set[str]:
@@ -178,7 +179,7 @@ def test_a_killed_update_leaves_the_old_state_or_the_new(tmp_path: Path) -> None
         after = snapshot(index)
         assert after != before if ended else True
         kept, changed = kept + (after == before), changed + (after != before)
-    assert kept >= 5 and changed >= 1, (kept, changed, chance.ends)  # most of an update is before its one commit
+    assert kept >= 5 and changed >= 5, (kept, changed, chance.ends)  # most of an update is before its one commit
     finish(index, root)
     assert beside(index) == ["index.db"]
     finish(tmp_path / "fresh.db", root)
