@@ -89,7 +89,6 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 @settings(
     max_examples=60,
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(start=st.lists(EDIT, min_size=6, max_size=20), rounds=SCRIPTS)
