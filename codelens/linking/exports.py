@@ -60,8 +60,7 @@ class Exports(Answers):
             return Value("module", module=inside, tier="import")
         for document in module.documents:
             facts = self.catalog.facts(document)
-            if facts.wildcards:
-                self.catalog.ask(f"d:{facts.file.path}#*")
+            self.catalog.ask(f"d:{facts.file.path}#*")  # also where there is none: there may be one tomorrow
             for wildcard in facts.wildcards:
                 other = find_import(self.catalog, facts, wildcard)
                 if other and (found := self.exported(other, name)):

@@ -41,11 +41,6 @@ def _touched(
         for definition in catalog.facts(document).definitions:
             if definition.kind in TYPE_KINDS:
                 found[definition.id] = definition
-    if holders or any(catalog.files[document].language.structural for document in documents):
-        # Who satisfies what may change anywhere: all types of such a language are compared again.
-        for file in catalog.files.values():
-            if file.language.structural:
-                found.update({d.id: d for d in catalog.facts(file.id).definitions if d.kind in TYPE_KINDS})
     members = [d for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
     waiting = {*found, *holders, *(e.target for e in store.edges.outgoing([d.id for d in members], ["member_of"]))}
     waiting.update(holder.id for member in members for holder in holders_of(catalog, member))

@@ -28,7 +28,7 @@ def members_of(catalog: Catalog, holder: Definition) -> list[Definition]:
         for one in facts
         for named in one.members.get(holder.qualified, {}).values()
         for d in named
-        if d.kind in ("method", "property") and not d.local
+        if d.kind in ("method", "property") and not d.local and (d.parent is None or d.parent is holder)
     ]
 
 
@@ -74,7 +74,9 @@ class Structure:
             return []
         catalog = self._values.catalog
         methods = min((catalog.methods_named(language.name, name) for name in sorted(wanted)), key=len)
-        holders = [self._values.holder(d.facts, d.place) for d in methods[:MOST_HOLDERS]]
+        holders: list[Definition | None] = []
+        for method in methods[:MOST_HOLDERS]:
+            holders += holders_of(catalog, method) or [self._values.holder(method.facts, method.place)]
         return [h for h in holders if h is not None and h.kind != "interface"]
 
     def _interfaces_with(self, language: str, name: str) -> list[Definition]:

@@ -122,7 +122,9 @@ def finish(index: Path, root: Path) -> dict[str, float]:
     assert heard == "done"
     run.lines.close()
     os.waitpid(run.pid, 0)
-    return {line: at["done"] - at[line] for line in LATE if line in at}  # a run that goes on may have nothing left to read
+    return {
+        line: at["done"] - at[line] for line in LATE if line in at
+    }  # a run that goes on may have nothing left to read
 
 
 def committed(building: Path) -> set[str]:

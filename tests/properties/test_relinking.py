@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from codelens.config import Settings
@@ -92,6 +92,12 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(start=st.lists(EDIT, min_size=6, max_size=20), rounds=SCRIPTS)
+@example(  # an interface comes that types satisfy by methods which more than one type of the name may own
+    start=[("write", "m/three.go", 0), ("write", "m/two.go", 3)], rounds=[[("write", "m/one.go", 2)]]
+)
+@example(  # a module passes on by a wildcard what it did not know before
+    start=[("write", "a.py", 5), ("write", "pkg/__init__.py", 2)], rounds=[[("write", "pkg/__init__.py", 3)]]
+)
 def test_the_edges_of_an_updated_index_are_the_fresh_ones(
     start: list[tuple[str, str, int]], rounds: list[list[tuple[str, str, int]]]
 ) -> None:
