@@ -17,13 +17,6 @@ from codelens.errors import UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model import Candidate, Event, Hit, IndexInfo, Match, Notice, SearchOptions, SearchResult, Trace, UnitId
 from codelens.nouns import dataclass
-from codelens.search.channels import Channel
-from codelens.search.channels.equivalence import EquivalenceChannel
-from codelens.search.channels.exact import ExactChannel
-from codelens.search.channels.fuzzy import FuzzyChannel
-from codelens.search.channels.path import PathChannel
-from codelens.search.channels.symbol import SymbolChannel
-from codelens.search.channels.vector import VectorChannel
 from codelens.search.expand import ExpandedQuery, expand
 from codelens.search.expansion import Expanding, add_expansion
 from codelens.search.fuse import fuse, normalised
@@ -31,6 +24,7 @@ from codelens.search.knowing import rank_by_walk
 from codelens.search.present import present
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
+from codelens.search.retrieve import add_literal, retrieve
 from codelens.search.scope import Scope, build_scope, unknown_repositories
 from codelens.search.signals import (
     CERTAIN_CLASS,
@@ -44,25 +38,8 @@ from codelens.search.signals import (
 from codelens.search.spelling import with_corrections
 from codelens.search.spread import Spreading, add_uses, add_walk, joining, length, nearness, spread
 from codelens.search.telling import with_common
-from codelens.store.store import OutOfTime, Store
+from codelens.store.store import Store
 from codelens.texts import Texts
-
-MODES: Mapping[str, tuple[str, ...]] = {
-    "hybrid": ("exact", "fuzzy", "path", "symbol", "vector", "equivalence"),
-    "keyword": ("exact", "path", "symbol", "equivalence"),
-    "vector": ("vector",),
-    "exact": ("exact",),
-    "fuzzy": ("fuzzy",),
-}
-"""Name → its channels in the order they are asked: what `equivalence` may give depends on what the others gave."""
-MOST_BY_CLASS = 2
-"""Times the matches of `symbol` and `exact`: more matches by equivalence class would drown them (knowing's figure)."""
-OPTIONAL = frozenset({"fuzzy", "vector"})
-"""Channels that an index or a machine may lack."""
-LITERAL_POOL = 5000
-"""Units that enter the ranking for their text alone; the first of each file always does, so that no file is lost. Chosen,
-not measured: every one of them becomes a candidate, which the search pays for in time."""
-
 
 PROSE = ("section", "text")
 """Kinds of units that are no code: Graph Memory's profile has a minimum of its own for them."""
@@ -126,8 +103,8 @@ def rank(
     expanded = with_common(expanded, store)
     trace.common = expanded.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
-    rankings = _retrieve(expanded, store, profile, options, settings, trace, notices)
-    literal = _add_literal(rankings, expanded, scope, options, trace, notices)
+    rankings = retrieve(expanded, store, profile, options, settings, trace, notices)
+    literal = add_literal(rankings, expanded, scope, options, trace, notices)
     if profile.composite:
         candidates = _by_walk(rankings, literal, expanded, profile, store, scope, trace)
     else:
@@ -249,87 +226,6 @@ def _features(store: Store, notices: list[Notice]) -> frozenset[str]:
     else:
         found.add("vector")
     return frozenset(found)
-
-
-def make_channels(profile: Profile, mode: str, settings: Settings) -> dict[str, Channel]:
-    """Name → channel, all that there are; a mode chooses among them, and `fuzzy` alone looks for plain words in names too."""
-    channels: Sequence[Channel] = (
-        EquivalenceChannel(settings.classes, shipped=profile.channels["equivalence"] > 0),
-        ExactChannel(profile.fields),
-        FuzzyChannel(every_word=mode == "fuzzy"),
-        PathChannel(),
-        SymbolChannel(),
-        VectorChannel(default_embedder()),
-    )
-    return {c.name: c for c in channels}
-
-
-def _retrieve(
-    query: ExpandedQuery,
-    store: Store,
-    profile: Profile,
-    options: SearchOptions,
-    settings: Settings,
-    trace: Trace,
-    notices: list[Notice],
-) -> dict[str, Sequence[Match]]:
-    """Each channel's ranking, cut at its fixed length. A channel that outlasts its time is left out, and said."""
-    if options.mode not in MODES:
-        raise UsageError(f"no mode '{options.mode}'", f"modes: {', '.join(MODES)}")
-    rankings: dict[str, Sequence[Match]] = {}
-    channels = make_channels(profile, options.mode, settings)
-    for name in MODES[options.mode]:
-        if name in OPTIONAL and name not in query.features:
-            continue
-        started, most = time.perf_counter(), _most(name, profile, rankings)
-        try:
-            with store.time_limit(settings.channel_seconds):
-                rankings[name] = channels[name].retrieve(query, store, most)
-        except OutOfTime:
-            notices.append(Notice("slow-channel", f"{name} took over {settings.channel_seconds:g} s and was left out"))
-            continue
-        trace.seconds[name] = time.perf_counter() - started
-        trace.rankings[name] = tuple(rankings[name])
-        trace.cuts[name] = most
-    return rankings
-
-
-def _most(channel: str, profile: Profile, rankings: Mapping[str, Sequence[Match]]) -> int:
-    """How many matches a channel may give. Where names and words found nothing, nothing can be drowned."""
-    found = sum(len(rankings.get(other, ())) for other in ("exact", "symbol"))
-    if channel == "equivalence" and found:
-        return min(profile.cuts[channel], MOST_BY_CLASS * found)
-    return profile.cuts[channel]
-
-
-def _add_literal(
-    rankings: dict[str, Sequence[Match]],
-    expanded: ExpandedQuery,
-    scope: Scope,
-    options: SearchOptions,
-    trace: Trace,
-    notices: list[Notice],
-) -> Sequence[Match]:
-    """What satisfies the conditions is found, whether or not its words rank it: substring search, hence `fuzzy`.
-
-    So it is where the query demands a text, and where it has nothing but conditions. It comes after what the words found.
-    Returns all matches of those queries, for nothing may lose them later.
-    """
-    if scope.units is None:
-        return ()
-    if (expanded.words or expanded.names) and (options.mode == "vector" or not scope.demands_text):
-        return ()
-    known = {match.unit for matches in rankings.values() for match in matches}
-    found, total = scope.literal_matches(LITERAL_POOL, known)
-    if len(found) < total:
-        notices.append(
-            Notice(
-                "many-literal", f"{total} places satisfy the query; {len(found)} of them are ranked, some of each file"
-            )
-        )
-    rankings["fuzzy"] = trace.rankings["fuzzy"] = (*rankings.get("fuzzy", ()), *found)
-    trace.cuts["fuzzy"] = max(trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(rankings["fuzzy"]))
-    return [match for matches in rankings.values() for match in matches]
 
 
 def _sorted(candidates: list[Candidate], options: SearchOptions, scope: Scope) -> list[Candidate]:

@@ -12,7 +12,8 @@ from codelens.errors import CodelensError
 from codelens.explained import NO_SUCH_FILE, Explanation, Loss, WhyResult
 from codelens.model import CHUNK_KINDS, Candidate, DocumentId, IndexInfo, SearchOptions, Skip, SkipReason, UnitRow
 from codelens.search.nodes import Filter, describe
-from codelens.search.pipeline import BELOW_MINIMUM, Ranking, answer, make_channels, rank, rank_of
+from codelens.search.pipeline import BELOW_MINIMUM, Ranking, answer, rank, rank_of
+from codelens.search.retrieve import make_channels
 from codelens.search.scope import ELSEWHERE, Blame
 from codelens.store.store import Store
 from codelens.targets import Target, resolve_target

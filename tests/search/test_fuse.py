@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from codelens.config import load_weights
 from codelens.model import Candidate, Contribution, DocumentId, Match, Span, UnitId, UnitRow
 from codelens.search.fuse import fuse, normalised
-from codelens.search.pipeline import MODES
+from codelens.search.retrieve import MODES
 from codelens.search.signals import BONUSES, spread_files
 
 

@@ -235,7 +235,7 @@ def test_phrases_with_words_and_filters(index: Index) -> None:
 
 
 def test_a_pool_that_overflows_keeps_every_file_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codelens.search.pipeline.LITERAL_POOL", 20)
+    monkeypatch.setattr("codelens.search.retrieve.LITERAL_POOL", 20)
     files = {f"f{i:02}.py": functions(3, f"xx{i:02}") for i in range(12)}
     with Tree(tmp_path, files).index() as index:
         result = find(index, "turn", literal=True, limit=1000)
