@@ -1,0 +1,135 @@
+"""Which candidates get a row in the manifest."""
+
+from pathlib import Path
+
+import pytest
+
+from codelens.training.choose import main
+from codelens.training.declared import declared
+from codelens.training.excluded import excluded_names, exclusion
+from codelens.training.manifest import read_manifest, shipped_manifest
+from codelens.training.registries import Archive
+from tests.training.archives import tarball, wheel
+
+EXCLUDED = """# Excluded repositories, forks included
+flask django rails hugo kafka spark-java (perwendel/spark) commons-lang
+eslint playwright vue-core kubernetes vscode cal.com redis scikit-learn pandas requests
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "flask",
+        "golang-github-spf13-hugo",
+        "kafka-clients",
+        "@vue/reactivity",
+        "@eslint/js",
+        "@playwright/test",
+        "scikit-learn",
+        "sklearn",
+        "libcommons-lang3-java",
+        "golang-k8s-apimachinery",
+        "ruby-activerecord",
+        "@calcom/embed",
+        "monaco-editor",
+        "hiredis",
+        "pandas-stubs",
+    ],
+)
+def test_what_belongs_to_an_evaluation_repository_is_excluded(name: str) -> None:
+    assert exclusion(name, excluded_names(EXCLUDED))
+
+
+@pytest.mark.parametrize("name", ["numpy", "@reduxjs/toolkit", "commons-codec", "networkx", "jsonschema", "spark"])
+def test_other_packages_are_not(name: str) -> None:
+    assert exclusion(name, excluded_names(EXCLUDED)) is None
+
+
+def test_no_package_of_the_shipped_manifest_is_excluded() -> None:
+    names = excluded_names(EXCLUDED)
+    assert not [package.label for package in read_manifest(shipped_manifest()) if exclusion(package.name, names)]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "licence", "refusal"),
+    [
+        ("License-Expression: Apache-2.0\nLicense: GPL\n", "Apache-2.0", None),
+        ("Classifier: License :: OSI Approved :: BSD License\nLicense: BSD 3-Clause\n", "BSD-3-Clause", None),
+        ("Classifier: License :: OSI Approved :: BSD License\n", "LicenseRef-BSD", None),
+        ("Classifier: License :: OSI Approved\nLicense: MIT\n", "MIT", None),
+        (
+            "Classifier: License :: OSI Approved :: MIT License\nClassifier: License :: OSI Approved :: Zope Public License\n",
+            None,
+            "MIT",
+        ),
+        ("License: GPLv3\n", None, "GPLv3"),
+        ("Name: x\n", None, "no licence"),
+    ],
+)
+def test_a_wheels_licence_is_its_most_exact_field(
+    tmp_path: Path, metadata: str, licence: str | None, refusal: str | None
+) -> None:
+    archive = wheel(
+        tmp_path / "x-2.1-py3-none-any.whl",
+        {"x/a.py": "", "x-2.1.dist-info/METADATA": f"Metadata-Version: 2.4\n{metadata}"},
+    )
+    said = declared("pypi", "x", Archive(archive))
+    assert (said.version, said.licence) == ("2.1", licence)
+    assert (said.refusal or "").startswith(refusal or "")
+    assert bool(said.refusal) is not bool(said.licence)
+
+
+@pytest.mark.parametrize(
+    ("field", "licence"),
+    [
+        ('"license": "(MIT OR GPL-3.0)"', "MIT"),
+        ('"license": {"type": "ISC"}', "ISC"),
+        ('"licenses": [{"type": "MIT"}, {"type": "Apache-2.0"}]', "MIT OR Apache-2.0"),
+        ('"license": "SEE LICENSE IN x"', None),
+        ('"private": true', None),
+    ],
+)
+def test_an_npm_packages_licence_is_that_of_its_package_json(tmp_path: Path, field: str, licence: str | None) -> None:
+    archive = tarball(tmp_path / "x.tgz", {"package/package.json": f'{{"version": "3.0.0", {field}}}'})
+    said = declared("npm", "x", Archive(archive))
+    assert (said.version, said.licence) == ("3.0.0", licence)
+
+
+def test_a_debian_package_says_it_in_its_packaging(tmp_path: Path) -> None:
+    packaging = tarball(
+        tmp_path / "x_1.2-3.debian.tar.gz", {"debian/copyright": "Format: x\n\nFiles: *\nLicense: Zlib\n"}
+    )
+    said = declared("debian", "x", Archive(tmp_path / "x_1.2.orig.tar.gz", packaging))
+    assert (said.version, said.licence) == ("1.2-3", "Zlib")
+
+
+def test_candidates_become_rows_or_reasons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The client is a script that copies what the test built; the excluded name would fail in it."""
+    (tmp_path / "bin").mkdir()
+    for name, licence in (("good", "MIT"), ("bad", "GPL-3.0")):
+        files = {
+            "package/package.json": f'{{"version": "1.0.0", "license": "{licence}"}}',
+            "package/src/a.ts": "export {}\n",
+        }
+        tarball(tmp_path / f"{name}.tgz", files)
+    client = tmp_path / "bin" / "npm"
+    client.write_text(f'#!/bin/sh\nfor word; do :; done\n/bin/cp {tmp_path}/"$word".tgz .\n')
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", str(client.parent))
+    (tmp_path / "excluded.txt").write_text(EXCLUDED)
+    places = ["--folder", str(tmp_path / "out"), "--excluded", str(tmp_path / "excluded.txt"), "--split", "held-out"]
+    assert main(["npm:good", "npm:bad", "npm:@eslint/js", "what", *places]) == 0
+    told = capsys.readouterr()
+    (row,) = read_manifest(told.out)
+    assert (row.name, row.version, row.licence, row.split, row.language) == (
+        "good",
+        "1.0.0",
+        "MIT",
+        "held-out",
+        "typescript",
+    )
+    assert told.err.splitlines()[:2] == ["npm:bad: not permissive: GPL-3.0", "npm:@eslint/js: excluded, for eslint"]
+    assert main(["npm:missing", *places]) == 1
