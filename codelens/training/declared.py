@@ -66,10 +66,12 @@ def _of_npm(tarball: Path) -> Declared:
 
 
 def _of_debian(name: str, archive: Archive) -> Declared:
-    packaging = archive.packaging
-    text = read_member(packaging, "debian/copyright") if packaging else None
-    version = packaging.name.removeprefix(f"{name}_").partition(".debian.tar")[0] if packaging else ""
-    verdict = read_copyright(text or "")
+    if archive.packaging is None:
+        return Declared(version="", licence=None, refusal="no packaging")
+    verdict = read_copyright(read_member(archive.packaging, "debian/copyright") or "")
+    # The changelog's first line has the epoch of the version (`1:2.0-1`), which names of files lack.
+    newest = re.match(r"\S+ \(([^)]+)\)", read_member(archive.packaging, "debian/changelog") or "")
+    version = newest[1] if newest else archive.packaging.name.removeprefix(f"{name}_").partition(".debian.tar")[0]
     return Declared(version=version, licence=verdict.licence, refusal=verdict.refusal)
 
 

@@ -96,7 +96,7 @@ def _private_apt(state: Path) -> list[str]:
     suites = _run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"], state
     )
-    sources.write_text("".join(f"deb-src {suite}\n" for suite in sorted(set(suites.splitlines()))), "utf-8")
+    sources.write_text("".join(f"deb-src {suite}\n" for suite in dict.fromkeys(suites.splitlines())), "utf-8")
     places = {
         "Dir::State": state,
         "Dir::State::lists": state / "lists",

@@ -97,11 +97,13 @@ def test_an_npm_packages_licence_is_that_of_its_package_json(tmp_path: Path, fie
 
 
 def test_a_debian_package_says_it_in_its_packaging(tmp_path: Path) -> None:
-    packaging = tarball(
-        tmp_path / "x_1.2-3.debian.tar.gz", {"debian/copyright": "Format: x\n\nFiles: *\nLicense: Zlib\n"}
-    )
+    files = {
+        "debian/copyright": "Format: x\n\nFiles: *\nLicense: Zlib\n",
+        "debian/changelog": "x (1:1.2-3) stable; urgency=low\n",
+    }
+    packaging = tarball(tmp_path / "x_1.2-3.debian.tar.gz", files)
     said = declared("debian", "x", Archive(tmp_path / "x_1.2.orig.tar.gz", packaging))
-    assert (said.version, said.licence) == ("1.2-3", "Zlib")
+    assert (said.version, said.licence) == ("1:1.2-3", "Zlib")
 
 
 def test_candidates_become_rows_or_reasons(
