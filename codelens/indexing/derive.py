@@ -155,12 +155,13 @@ def _postings(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[Pos
 
 def _vectors(path: str, units: Sequence[Unit], own: Sequence[str], embedder: Embedder) -> tuple[tuple[bytes, ...], ...]:
     """For each unit the vectors of its pieces; pieces without a token have none."""
-    pieces = [list(_pieces(path, unit, text)) for unit, text in zip(units, own, strict=True)]
+    pieces = [list(embedded_pieces(path, unit, text)) for unit, text in zip(units, own, strict=True)]
     vectors = iter(embedder.embed_code([piece for unit in pieces for piece in unit]))
     return tuple([tuple([v for v in (next(vectors) for _ in unit) if any(v)]) for unit in pieces])
 
 
-def _pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
+def embedded_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
+    """What an embedder sees of a unit with this own text, piece by piece. Training makes its pairs by it too."""
     context = f"{unit.container} {path}"
     head = "\n".join([unit.signature, *unit.doc.split("\n", DOC_LINES)[:DOC_LINES]])
     for piece in windows(text):

@@ -1,1 +1,1 @@
-"""Where the data of the shipped embedding comes from: which packages, and how to get them again."""
+"""Pairs of words and code from permissively licensed packages → the embedding that ships in the wheel, or a user's own."""

@@ -1,0 +1,207 @@
+"""One package's tree → training pairs: what a person might ask for, and the fields that the index embeds of the answer.
+
+The fields are made by the code that makes them for an index, after the text that the question came from was taken out.
+Tests, vendored and generated files and what is local to a function give no pairs. Of a large tree as many files are read
+as MOST_BYTES allows, in the order of a hash of their paths, so that they come from everywhere in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from heapq import nsmallest
+from pathlib import Path
+
+import xxhash
+
+from codelens.config import Settings
+from codelens.derived import Unit
+from codelens.indexing.derive import embedded_pieces
+from codelens.indexing.extract import extract, own_texts
+from codelens.indexing.reading import ReadText, read_text
+from codelens.lang.comments import clean_comment
+from codelens.lang.registry import detect_language, languages
+from codelens.model import EmbeddedFields, SeenFile
+from codelens.nouns import dataclass
+from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.text.lines import TextMap
+from codelens.text.terms import tokens
+from codelens.training.phrases import sentence
+from codelens.worktree.roles import path_roles
+from codelens.worktree.walk import walk
+
+CAPS = {"doc": 3000, "name": 2000, "comment": 1000}
+"""Pairs of one package at most, so that none dominates. Chosen, not measured."""
+MOST_BYTES = 12_000_000
+"""Source bytes read of one package: about what the caps need. Chosen for the time that mining takes."""
+MAX_FILE = 400_000
+"""Bytes. A larger file of a package is generated or all of a library in one piece. Chosen."""
+FEWEST_TOKENS = 8
+"""Distinct tokens of a body that is asked for by its function's name alone: a shorter one says nothing. Chosen."""
+LEAK = 6
+"""Words of a question that must not stand in a row in its answer."""
+ASKED_KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "type", "macro"})
+NAMED_KINDS = frozenset({"function", "method"})
+_LEFT_OUT = frozenset({"test", "vendored", "generated"})
+_DOC_STRING = re.compile(r"\s*[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')(?:\\.|(?!\1).)*\1[ \t]*;?\n?", re.DOTALL)
+SEED = "codelens pairs 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question and the fields of its answer. `kind` says where the question comes from: doc, name or comment."""
+
+    kind: str
+    query: str
+    fields: EmbeddedFields
+    language: str
+    path: str
+    line: int
+
+    def record(self) -> dict[str, str | int]:
+        """As one JSON object."""
+        f = self.fields
+        texts = {"name": f.name, "context": f.context, "signature": f.signature, "body": f.body}
+        place: dict[str, str | int] = {"language": self.language, "path": self.path, "line": self.line}
+        return {"kind": self.kind, "query": self.query} | texts | place
+
+
+def tree_pairs(root: Path, known: Collection[bytes], excluded: Collection[str], counts: Counter[str]) -> list[Pair]:
+    """The pairs of a tree in order of their place, none twice, at most CAPS of each kind.
+
+    `known` are content hashes of files, `excluded` folded names of folders, that give none. `counts` counts what is left out.
+    """
+    settings = Settings(no_ignore=True, max_file_size=MAX_FILE)
+    seen = [f for f in walk(root, settings) if isinstance(f, SeenFile) and _is_source(f.path, excluded, counts)]
+    found: list[Pair] = []
+    unread = MOST_BYTES
+    for file in sorted(seen, key=lambda f: (_draw(f.path), f.path)):
+        if unread < file.stamp.size:
+            counts["files: over the bytes of a package"] += 1
+            continue
+        unread -= file.stamp.size
+        found += _file_pairs(root, file, settings, known, counts)
+    return _capped(_once(sorted(found, key=_place), counts), counts)
+
+
+def _is_source(path: str, excluded: Collection[str], counts: Counter[str]) -> bool:
+    row = languages().get(detect_language(path))
+    if row is None or not row.grammar or row.chunks != "code" or path.endswith(".pyi"):
+        return False
+    why = next(iter(sorted(path_roles(path) & _LEFT_OUT)), "")
+    if any(fold_identifier(folder) in excluded for folder in path.split("/")[:-1]):
+        why = "excluded by its folder"
+    counts[f"files: {why}" if why else "files"] += 1
+    return not why
+
+
+def _draw(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(f"{SEED} {text}".encode())
+
+
+def _file_pairs(
+    root: Path, seen: SeenFile, settings: Settings, known: Collection[bytes], counts: Counter[str]
+) -> Iterable[Pair]:
+    try:
+        read = read_text(root, seen, settings)
+    except OSError:
+        counts["files: unreadable"] += 1
+        return []
+    if not isinstance(read, ReadText) or read.content_hash in known:
+        counts["files: held out" if isinstance(read, ReadText) else f"files: {getattr(read, 'reason', '')}"] += 1
+        return []
+    language = detect_language(seen.path, read.raw[:200])
+    return text_pairs(TextMap(read.decoded), seen.path, language, counts)
+
+
+def text_pairs(text: TextMap, path: str, language: str, counts: Counter[str]) -> list[Pair]:
+    """All pairs of one file's text."""
+    units = extract(text, path, language).units
+    pairs: list[Pair] = []
+    for unit, own in zip(units, own_texts(text, units), strict=True):
+        if unit.local or unit.kind not in ASKED_KINDS:
+            continue
+        bare = replace(unit, doc="")
+        body = _without_doc_string(own, unit.doc)
+        for kind, query, fields in _questions(path, unit, bare, body):
+            if _leaks(query, fields):
+                counts[f"{kind}: the answer holds the question"] += 1
+            else:
+                pairs.append(Pair(kind, query, fields, language, path, unit.name_line))
+    return pairs
+
+
+def _questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
+    fields = next(embedded_pieces(path, bare, body))
+    if unit.doc and (asked := sentence(unit.doc, unit.name)):
+        yield "doc", asked, fields
+    if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (asked := _name_asked(unit)):
+        nameless = without_name(fields, unit.name)
+        if len(set(tokens(nameless.body))) >= FEWEST_TOKENS:
+            yield "name", asked, nameless
+
+
+def _name_asked(unit: Unit) -> str:
+    words = [word for word in split_identifier(unit.name) if word.isascii() and word.isalpha()]
+    if len(words) < 2 or unit.name.startswith("__") or unit.name == unit.container.rpartition(".")[2]:
+        return ""
+    return " ".join(words) if sum(len(word) > 2 for word in words) >= 2 else ""
+
+
+def without_name(fields: EmbeddedFields, name: str) -> EmbeddedFields:
+    """The fields as if the definition had no name: not in its head, its body's calls of itself, or its file's name."""
+    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    container, _, path = fields.context.partition(" ")
+    folder, slash, file = path.rpartition("/")
+    stem, dot, ending = file.partition(".")
+    if fold_identifier(stem) == fold_identifier(name):
+        stem = ""
+    return EmbeddedFields(
+        "",
+        word.sub("", f"{container} {folder}{slash}{stem}{dot}{ending}"),
+        word.sub("", fields.signature),
+        word.sub("", fields.body),
+    )
+
+
+def _without_doc_string(body: str, doc: str) -> str:
+    found = _DOC_STRING.match(body) if doc else None
+    return body[found.end() :] if found and clean_comment([found[0].strip().rstrip(";")])[:200] == doc[:200] else body
+
+
+def _leaks(query: str, fields: EmbeddedFields) -> bool:
+    """Whether the question's first words stand in the answer as they are."""
+    asked = " ".join(tokens(query.lower())[:LEAK])
+    return any(f" {asked} " in f" {' '.join(tokens(t.lower()))} " for t in (fields.name, fields.signature, fields.body))
+
+
+def _place(pair: Pair) -> tuple[str, int, str, str]:
+    return (pair.path, pair.line, pair.kind, pair.query)
+
+
+def _once(pairs: Iterable[Pair], counts: Counter[str]) -> list[Pair]:
+    """Each question about one name, and each body of a kind, once: the first by place."""
+    asked: set[tuple[str, str, str]] = set()
+    answered: set[tuple[str, str, str]] = set()
+    kept: list[Pair] = []
+    for pair in pairs:
+        question = (pair.kind, pair.query.lower(), pair.fields.name)
+        answer = (pair.kind, " ".join(tokens(pair.fields.signature)), " ".join(tokens(pair.fields.body)))
+        if question in asked or answer in answered:
+            counts[f"{pair.kind}: again in its package"] += 1
+            continue
+        asked.add(question)
+        answered.add(answer)
+        kept.append(pair)
+    return kept
+
+
+def _capped(pairs: Sequence[Pair], counts: Counter[str]) -> list[Pair]:
+    kept: list[Pair] = []
+    for kind, cap in CAPS.items():
+        of_kind = [pair for pair in pairs if pair.kind == kind]
+        counts[f"{kind}: over the cap of a package"] += max(0, len(of_kind) - cap)
+        kept += nsmallest(cap, of_kind, key=lambda p: (_draw(f"{p.path} {p.line} {p.query}"), _place(p)))
+    return sorted(kept, key=_place)

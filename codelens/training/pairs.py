@@ -1,0 +1,103 @@
+"""A folder of packages' trees → a file of training pairs for each: `python -m codelens.training.pairs TREES OUT`.
+
+Every tree is mined in a process of its own, since a grammar may crash or hang: that costs one package, and is said. What
+is there already is not mined again, so that the command goes on where it was interrupted, or as more trees come.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import zstandard
+
+from codelens.config import Settings
+from codelens.indexing.reading import ReadText, read_text
+from codelens.model import SeenFile
+from codelens.text.identifiers import fold_identifier
+from codelens.training.mining import MAX_FILE, Pair, tree_pairs
+from codelens.worktree.walk import walk
+
+ENDING = ".jsonl.zst"
+SECONDS = 600
+"""Wall time of one tree. The bytes that are read of it take a tenth of this."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Mine all trees, or one. Returns the number of trees that failed, at most 1 as an exit status."""
+    parser = argparse.ArgumentParser(prog="python -m codelens.training.pairs", description=__doc__)
+    parser.add_argument("trees", type=Path, help="a folder that holds a folder for each package")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--against", type=Path, nargs="*", default=[], help="trees whose files must not be learnt from")
+    parser.add_argument("--excluded", type=Path, help="a file of names; folders of such a name give no pairs")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--one", action="store_true", help="`trees` is one package's tree, `out` the file to write")
+    asked = parser.parse_args(arguments)
+    held_out = (asked.out.parent if asked.one else asked.out) / "held-out.json"
+    if asked.one:
+        hashes, names = json.loads(held_out.read_text())
+        write_tree(asked.trees, asked.out, {bytes.fromhex(h) for h in hashes}, frozenset(names))
+        return 0
+    asked.out.mkdir(parents=True, exist_ok=True)
+    names = excluded_names(asked.excluded) if asked.excluded else []
+    held_out.write_text(json.dumps([sorted({h.hex() for tree in asked.against for h in file_hashes(tree)}), names]))
+    trees = [t for t in sorted(asked.trees.iterdir()) if t.is_dir() and not (asked.out / (t.name + ENDING)).exists()]
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        failed = sum(pool.map(lambda tree: _mined_apart(tree, asked.out / (tree.name + ENDING)), trees))
+    print(f"{len(trees)} trees, {failed} failed", file=sys.stderr)
+    return min(failed, 1)
+
+
+def excluded_names(path: Path) -> list[str]:
+    """The folded names in a file of names: lines of words, comments after #, 'owner/name' in brackets left out."""
+    lines = (line.partition("#")[0] for line in path.read_text(encoding="utf-8").splitlines())
+    return sorted({fold_identifier(word) for line in lines for word in line.split() if "/" not in word})
+
+
+def file_hashes(tree: Path) -> Iterator[bytes]:
+    """The content hash of each text of a tree."""
+    settings = Settings(no_ignore=True, max_file_size=MAX_FILE)
+    for seen in walk(tree, settings):
+        if isinstance(seen, SeenFile):
+            read = read_text(tree, seen, settings)
+            if isinstance(read, ReadText):
+                yield read.content_hash
+
+
+def _mined_apart(tree: Path, out: Path) -> bool:
+    """Whether mining a tree in its own process failed, which is said."""
+    command = [sys.executable, "-m", "codelens.training.pairs", "--one", str(tree), str(out)]
+    try:
+        ended = subprocess.run(command, timeout=SECONDS, capture_output=True, text=True, check=False)
+        fault = f"exit code {ended.returncode}: {ended.stderr[-300:]}" if ended.returncode else ""
+    except subprocess.TimeoutExpired:
+        fault = f"over {SECONDS} s"
+    if fault:
+        print(f"{tree.name}: {fault}", file=sys.stderr)
+    return bool(fault)
+
+
+def write_tree(tree: Path, out: Path, known: Iterable[bytes] = (), excluded: Iterable[str] = ()) -> None:
+    """The pairs of one tree as JSON lines, and beside them what was left out, as <name>.counts.json."""
+    counts: Counter[str] = Counter()
+    pairs = tree_pairs(tree, frozenset(known), frozenset(excluded), counts)
+    counts.update(f"{pair.kind} {pair.language}" for pair in pairs)
+    counts_file = out.with_name(out.name.removesuffix(ENDING) + ".counts.json")
+    counts_file.write_text(json.dumps(dict(sorted(counts.items())), indent=1))
+    partial = out.with_suffix(".partial")
+    partial.write_bytes(zstandard.ZstdCompressor(level=6).compress(_lines(pairs)))
+    partial.replace(out)
+
+
+def _lines(pairs: Iterable[Pair]) -> bytes:
+    return "".join(json.dumps(pair.record(), ensure_ascii=False) + "\n" for pair in pairs).encode("utf-8", "replace")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
