@@ -27,6 +27,8 @@ _ENDS = re.compile(
     re.IGNORECASE,
 )
 """A line that is no description, and with which the description ends."""
+_CALL_SEQUENCE = re.compile(r"^\s*:?call-seq:.*(?:\n[ \t]*\S.*)*\n?")
+"""What rdoc begins the comment of a method in C with."""
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), to)
     for pattern, to in (
@@ -44,13 +46,15 @@ _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<![\w*])\*{1,3}(?=\S)([^*\n]+?)(?<=\S)\*{1,3}(?![\w*])", r"\1"),
         (r"(?<!\w)_{1,2}(?=[a-zA-Z])([^_\n]*?[a-zA-Z])_{1,2}(?!\w)", r"\1"),
         (r"(?<![\w\\])\\[a-z]+\s+(?=\w)|[@\\](?:p|c|a|e|em|b|ref|link|endlink|code|endcode|n)\b\s*", ""),
+        (r"(?<!\w)\+(\w[\w.:#?!]*)\+(?!\w)", r"\1"),  # rdoc
         (r"(?<!\w)[%#@](?=[A-Za-z]\w+)", ""),  # gtk-doc
         (r"\bhttps?://\S+", " "),
     )
 )
 _END = re.compile(r"[.!?](?=\s|$)[\"')\]]*")
 _NOT_AN_END = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|fig|eq|mr|dr|st|ex|al|a\.k\.a)|\b[A-Z]|\.)\.$", re.IGNORECASE
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|fig|eq|mr|dr|st|ex|al|a\.k\.a)|\b(?-i:[A-Z])|\.)\.$",
+    re.IGNORECASE,
 )
 _BOILERPLATE = re.compile(
     r"(?:todo|fixme|xxx|hack|nolint|noqa|pylint|eslint|jshint|jslint|tslint|istanbul|prettier|clang-format|type:|flake8|mypy:"
@@ -58,7 +62,8 @@ _BOILERPLATE = re.compile(
     r"|permission is|redistribution|all rights|\W*deprecated|auto-?generated|automatically generated|generated (?:by|from)|do not"
     r" (?:edit|modify)|non-javadoc|inherit(?:ed )?doc|\(?see |not documented|undocumented|no documentation|missing (?:doc|desc)"
     r"|documentation for|this (?:method|function|class) (?:is|was) (?:auto|gener)|internal use only|for internal use|end of "
-    r"|alias (?:for|of|to) |same as |ditto|stability:|obsolete|removed in|\W*experimental|\W*internal\b.{0,8}$|https?:)",
+    r"|alias (?:for|of|to) |same as |ditto|stability:|obsolete|removed in|\W*experimental|\W*internal\b.{0,8}$|https?:"
+    r"|class: .*method: )",
     re.IGNORECASE,
 )
 _SAYS_GENERATED = re.compile(
@@ -66,8 +71,15 @@ _SAYS_GENERATED = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"[;{}]\s*$|\w\(\)\s*;|&&|\|\||[=!]==?|:=|->\s*\w+\s*$|^\s*(?:#\s*)?(?:include|define|if|endif|import|return|var|let|const)\b.*[;()<>=]"
+    r"[;{}]\s*$| \| .* \| |\w\(\)\s*;|&&|\|\||[=!]==?|:=|->\s*\w+\s*$"
+    r"|^\s*(?:#\s*)?(?:include|define|if|endif|import|return|var|let|const)\b.*[;()<>=]"
 )
+_BEFORE_NAME = re.compile(r"(?:[\w.:]*[.:])?")
+_CALL = re.compile(r"^\s?\([^()]*\)")
+_AFTER_NAME = re.compile(
+    r"(?!\w)(\s*[-–—:=]+\s+|(?:\s+(?:function|method|class))?\s+(?=[a-z]+s\s)(?:(?:is|are)\s+(?=(?:an?|the)\s))?)?"
+)
+"""What joins a name to the sentence about it: a dash, a verb in the third person."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 
 
@@ -78,8 +90,8 @@ def sentence(doc: str, name: str = "") -> str:
     """
     if _BOILERPLATE.match(doc.lstrip(" \t\n*-=#!")):
         return ""
-    text = " ".join(_without_markup(_paragraph(doc[:MOST_LOOKED_AT])).split())
-    text = _without_name(_first(text), name).strip(" \t-–—:=*#~_|>")
+    text = " ".join(_first(_without_markup(_paragraph(doc[:MOST_LOOKED_AT]))).split())
+    text = _without_name(text, name).strip(" \t-–—:=*#~_|>")
     words = text.split()
     if len(words) > MOST_WORDS:
         text = " ".join(words[:MOST_WORDS])
@@ -89,20 +101,28 @@ def sentence(doc: str, name: str = "") -> str:
 def _paragraph(doc: str) -> str:
     """The lines of the description's first paragraph."""
     kept: list[str] = []
-    for line in doc.split("\n"):
+    headed = False
+    for line in _CALL_SEQUENCE.sub("", doc).split("\n"):
         opened = _OPENS.match(line.lstrip())
         rest = line.lstrip()[opened.end() :] if opened else line
         if opened and kept:
             break
         if not opened and _ENDS.match(line):
+            if (headed or _is_heading(kept)) and line.lstrip().startswith("@"):
+                headed = True
+                kept.clear()
+                continue  # gtk-doc: the parameters stand before the text
             if kept or not re.fullmatch(r"[-=~^*#_+\s]*", line):
                 break
             continue  # a ruler above the text
+        if headed and not kept and rest[:1].isspace():
+            continue
         if rest.strip():
             kept.append(rest)
         elif kept and not _is_heading(kept):
             break
         else:
+            headed |= _is_heading(kept)
             kept.clear()
     return "\n".join(kept)
 
@@ -121,21 +141,24 @@ def _without_markup(text: str) -> str:
 def _first(text: str) -> str:
     for end in _END.finditer(text):
         head = text[: end.start() + 1]
-        following = text[end.end() :].lstrip()[:1]
-        if not following.islower() and not (end[0][0] == "." and _NOT_AN_END.search(head)):
+        rest = text[end.end() :]
+        if (rest[:1] == "\n" or not rest.lstrip()[:1].islower()) and not (
+            end[0][0] == "." and _NOT_AN_END.search(head)
+        ):
             return head.rstrip(".! ") if head[-1] != "?" else head
     return text.rstrip(".! ")
 
 
 def _without_name(text: str, name: str) -> str:
-    if not name:
+    """Off with `parseFoo parses …`, `parseFoo() - …`; but `Append the rows` is a sentence as it is."""
+    place = text.find(name) if name else -1
+    if place < 0 or not _BEFORE_NAME.fullmatch(text, 0, place):
         return text
-    head = re.match(rf"(?:[\w.:]*[.:])?{re.escape(name)}\b(?:\([^()]*\))?", text)
-    return (
-        re.sub(r"^\s*(?:[-–—:=,]+|(?:is|are) (?=an? |the )|(?:function|method|class)\b)\s*", "", text[head.end() :])
-        if head
-        else text
-    )
+    rest = _CALL.sub("", text[place + len(name) :], count=1)
+    joined = _AFTER_NAME.match(rest)
+    if not joined or (not joined[1] and name.isalpha() and name[1:].islower()):
+        return text
+    return rest[joined.end(1) :] if joined[1] else rest
 
 
 def _is_asked(text: str) -> bool:
