@@ -30,9 +30,14 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
     return replace(merged, references=mentions(text, language, merged.units)) if row.chunks == "headings" else merged
 
 
-def _symbols(text: TextMap, language: str) -> Extraction:
+def definitions(text: TextMap, language: str) -> tuple[Unit, ...]:
+    """The symbols alone, as `extract` finds them; none where the grammar fails."""
+    return _symbols(text, language, definitions_only=True).units
+
+
+def _symbols(text: TextMap, language: str, definitions_only: bool = False) -> Extraction:
     try:
-        return extract_captures(text.utf8, language)
+        return extract_captures(text.utf8, language, definitions_only)
     except GrammarMissing as missing:
         return replace(NOTHING, fault=str(missing))
     except Exception as error:  # the per-file border: a query or a grammar that fails costs this file its symbols

@@ -56,9 +56,9 @@ _GOES_ON = (b"$", b"#", b"{", b"\\")
 """What follows the text of a literal where it is not all: the marks of interpolation and escapes, in all languages."""
 
 
-def extract_captures(utf8: bytes, language: str) -> Extraction:
+def extract_captures(utf8: bytes, language: str, definitions_only: bool = False) -> Extraction:
     """Everything the query of `language` finds. Raises GrammarMissing; hangs and aborts are the caller's to survive."""
-    grammar = load_grammar(language)
+    grammar = load_grammar(language, definitions_only)
     tree = grammar.parser.parse(utf8)
     gathered = Gathered(languages()[language], grammar.query, utf8)
     for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, _predicate):

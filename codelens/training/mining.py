@@ -20,7 +20,7 @@ import xxhash
 from codelens.config import Settings
 from codelens.derived import Unit
 from codelens.indexing.derive import embedded_pieces
-from codelens.indexing.extract import extract, own_texts
+from codelens.indexing.extract import definitions, own_texts
 from codelens.indexing.reading import ReadText, read_text
 from codelens.lang.comments import clean_comment
 from codelens.lang.registry import detect_language, languages
@@ -29,20 +29,23 @@ from codelens.nouns import dataclass
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
+from codelens.training.blocks import commented_blocks
 from codelens.training.phrases import sentence
 from codelens.worktree.roles import path_roles
 from codelens.worktree.walk import walk
 
 CAPS = {"doc": 3000, "name": 2000, "comment": 1000}
 """Pairs of one package at most, so that none dominates. Chosen, not measured."""
-MOST_BYTES = 10_000_000
+MOST_BYTES = 8_000_000
 """Source bytes read of one package: about what the caps need. Chosen for the time that mining takes."""
 MAX_FILE = 400_000
 """Bytes. A larger file of a package is generated or all of a library in one piece. Chosen."""
-MOST_FOUND = 8000
+MOST_FOUND = 9000
 """Pairs after which no further file is read: half as many again as the caps let through. Chosen for the same reason."""
 FEWEST_TOKENS = 8
 """Distinct tokens of a body that is asked for by its function's name alone: a shorter one says nothing. Chosen."""
+FEWEST_COMMENT_WORDS = 4
+"""Of a comment inside a function. Chosen."""
 LEAK = 6
 """Words of a question that must not stand in a row in its answer."""
 ASKED_KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "type", "macro"})
@@ -90,8 +93,7 @@ def tree_pairs(root: Path, known: Collection[bytes], excluded: Collection[str], 
 
 
 def _is_source(path: str, excluded: Collection[str], counts: Counter[str]) -> bool:
-    row = languages().get(detect_language(path))
-    if row is None or not row.grammar or row.chunks != "code" or path.endswith(".pyi"):
+    if not _is_code(detect_language(path)) or path.endswith(".pyi"):
         return False
     why = next(iter(sorted(path_roles(path) & _LEFT_OUT)), "")
     if any(fold_identifier(folder) in excluded for folder in path.split("/")[:-1]):
@@ -121,7 +123,7 @@ def _file_pairs(
 
 def text_pairs(text: TextMap, path: str, language: str, counts: Counter[str]) -> list[Pair]:
     """All pairs of one file's text."""
-    units = extract(text, path, language).units
+    units = definitions(text, language)
     pairs: list[Pair] = []
     for unit, own in zip(units, own_texts(text, units), strict=True):
         if unit.local or unit.kind not in ASKED_KINDS:
@@ -133,7 +135,40 @@ def text_pairs(text: TextMap, path: str, language: str, counts: Counter[str]) ->
                 counts[f"{kind}: the answer holds the question"] += 1
             else:
                 pairs.append(Pair(kind, query, fields, language, path, unit.name_line))
+        if unit.kind in NAMED_KINDS:
+            pairs += _block_pairs(text, path, language, unit)
     return pairs
+
+
+def _block_pairs(text: TextMap, path: str, language: str, unit: Unit) -> Iterator[Pair]:
+    body = text.utf8[unit.body_start : unit.span.end].decode("utf-8", "replace")
+    for comment, block, line in commented_blocks(body):
+        asked = sentence(comment)
+        if len(asked.split()) >= FEWEST_COMMENT_WORDS:
+            nameless = replace(unit, name="", signature="", doc="")
+            fields = next(embedded_pieces(path, nameless, block))
+            start = text.line_column(unit.body_start)[0]
+            yield Pair("comment", asked, fields, language, path, start + line)
+
+
+def tree_definitions(root: Path) -> Iterator[EmbeddedFields]:
+    """The fields of every definition of a tree without its doc, tests included: what must not be learnt from."""
+    settings = Settings(no_ignore=True, max_file_size=MAX_FILE)
+    for seen in walk(root, settings):
+        language = detect_language(seen.path)
+        read = read_text(root, seen, settings) if isinstance(seen, SeenFile) and _is_code(language) else None
+        if isinstance(read, ReadText):
+            text = TextMap(read.decoded)
+            units = definitions(text, language)
+            for unit, own in zip(units, own_texts(text, units), strict=True):
+                if unit.kind in ASKED_KINDS:
+                    bare = replace(unit, doc="")
+                    yield next(embedded_pieces(seen.path, bare, _without_doc_string(own, unit.doc)))
+
+
+def _is_code(language: str) -> bool:
+    row = languages().get(language)
+    return row is not None and bool(row.grammar) and row.chunks == "code"
 
 
 def _questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
@@ -148,6 +183,7 @@ def _questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[s
 
 def _name_asked(unit: Unit) -> str:
     words = [word for word in split_identifier(unit.name) if word.isascii() and word.isalpha()]
+    words = words[len(words[0]) == 1 :] if words else words  # C's s_, m_, g_
     if len(words) < 2 or unit.name.startswith("__") or unit.name == unit.container.rpartition(".")[2]:
         return ""
     return " ".join(words) if sum(len(word) > 2 for word in words) >= 2 else ""

@@ -15,16 +15,14 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import zstandard
-
 from codelens.config import Settings
 from codelens.indexing.reading import ReadText, read_text
 from codelens.model import SeenFile
 from codelens.text.identifiers import fold_identifier
-from codelens.training.mining import MAX_FILE, Pair, tree_pairs
+from codelens.training.files import ENDING, write_pairs
+from codelens.training.mining import MAX_FILE, tree_pairs
 from codelens.worktree.walk import walk
 
-ENDING = ".jsonl.zst"
 SECONDS = 600
 """Wall time of one tree. The bytes that are read of it take a tenth of this."""
 
@@ -90,13 +88,7 @@ def write_tree(tree: Path, out: Path, known: Iterable[bytes] = (), excluded: Ite
     counts.update(f"{pair.kind} {pair.language}" for pair in pairs)
     counts_file = out.with_name(out.name.removesuffix(ENDING) + ".counts.json")
     counts_file.write_text(json.dumps(dict(sorted(counts.items())), indent=1))
-    partial = out.with_suffix(".partial")
-    partial.write_bytes(zstandard.ZstdCompressor(level=6).compress(_lines(pairs)))
-    partial.replace(out)
-
-
-def _lines(pairs: Iterable[Pair]) -> bytes:
-    return "".join(json.dumps(pair.record(), ensure_ascii=False) + "\n" for pair in pairs).encode("utf-8", "replace")
+    write_pairs(out, (pair.record() for pair in pairs))
 
 
 if __name__ == "__main__":

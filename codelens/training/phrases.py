@@ -71,7 +71,7 @@ _SAYS_GENERATED = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"[;{}]\s*$| \| .* \| |\w\(\)\s*;|&&|\|\||[=!]==?|:=|->\s*\w+\s*$"
+    r"[;{}]\s*$|/\*|\*/| \| .* \| |\w\(\)\s*;|&&|\|\||[=!]==?|:=|->\s*\w+\s*$"
     r"|^\s*(?:#\s*)?(?:include|define|if|endif|import|return|var|let|const)\b.*[;()<>=]"
 )
 _BEFORE_NAME = re.compile(r"(?:[\w.:]*[.:])?")
