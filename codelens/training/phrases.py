@@ -17,16 +17,19 @@ LEAST_LETTERS = 0.7
 """Share of letters among what is not blank: below are tables, drawings and code that is commented out. Chosen."""
 
 _OPENS = re.compile(
-    r"(?:[@\\](?:brief|short|summary|description|desc|details?|abstract)\b|summary:)[ \t]*", re.IGNORECASE
+    r"(?:[@\\](?:brief|short|summary|description|desc|details?|abstract)\b|(?:summary|description|purpose) ?:)[ \t]*",
+    re.IGNORECASE,
 )
 """Tags whose text is the description itself."""
 _ENDS = re.compile(
     r"\s*(?:[@\\][a-zA-Z]\w*|:[a-z]+(?: [^:\n]*)?:(?:\s|$)|\.\. |>>>|\$ |```|~~~|[-=~^*#_+]{3,}\s*$"
     r"|(?:args?|arguments?|param(?:eter)?s?|returns?|raises?|throws?|yields?|examples?|usage|notes?|see also|attributes"
-    r"|keyword args?|options|since|inputs?|outputs?|caveats?)\s*:|(?:parameters|returns|examples?)\s*$|#+ )",
+    r"|keyword args?|options|since|inputs?|outputs?|caveats?|warnings?|tips?|deprecated|requires|ensures)\s*:"
+    r"|(?:todo|fixme|xxx)\b|(?:parameters|returns|examples?)\s*$|#+ )",
     re.IGNORECASE,
 )
 """A line that is no description, and with which the description ends."""
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)]|\(?[a-z]\))\s+\S")
 _CALL_SEQUENCE = re.compile(r"^\s*:?call-seq:.*(?:\n[ \t]*\S.*)*\n?")
 """What rdoc begins the comment of a method in C with."""
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -34,7 +37,8 @@ _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     for pattern, to in (
         (r"<!--.*?-->|<script.*?</script>", " "),
         (r"\{@(?:inherit\w*)[^}]*\}", " "),
-        (r"\{@\w+\s+([^}|]*?)(?:\|([^}]*))?\}", r"\1 \2"),  # Javadoc, JSDoc
+        (r"\{@\w+\s+(?:[^}|]*\|)?([^}|]*)\}", r"\1"),  # Javadoc, JSDoc
+        (r"%%(\w+)%%", r"\1"),
         (r"!?\[([^\[\]]*)\]\([^()\s]*\)", r"\1"),  # Markdown: [text](address)
         (r"!?\[([^\[\]]+)\]\[[^\[\]]*\]", r"\1"),
         (r"\[\[?`?([\w:.#!()<>&*]+)`?\]?\]", r"\1"),  # [`Type`] of rustdoc
@@ -62,7 +66,8 @@ _BOILERPLATE = re.compile(
     r"|permission is|redistribution|all rights|\W*deprecated|auto-?generated|automatically generated|generated (?:by|from)|do not"
     r" (?:edit|modify)|non-javadoc|inherit(?:ed )?doc|\(?see |not documented|undocumented|no documentation|missing (?:doc|desc)"
     r"|documentation for|this (?:method|function|class) (?:is|was) (?:auto|gener)|internal use only|for internal use|end of "
-    r"|alias (?:for|of|to) |same as |ditto|stability:|obsolete|removed in|\W*experimental|\W*internal\b.{0,8}$|https?:"
+    r"|alias (?:for|of|to) |same as |ditto|stability:|obsolete|this \w+ (?:is|was|has been) deprecated|do not use"
+    r"|removed in|\W*experimental|\W*internal\b.{0,8}$|https?:"
     r"|class: .*method: )",
     re.IGNORECASE,
 )
@@ -91,7 +96,7 @@ def sentence(doc: str, name: str = "") -> str:
     if _BOILERPLATE.match(doc.lstrip(" \t\n*-=#!")):
         return ""
     text = " ".join(_first(_without_markup(_paragraph(doc[:MOST_LOOKED_AT]))).split())
-    text = _without_name(text, name).strip(" \t-–—:=*#~_|>")
+    text = _without_name(text, name).strip(" \t-–—:=*#~_|>,;")
     words = text.split()
     if len(words) > MOST_WORDS:
         text = " ".join(words[:MOST_WORDS])
@@ -117,6 +122,8 @@ def _paragraph(doc: str) -> str:
             continue  # a ruler above the text
         if headed and not kept and rest[:1].isspace():
             continue
+        if kept and _ITEM.match(rest):
+            break
         if rest.strip():
             kept.append(rest)
         elif kept and not _is_heading(kept):
@@ -129,7 +136,11 @@ def _paragraph(doc: str) -> str:
 
 def _is_heading(lines: list[str]) -> bool:
     """Whether all so far is a name on a line of its own: gtk-doc's `gtk_widget_show:`, a signature of a C extension."""
-    return len(lines) == 1 and re.fullmatch(r"\s*[\w.:]+(?:\([^()]*\).*|:|)\s*", lines[0]) is not None
+    return (
+        len(lines) == 1
+        and re.fullmatch(r"\s*(?:(?:name|function) ?:\s*)?[\w.:]+(?:\([^()]*\).*|:|)\s*", lines[0], re.IGNORECASE)
+        is not None
+    )
 
 
 def _without_markup(text: str) -> str:
@@ -151,7 +162,7 @@ def _first(text: str) -> str:
 
 def _without_name(text: str, name: str) -> str:
     """Off with `parseFoo parses …`, `parseFoo() - …`; but `Append the rows` is a sentence as it is."""
-    place = text.find(name) if name else -1
+    place = text.lower().find(name.lower()) if name and text.isascii() else -1
     if place < 0 or not _BEFORE_NAME.fullmatch(text, 0, place):
         return text
     rest = _CALL.sub("", text[place + len(name) :], count=1)

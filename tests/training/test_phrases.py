@@ -24,7 +24,7 @@ ASKED = [
     (
         "Convert <b>HTML</b> to {@link Foo#bar}, see [the docs](http://x.y/z).",
         "",
-        "Convert HTML to Foo#bar , see the docs",
+        "Convert HTML to Foo#bar, see the docs",
     ),
     (
         "Return the *sum* of ``a`` and :class:`~x.B` values, e.g. for use. More.",
