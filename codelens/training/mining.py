@@ -34,14 +34,14 @@ from codelens.training.phrases import sentence
 from codelens.worktree.roles import path_roles
 from codelens.worktree.walk import walk
 
-CAPS = {"doc": 3000, "name": 2000, "comment": 1000}
+CAPS = {"doc": 3000, "value": 1000, "name": 2000, "comment": 1000}
 """Pairs of one package at most, so that none dominates. Chosen, not measured."""
 MOST_BYTES = 8_000_000
 """Source bytes read of one package: about what the caps need. Chosen for the time that mining takes."""
 MAX_FILE = 400_000
 """Bytes. A larger file of a package is generated or all of a library in one piece. Chosen."""
-MOST_FOUND = 9000
-"""Pairs after which no further file is read: half as many again as the caps let through. Chosen for the same reason."""
+MOST_FOUND = 12_000
+"""Pairs after which no further file is read: nearly twice what the caps let through. Chosen for the same reason."""
 FEWEST_TOKENS = 8
 """Distinct tokens of a body that is asked for by its function's name alone: a shorter one says nothing. Chosen."""
 FEWEST_COMMENT_WORDS = 4
@@ -49,6 +49,8 @@ FEWEST_COMMENT_WORDS = 4
 LEAK = 6
 """Words of a question that must not stand in a row in its answer."""
 ASKED_KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "type", "macro"})
+VALUE_KINDS = frozenset({"property", "constant", "variable"})
+"""Their docs are a kind of question of their own, so that a trainer can weigh them: there is little body to them."""
 NAMED_KINDS = frozenset({"function", "method"})
 _LEFT_OUT = frozenset({"test", "vendored", "generated"})
 _DOC_STRING = re.compile(r"\s*[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')(?:\\.|(?!\1).)*\1[ \t]*;?\n?", re.DOTALL)
@@ -57,7 +59,8 @@ SEED = "codelens pairs 1"
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and the fields of its answer. `kind` says where the question comes from: doc, name or comment."""
+    """A question and the fields of its answer. `kind` says where the question comes from: the doc of a definition, of a value, a
+    function's name, or a comment inside a function."""
 
     kind: str
     query: str
@@ -126,7 +129,7 @@ def text_pairs(text: TextMap, path: str, language: str, counts: Counter[str]) ->
     units = definitions(text, language)
     pairs: list[Pair] = []
     for unit, own in zip(units, own_texts(text, units), strict=True):
-        if unit.local or unit.kind not in ASKED_KINDS:
+        if unit.local or unit.kind not in ASKED_KINDS | VALUE_KINDS:
             continue
         bare = replace(unit, doc="")
         body = _without_doc_string(own, unit.doc)
@@ -174,7 +177,7 @@ def _is_code(language: str) -> bool:
 def _questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
     fields = next(embedded_pieces(path, bare, body))
     if unit.doc and (asked := sentence(unit.doc, unit.name)):
-        yield "doc", asked, fields
+        yield "value" if unit.kind in VALUE_KINDS else "doc", asked, fields
     if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (asked := _name_asked(unit)):
         nameless = without_name(fields, unit.name)
         if len(set(tokens(nameless.body))) >= FEWEST_TOKENS:

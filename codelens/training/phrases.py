@@ -66,7 +66,7 @@ _BOILERPLATE = re.compile(
     r"|permission is|redistribution|all rights|\W*deprecated|auto-?generated|automatically generated|generated (?:by|from)|do not"
     r" (?:edit|modify)|non-javadoc|inherit(?:ed )?doc|\(?see |not documented|undocumented|no documentation|missing (?:doc|desc)"
     r"|documentation for|this (?:method|function|class) (?:is|was) (?:auto|gener)|internal use only|for internal use|end of "
-    r"|alias (?:for|of|to) |same as |ditto|stability:|obsolete|this \w+ (?:is|was|has been) deprecated|do not use"
+    r"|alias (?:for|of|to) |same as |ditto|stability:|obsolete|this \w+ (?:is|was|has been) deprecated|do not use|define to "
     r"|removed in|\W*experimental|\W*internal\b.{0,8}$|https?:"
     r"|class: .*method: )",
     re.IGNORECASE,

@@ -116,6 +116,12 @@ def test_a_comment_asks_for_the_statements_below_it(tmp_path: Path) -> None:
     assert pair.fields.name == ""
 
 
+def test_the_doc_of_a_value_is_a_kind_of_its_own(tmp_path: Path) -> None:
+    source = "class Box {\n  /// <summary>The height in pixels.</summary>\n  public int Height { get; set; }\n}\n"
+    (pair,) = mined(tmp_path, {"A.cs": source})[0]
+    assert (pair.kind, pair.query, pair.fields.name) == ("value", "The height in pixels", "Height")
+
+
 def test_an_answer_that_repeats_the_question_is_no_pair(tmp_path: Path) -> None:
     source = SOURCES["src/a.py"].replace("return", f"# {QUERY}\n        return")
     pairs, counts = mined(tmp_path, {"a.py": source})
