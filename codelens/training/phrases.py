@@ -61,7 +61,8 @@ _NOT_AN_END = re.compile(
     re.IGNORECASE,
 )
 _BOILERPLATE = re.compile(
-    r"(?:todo|fixme|xxx|hack|nolint|noqa|pylint|eslint|jshint|jslint|tslint|istanbul|prettier|clang-format|type:|flake8|mypy:"
+    r"(?:todo|fixme|xxx|hack|nolint|noqa|pylint|eslint|jshint|jslint|tslint|istanbul|prettier|clang-format|resharper|swiftlint"
+    r"|mark:|rubocop|phpcs|phpstan|psalm|nosonar|noinspection|ktlint|detekt|coverage:|codecov|documented in |type:|flake8|mypy:"
     r"|pragma|region\b|endregion|@?ts-|spdx|copyright|\(c\)|licen[sc]ed? |this (?:file|program|library|software|code|module) is"
     r"|permission is|redistribution|all rights|\W*deprecated|auto-?generated|automatically generated|generated (?:by|from)|do not"
     r" (?:edit|modify)|non-javadoc|inherit(?:ed )?doc|\(?see |not documented|undocumented|no documentation|missing (?:doc|desc)"

@@ -42,6 +42,8 @@ NOT_ASKED = [
     "{@inheritDoc}",
     "Deprecated: use the other thing instead",
     "Two words",
+    "ReSharper disable once InconsistentNaming",
+    "MARK: - Paths, Files, Assets",
     "return foo(bar) == baz && other;",
     "Parameters\n----------\nx : int the value of x",
     "-----------------------------",
