@@ -1,0 +1,63 @@
+"""A table of word vectors → vectors of code and of questions: sums of rows, each times a learned weight.
+
+A text is the sum of its words' rows, each times its weight and the root of how often it stands there, over the root of the
+text's length; code is four such texts, each times a factor. All sums are of whole numbers, hence exact: numpy's batches
+and the query's plain Python give the same vector on every machine. A query reads some ten rows and no numpy (100 ms).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codelens.embed.model_file import ModelFile
+from codelens.embed.words import rows_of, words_of
+from codelens.model import EmbeddedFields
+from codelens.text.terms import token_counts
+
+if TYPE_CHECKING:
+    from codelens.embed.static_batch import StaticBatch
+
+ROOTS = tuple(round(16 * math.sqrt(count)) for count in range(1024))
+"""Weight of a word by how often the text has it, √tf in 16ths; more often than the table is long counts as its end."""
+
+
+class StaticEmbedder:
+    """Embeds with the model of one file. Raises UsageError for a file that is none."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = ModelFile(path)
+        self.name = str(self._file.header["name"])
+        self.dimensions = self._file.dimensions
+
+    def fingerprint(self) -> str:
+        """The model's hash: the same numbers give the same vectors, whatever the file is called."""
+        return self._file.digest()
+
+    def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
+        """One vector for each entry; all zeros where no field holds a known word."""
+        return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
+
+    def embed_query(self, text: str) -> bytes:
+        """The sum of the words' rows by their weights in queries; empty if no word has a row."""
+        counts: dict[int, int] = {}
+        for token, count in token_counts(text).items():
+            for word in words_of(token):
+                for row in rows_of(word, self._file.row_of):
+                    counts[row] = counts.get(row, 0) + count
+        size, rows, weights = self.dimensions, self._file.rows, self._file.query_weights
+        sums = [0] * size
+        for row, count in counts.items():
+            weight = weights[row] * ROOTS[min(count, len(ROOTS) - 1)]
+            sums = [s + weight * v for s, v in zip(sums, rows[row * size : (row + 1) * size], strict=True)]
+        norm = math.sqrt(sum(v * v for v in sums))
+        return bytes(round(v * 127 / norm) & 0xFF for v in sums) if norm else b""
+
+    @cached_property
+    def _batch(self) -> StaticBatch:
+        from codelens.embed.static_batch import StaticBatch
+
+        return StaticBatch(self._file)

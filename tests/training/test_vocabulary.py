@@ -1,0 +1,65 @@
+"""Words → rows: frequent ones have their own, others are made of pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codelens.embed.words import PIECE, rows_of, words_of
+from codelens.training.corpus import TEXTS, Encoder, joined
+from codelens.training.vocabulary import as_rows, build, frequencies
+from tests.training.small import pairs
+
+
+def test_a_token_is_split_as_the_index_splits_it() -> None:
+    assert words_of("getHTTPResponse") == ["get", "http", "response"]
+    assert words_of("parse") == ["parse"]
+    assert words_of("_") == []
+    assert words_of("x" * 200) == []
+
+
+def test_a_rare_word_is_made_of_its_longest_known_beginnings() -> None:
+    known = {name: i for i, name in enumerate(["parse", PIECE + "pars", PIECE + "p", PIECE + "er", PIECE + "s"])}
+    assert rows_of("parse", known.get) == [0]
+    assert rows_of("parser", known.get) == [1, 3]
+    assert rows_of("xps", known.get) == [2, 4], "letters without a piece are passed over"
+    assert rows_of("pppppppppppppppppppp", known.get) == [2] * 12
+
+
+def test_the_most_frequent_words_come_first_and_pieces_are_of_the_rest() -> None:
+    rows = build({"load": 9, "user": 9, "loader": 2, "loading": 2, "unload": 1}, 2, 30)
+    assert rows[:2] == ["load", "user"]
+    assert all(name.startswith(PIECE) for name in rows[2:])
+    assert PIECE + "load" in rows
+    assert len(rows) == len(set(rows))
+
+
+def test_rows_keep_every_bag() -> None:
+    encoder = Encoder()
+    encoder.add("one", pairs(1, 20))
+    words = encoder.corpus()
+    rows = build(frequencies(words), 10, 60)
+    found = as_rows(words, rows)
+    assert len(found) == 20
+    assert len(found.starts) == 20 * len(TEXTS) + 1
+    for bag in range(0, 100, 7):
+        expected: dict[int, int] = {}
+        for at in range(words.starts[bag], words.starts[bag + 1]):
+            for row in rows_of(words.words[words.ids[at]], {n: i for i, n in enumerate(rows)}.get):
+                expected[row] = expected.get(row, 0) + int(words.counts[at])
+        got: dict[int, int] = {}
+        for at in range(found.starts[bag], found.starts[bag + 1]):
+            got[int(found.ids[at])] = got.get(int(found.ids[at]), 0) + int(found.counts[at])
+        assert got == expected
+
+
+def test_joined_corpora_are_as_one() -> None:
+    whole, parts = Encoder(), []
+    for package in ("a", "b"):
+        part = Encoder()
+        for encoder in (whole, part):
+            encoder.add(package, pairs(len(parts), 10))
+        parts.append(part.corpus())
+    one, other = whole.corpus(), joined(parts)
+    assert one.words == other.words
+    for name in ("starts", "ids", "counts", "package", "kinds", "alike"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
