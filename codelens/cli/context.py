@@ -5,7 +5,7 @@ from typing import Annotated
 
 from codelens.cli.asked import languages_named
 from codelens.cli.declare import argument, declare, option
-from codelens.cli.flags import FILTERS, OUTPUT, CommonFlags, Globs, JsonFlags, Types, TypesNot
+from codelens.cli.flags import OUTPUT, CommonFlags, Globs, JsonFlags, RootScope, Types, TypesNot
 from codelens.cli.streams import say, stdin_bytes, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
 from codelens.context.counters import counter_of
@@ -39,10 +39,7 @@ class ContextFlags(CommonFlags, JsonFlags):
     types: Types = None
     types_not: TypesNot = None
     globs: Globs = None
-    root_scope: Annotated[
-        bool,
-        option("--root-scope", section=FILTERS, help="Search the whole index, not only below the working directory"),
-    ] = False
+    root_scope: RootScope = False
     budget: Annotated[
         int | None,
         option("--budget", section=OUTPUT, metavar="N", help="Tokens in all [default: 50000, of a change 8000]"),

@@ -29,6 +29,10 @@ Globs = Annotated[
         help="Only paths that fit; '!GLOB' excludes; the last that fits wins",
     ),
 ]
+RootScope = Annotated[
+    bool,
+    option("--root-scope", section=FILTERS, help="Search the whole index, not only below the working directory"),
+]
 
 
 class CommonFlags:
@@ -107,10 +111,7 @@ class RankingFlags:
     types: Types = None
     types_not: TypesNot = None
     globs: Globs = None
-    root_scope: Annotated[
-        bool,
-        option("--root-scope", section=FILTERS, help="Search the whole index, not only below the working directory"),
-    ] = False
+    root_scope: RootScope = False
     mode: Annotated[
         str | None,
         option(
