@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from codelens.embed.model_file import ModelFile
 from codelens.training.bags import Whole
 from codelens.training.corpus import KINDS, Corpus, Encoder
 from codelens.training.files import ENDING, read_pairs
 from codelens.training.manifest import Package, manifest_text, read_manifest
-from codelens.training.quantise import write_quantised
+from codelens.training.quantise import model_of, write_quantised
 from codelens.training.ranks import mean_reciprocal_rank
 from codelens.training.recipe import Model, Recipe
 from codelens.training.trainer import begin, train
@@ -62,14 +63,13 @@ def main(arguments: list[str] | None = None) -> int:
         parser.add_argument(f"--{key}", type=int, default=getattr(Recipe(), key))
     asked = parser.parse_args(arguments)
     recipe = Recipe(**{key: getattr(asked, key) for key in ("dimensions", "steps", "batch", "run", "seed")})
-    corpus = read_corpus(asked.pairs)
-    learnt, held_out = parted(corpus, read_manifest(manifest_text(asked.manifest)))
+    words = read_corpus(asked.pairs)
+    learnt, held_out = parted(words, read_manifest(manifest_text(asked.manifest)))
     if not len(learnt):
         print(f"{asked.pairs}: no pairs to learn from", file=sys.stderr)
         return 2
-    counted = frequencies(corpus)
-    names = build(counted, asked.words, asked.pieces)
-    corpus = as_rows(corpus, names)
+    names = build(frequencies(words), asked.words, asked.pieces)
+    corpus = as_rows(words, names)
     model = begin(np.bincount(corpus.ids, minlength=len(names)).astype(np.int64), recipe)
     started = time.perf_counter()
 
@@ -84,7 +84,12 @@ def main(arguments: list[str] | None = None) -> int:
     train(corpus, learnt, recipe, model, tell)
     found = mean_reciprocal_rank(corpus, held_out, model)
     write_quantised(asked.model, model, names, card(asked.name, recipe, corpus, learnt, held_out, model, found))
-    print(f"{asked.model}: {asked.model.stat().st_size} bytes, MRR@10 {found:.4f} on {len(held_out)} held-out pairs")
+    kept, order = model_of(ModelFile(asked.model))
+    written = mean_reciprocal_rank(as_rows(words, order), held_out, kept)
+    print(
+        f"{asked.model}: {asked.model.stat().st_size} bytes; MRR@10 on {len(held_out)} held-out pairs: "
+        f"{found:.4f} as trained, {written:.4f} as written"
+    )
     return 0
 
 

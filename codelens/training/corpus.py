@@ -7,7 +7,7 @@ read once however many vocabularies are tried.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -95,30 +95,3 @@ class Encoder:
             np.array(self._kinds, np.uint8),
             np.array(self._alike, np.int64),
         )
-
-
-def joined(parts: Sequence[Corpus]) -> Corpus:
-    """Several corpora as one: words are numbered anew."""
-    numbers: dict[str, int] = {}
-    ids: list[Ints] = []
-    package: list[Ints] = []
-    starts, packages = [np.zeros(1, np.int64)], list[str]()
-    at = 0
-    for part in parts:
-        table = np.array([numbers.setdefault(w, len(numbers)) for w in part.words], np.int32)
-        ids.append(table[part.ids])
-        starts.append(part.starts[1:] + at)
-        at += int(part.starts[-1])
-        package.append(part.package + len(packages))
-        packages += part.packages
-    cat = np.concatenate
-    return Corpus(
-        list(numbers),
-        cat(starts),
-        cat(ids),
-        cat([p.counts for p in parts]),
-        packages,
-        cat(package).astype(np.int32),
-        cat([p.kinds for p in parts]),
-        cat([p.alike for p in parts]),
-    )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from codelens.embed.words import PIECE, rows_of, words_of
-from codelens.training.corpus import TEXTS, Encoder, joined
+from codelens.training.corpus import TEXTS, Encoder
 from codelens.training.vocabulary import as_rows, build, frequencies
 from tests.training.small import pairs
 
@@ -50,16 +48,3 @@ def test_rows_keep_every_bag() -> None:
         for at in range(found.starts[bag], found.starts[bag + 1]):
             got[int(found.ids[at])] = got.get(int(found.ids[at]), 0) + int(found.counts[at])
         assert got == expected
-
-
-def test_joined_corpora_are_as_one() -> None:
-    whole, parts = Encoder(), []
-    for package in ("a", "b"):
-        part = Encoder()
-        for encoder in (whole, part):
-            encoder.add(package, pairs(len(parts), 10))
-        parts.append(part.corpus())
-    one, other = whole.corpus(), joined(parts)
-    assert one.words == other.words
-    for name in ("starts", "ids", "counts", "package", "kinds", "alike"):
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
