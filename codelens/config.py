@@ -40,6 +40,8 @@ class Settings:
     """Build the trigram index."""
     vector: bool = True
     """Build vectors."""
+    model: str = "codelens"
+    """What makes them: `codelens` for the embedding that is shipped, `hashing`, or a model file."""
     parse_seconds: float = 10.0
     """CPU seconds a worker may spend on one file before it is ended. The slowest honest file seen took under 2."""
     encoding_threshold: float = 0.7
@@ -73,8 +75,10 @@ class Settings:
 NOT_FROM_PROJECTS = frozenset({"hyperlink_format"})
 """A link may name a network or start a program: the user says where it leads, no repository does. No other setting names
 a command or a network, so a project's file may set them."""
-PATHS = frozenset({"classes"})
+PATHS = frozenset({"classes", "model"})
 """Settings that name a file: in a configuration file relative to its folder, and in a project's file only below that."""
+NO_PATHS = frozenset({"codelens", "hashing"})
+"""Values of these settings that name no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +171,13 @@ def _from_project(path: Path) -> Mapping[str, Any]:
         raise SettingsError(f"{path}: a project may not set '{refused[0]}'", OWN_FILE)
     placed, folder = _with_places(values, path), path.parent.resolve()
     for key in sorted(PATHS & placed.keys()):
-        if isinstance(placed[key], str) and placed[key] and not _lies_below(Path(placed[key]), folder):
+        if _names_a_file(placed[key]) and not _lies_below(Path(placed[key]), folder):
             raise SettingsError(f"{path}: '{key}' leads out of {folder}: {values[key]!r}", OWN_FILE)
     return placed
+
+
+def _names_a_file(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and value not in NO_PATHS
 
 
 OWN_FILE = "set it in your own configuration file"
@@ -185,7 +193,7 @@ def _lies_below(path: Path, folder: Path) -> bool:
 
 def _with_places(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """Paths as absolute ones; what is no text is left for the check of types."""
-    named = {key: values[key] for key in PATHS & values.keys() if isinstance(values[key], str) and values[key]}
+    named = {key: values[key] for key in PATHS & values.keys() if _names_a_file(values[key])}
     return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
 
 

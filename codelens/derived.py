@@ -175,6 +175,8 @@ class DerivedDocument:
     """One for each unit, in the same order."""
     vectors: tuple[tuple[bytes, ...], ...]
     """For each unit the int8 vectors of its pieces."""
+    embedder: str
+    """The fingerprint of what made them; empty where they were not asked for."""
     trigram_text: str
     """What the trigram index reads: see `distinct_lines`."""
     snapshot: bytes

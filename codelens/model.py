@@ -6,10 +6,10 @@ Those that a search does without are in `derived` and `runs`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import NewType, Protocol
+from typing import NewType
 
 from codelens.nouns import dataclass
 
@@ -332,33 +332,3 @@ class SearchResult:
     options: SearchOptions
     trace: Trace
     trigram_available: bool = True
-
-
-class Embedder(Protocol):
-    """Text → vector. Implementations are deterministic and need no network."""
-
-    name: str
-    dimensions: int
-
-    def fingerprint(self) -> str:
-        """A hash of all that decides its vectors; stored in the index and compared before a query."""
-        ...
-
-    def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector for each entry: int8 × dimensions, normalised to length 127."""
-        ...
-
-    def embed_query(self, text: str) -> bytes:
-        """The query's vector in the same space and form; empty if the text has no terms."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedFields:
-    """One piece of one unit, as an embedder sees it: four texts whose weights it knows itself."""
-
-    name: str
-    context: str
-    """Enclosing names and path."""
-    signature: str
-    body: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from codelens.model import IndexInfo, Notice
 from codelens.nouns import dataclass
@@ -44,10 +44,13 @@ class Progress:
     """How far an index run is. `total` is 0 while it is not known; `path` is the file last finished."""
 
     phase: str
-    """index, verify: a word for people."""
+    """index, link, embed, verify: a word for people."""
     done: int
     total: int
     path: str = ""
+
+
+ProgressSink = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)

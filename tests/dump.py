@@ -29,7 +29,8 @@ _TABLES = {
     "repositories": "SELECT name FROM repositories",
     "documents": (
         "SELECT r.name, d.path, d.os_path, d.size, d.content_hash, d.language, d.roles, d.encoding, d.confidence, d.bom, "
-        "d.lines, d.recipe, d.namespace, d.fault, d.linked FROM documents d JOIN repositories r ON r.id = d.repository_id"
+        "d.lines, d.recipe, d.namespace, d.fault, d.linked, d.embedder "
+        "FROM documents d JOIN repositories r ON r.id = d.repository_id"
     ),
     "snapshots": f"SELECT {_PATH.format('document_id')}, bytes FROM snapshots",
     "skips": "SELECT r.name, s.path, s.reason, s.detail FROM skips s JOIN repositories r ON r.id = s.repository_id",
@@ -44,7 +45,9 @@ _TABLES = {
     "link_asks": f"SELECT term, {_PATH.format('doc')} FROM temp.link_asks_rows",
     "ref_names": f"SELECT term, {_PATH.format('doc')} FROM temp.ref_names_rows",
     "imports": f"SELECT {_PATH.format('document_id')}, start_byte, line, module, name, alias FROM imports",
-    "vectors": f"SELECT {_UNIT.format('v.rowid / 64')}, v.rowid % 64, v.embedding FROM vectors v",
+    "vectors": (
+        f"SELECT {_UNIT.format('v.id / 64')}, v.id % 64, v.embedding, b.bits FROM vectors v JOIN vector_bits b USING (id)"
+    ),
     "unit_terms": f"SELECT term, {_UNIT.format('doc')}, col, offset FROM temp.unit_terms_rows",
     "text_trigrams": f"SELECT term, {_PATH.format('doc')} FROM temp.text_trigrams_rows",
     "name_trigrams": f"SELECT term, {_UNIT.format('doc')} FROM temp.name_trigrams_rows",
@@ -89,8 +92,8 @@ def orphans(path: Path) -> list[str]:
         key = "document_id" if owner == "refs" else "id"
         sql = f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {owner})"
         found += [f"{table}: {row[0]}" for row in connection.execute(sql)]
-    vectors = {row for (row,) in connection.execute("SELECT rowid FROM vectors")}
-    shadow = {row for (row,) in connection.execute("SELECT rowid FROM vectors_rowids")}
+    vectors = {row for (row,) in connection.execute("SELECT id FROM vectors")}
+    bits = {row for (row,) in connection.execute("SELECT id FROM vector_bits")}
     wanted = {u * 64 + n for u, pieces in connection.execute("SELECT id, pieces FROM units") for n in range(pieces)}
     connection.close()
-    return found + [f"vectors: {row}" for row in (vectors ^ wanted) | (shadow ^ wanted)]
+    return found + [f"vectors: {row}" for row in (vectors ^ wanted) | (bits ^ wanted)]

@@ -132,7 +132,7 @@ def _index(flags: CommonFlags) -> Iterator[Check]:
 
 def version_lines() -> Iterator[str]:
     """Tool, schema, SQLite, sqlite-vec and model, one a line."""
-    from codelens.embed import default_embedder
+    from codelens.embed import SHIPPED, open_embedder
     from codelens.store.abilities import probe_abilities
     from codelens.store.migrate import newest_version
 
@@ -141,7 +141,7 @@ def version_lines() -> Iterator[str]:
     yield f"schema {newest_version()}\n"
     yield f"SQLite {found.sqlite} (apsw {found.driver})\n"
     yield f"sqlite-vec {found.vector or 'missing'}\n"
-    yield f"model {default_embedder().name}\n"
+    yield f"model {open_embedder(SHIPPED).name}\n"
     yield f"Python {platform.python_version()}\n"
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
+from codelens.embed.base import EmbeddedFields
 from codelens.embed.features import (
     DIMENSIONS,
     FIELD_FACTORS,
@@ -25,7 +26,6 @@ from codelens.embed.features import (
     FeatureCache,
     common_words,
 )
-from codelens.model import EmbeddedFields
 from codelens.text.terms import token_counts
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class HashingEmbedder:
 
     name = f"hashing-{DIMENSIONS}"
     dimensions = DIMENSIONS
+    slow = False
 
     def fingerprint(self) -> str:
         """16 hex digits over the rules' version, the word list, the weights and the factors."""

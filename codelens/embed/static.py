@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codelens.embed.base import EmbeddedFields
 from codelens.embed.model_file import ModelFile
 from codelens.embed.words import rows_of, words_of
-from codelens.model import EmbeddedFields
 from codelens.text.terms import token_counts
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ ROOTS = tuple(round(16 * math.sqrt(count)) for count in range(1024))
 
 class StaticEmbedder:
     """Embeds with the model of one file. Raises UsageError for a file that is none."""
+
+    slow = False
 
     def __init__(self, path: Path) -> None:
         self._file = ModelFile(path)

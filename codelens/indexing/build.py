@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import LoadedSettings, Settings
-from codelens.embed import default_embedder
 from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew, UsageError
-from codelens.indexing.pipeline import ProgressSink, Run, Tally, finish_run, update_repository
+from codelens.indexing.embed_again import as_made
+from codelens.indexing.embedding import embedder_of
+from codelens.indexing.pipeline import Run, Tally, finish_run, update_repository
 from codelens.indexing.transaction import LazyTransaction
 from codelens.model import CHUNK_KINDS, Notice
-from codelens.runs import IndexReport, Progress
+from codelens.runs import IndexReport, Progress, ProgressSink
 from codelens.store.abilities import probe_abilities
 from codelens.store.connection import damage_told, holds_index, looks_begun, put_to_rest, writer_lock, writing_told
 from codelens.store.store import Store
@@ -103,6 +104,8 @@ def _update(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, .
             raise IndexCorrupt(f"{path} is not a finished index")
         notices = _kept(store, run.settings)
         run = replace(run, settings=with_features(store, run.settings))
+        if run.as_indexed:
+            run = replace(run, settings=as_made(store, run.settings))
         reports = _run(store, path, roots, run, resumed=False)
         if any(report.wrote for report in reports):
             store.tidy()
@@ -164,13 +167,10 @@ def _open_building(building: Path, roots: Sequence[Path], settings: Settings) ->
             store.close()
     _forget(building)
     store = Store.write(building)
-    embedder = default_embedder()
     with store.writing():
         store.set_meta("state", "building")
         store.set_meta("fuzzy", str(int(settings.fuzzy)))
         store.set_meta("vector", str(int(settings.vector)))
-        store.set_meta("embedder", embedder.name)
-        store.set_meta("embedder_fingerprint", embedder.fingerprint())
     return store, False
 
 
@@ -200,13 +200,17 @@ def _swap_in(building: Path, path: Path) -> None:
 
 
 def _run(store: Store, path: Path, roots: Sequence[Path], run: Run, resumed: bool) -> tuple[IndexReport, ...]:
+    embedder_of(run.settings)  # a model that cannot be read is said before anything is done
     reports: list[IndexReport] = []
     with LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction:
         for root in roots:
             started = time.perf_counter()
             tally = update_repository(store, root, run, transaction)
             reports.append(_report(store, path, root, run, tally, time.perf_counter() - started, resumed))
-        finish_run(store, run, transaction)
+        again = finish_run(store, run, transaction)
+    if again:
+        notice = Notice("embedded-anew", f"{again} documents were embedded anew, with {store.meta('embedder')}")
+        reports = [replace(report, wrote=True, notices=(*report.notices, notice)) for report in reports]
     return tuple(reports)
 
 

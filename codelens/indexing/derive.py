@@ -5,7 +5,7 @@ A function of the bytes, the path and the recipe alone: nothing here may depend 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -14,12 +14,12 @@ import zstandard
 
 from codelens.config import Settings
 from codelens.derived import DecodedText, DerivedDocument, Extraction, Posting, Unit
-from codelens.embed import default_embedder
-from codelens.indexing.cutting import windows
+from codelens.embed.base import Embedder
+from codelens.indexing.embedding import embed
 from codelens.indexing.extract import extract, from_original, in_original, own_texts
 from codelens.lang.parser import grammar_version, query_source
 from codelens.lang.registry import languages
-from codelens.model import EmbeddedFields, Embedder, SeenFile
+from codelens.model import SeenFile
 from codelens.store.packing import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.terms import body_terms, index_terms
@@ -31,8 +31,6 @@ RULES = "decode 1, roles 1, extract 2, chunks 1, terms 1, postings 3"
 """Change a number with anything that changes what a document yields, so that documents are derived anew."""
 SNAPSHOT_LEVEL = 6
 """zstandard. On Django's 18 MB of Python, file by file, level 3 / 6 / 9 give .229 / .209 / .206 in .10 / .30 / .58 s."""
-DOC_LINES = 3
-"""Of a doc comment, embedded with the signature; all of it is in the body or the doc's own postings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +42,12 @@ class Reuse:
     extraction: Extraction
 
 
-def recipe(language: str, embedder: Embedder | None, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
-    """16 hex digits that change whenever a document of this language would be derived differently."""
-    return _recipe(language, embedder.fingerprint() if embedder else "", fuzzy, encoding_threshold)
-
-
 @cache
-def _recipe(language: str, embedder: str, fuzzy: bool, encoding_threshold: float) -> str:
+def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
+    """16 hex digits that change whenever a document of this language would be derived differently, but for its vectors.
+
+    By whom these were made is noted beside it: a change of the embedder needs no file and no parser.
+    """
     row = languages().get(language)
     source = query_source(row) if row else ""
     # A document without a grammar may be one of a language that we know by now.
@@ -62,7 +59,6 @@ def _recipe(language: str, embedder: str, fuzzy: bool, encoding_threshold: float
         _row_text(row),
         grammar_version(language),
         source,
-        embedder,
         fuzzy,
         encoding_threshold,
     ]
@@ -77,8 +73,7 @@ def _row_text(row: object) -> str:
 
 def current_recipe(language: str, settings: Settings) -> str:
     """The recipe that `derive` would write today."""
-    embedder = default_embedder() if settings.vector else None
-    return recipe(language, embedder, settings.fuzzy, settings.encoding_threshold)
+    return recipe(language, settings.fuzzy, settings.encoding_threshold)
 
 
 def derive(
@@ -88,10 +83,14 @@ def derive(
     language: str,
     content_hash: bytes,
     settings: Settings,
+    embedder: Embedder | None,
     grammar_fault: str = "",
     reuse: Reuse | None = None,
 ) -> DerivedDocument:
-    """Everything about one file. A `grammar_fault` says why its grammar must not be used: its text still is derived."""
+    """Everything about one file; without an `embedder` no vectors.
+
+    A `grammar_fault` says why its grammar must not be used: its text still is derived.
+    """
     text = TextMap(decoded)
     found = _renamed(reuse, seen.path, decoded) or extract(text, seen.path, language, grammar_fault)
     own = own_texts(text, found.units)
@@ -108,18 +107,12 @@ def derive(
         extraction=replace(mapped, references=(), bindings=()),
         references=pack_references(mapped.references, mapped.bindings),
         postings=_postings(seen.path, found.units, own),
-        vectors=_vectors(seen.path, found.units, own, default_embedder())
-        if _embeds(language, settings)
-        else ((),) * len(own),
+        vectors=embed(seen.path, language, found.units, own, embedder),
+        embedder=embedder.fingerprint() if embedder else "",
         trigram_text=distinct_lines(decoded.text) if settings.fuzzy else "",
         snapshot=_compressor().compress(raw),
         roles=path_roles(seen.path),
     )
-
-
-def _embeds(language: str, settings: Settings) -> bool:
-    row = languages().get(language)
-    return settings.vector and (row is None or row.embed)
 
 
 def _renamed(reuse: Reuse | None, path: str, decoded: DecodedText) -> Extraction | None:
@@ -151,21 +144,6 @@ def _postings(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[Pos
             for unit, text in zip(units, own, strict=True)
         ]
     )
-
-
-def _vectors(path: str, units: Sequence[Unit], own: Sequence[str], embedder: Embedder) -> tuple[tuple[bytes, ...], ...]:
-    """For each unit the vectors of its pieces; pieces without a token have none."""
-    pieces = [list(embedded_pieces(path, unit, text)) for unit, text in zip(units, own, strict=True)]
-    vectors = iter(embedder.embed_code([piece for unit in pieces for piece in unit]))
-    return tuple([tuple([v for v in (next(vectors) for _ in unit) if any(v)]) for unit in pieces])
-
-
-def embedded_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
-    """What an embedder sees of a unit with this own text, piece by piece. Training makes its pairs by it too."""
-    context = f"{unit.container} {path}"
-    head = "\n".join([unit.signature, *unit.doc.split("\n", DOC_LINES)[:DOC_LINES]])
-    for piece in windows(text):
-        yield EmbeddedFields(unit.name, context, head, piece)
 
 
 @cache

@@ -106,16 +106,25 @@ def from_original(found: Extraction, decoded: DecodedText) -> Extraction | None:
     return _mapped(found, lambda offset: offset - decoded.bom) if decoded.bom else found
 
 
-def _mapped(found: Extraction, there: Callable[[int], int]) -> Extraction:
-    units = tuple(
+def units_in_text(units: Sequence[Unit], text: TextMap) -> tuple[Unit, ...]:
+    """Units whose offsets count the file's own bytes → the same in the text's UTF-8."""
+    return _units_mapped(units, text.to_utf8)
+
+
+def _units_mapped(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Unit, ...]:
+    return tuple(
         replace(
             u,
             span=Span(there(u.span.start), there(u.span.end)),
             name_span=Span(there(u.name_span.start), there(u.name_span.end)),
             body_start=there(u.body_start),
         )
-        for u in found.units
+        for u in units
     )
+
+
+def _mapped(found: Extraction, there: Callable[[int], int]) -> Extraction:
+    units = _units_mapped(found.units, there)
     references = tuple(r._replace(start=there(r.start)) for r in found.references)
     imports = tuple(i._replace(start=there(i.start)) for i in found.imports)
     bindings = tuple(b._replace(start=there(b.start)) for b in found.bindings)

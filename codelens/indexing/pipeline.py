@@ -12,9 +12,9 @@ from pathlib import Path
 
 from codelens.config import LoadedSettings, Settings
 from codelens.derived import Unchanged
-from codelens.embed import default_embedder
 from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import current_recipe
+from codelens.indexing.embed_again import embed_again
 from codelens.indexing.remembered import KEYS, WalkRules, chosen, remembered, walk_rules_key
 from codelens.indexing.renames import Moved, find_renames
 from codelens.indexing.transaction import LazyTransaction
@@ -23,13 +23,12 @@ from codelens.linking.carried import Known, find_carried
 from codelens.linking.concerned import Concerned
 from codelens.linking.link import link
 from codelens.model import Notice, Skip
-from codelens.runs import Progress
+from codelens.runs import Progress, ProgressSink
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import walk
 
-ProgressSink = Callable[[Progress], None]
 CLASSIFYING = "classify 2"
 """Change the number with the rules that leave files out for their content, so that all files are judged anew."""
 
@@ -67,11 +66,7 @@ class Run:
 
     def is_current(self, state: DocumentState) -> bool:
         """Whether what the index has of a document may stay."""
-        return not self.force and self.has_todays_recipe(state)
-
-    def has_todays_recipe(self, state: DocumentState) -> bool:
-        """Whether a document was derived as it would be today."""
-        return state.recipe == current_recipe(state.language, self.settings)
+        return not self.force and state.recipe == current_recipe(state.language, self.settings)
 
 
 def update_repository(store: Store, root: Path, run: Run, transaction: LazyTransaction) -> Tally:
@@ -120,19 +115,18 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
             run.progress(Progress("index", number, total, path))
     _write_skips(store, repository, skips, run, transaction)
     tally.notices = _link(store, repository, concerned, run, transaction)
-    _write_embedder(store, run, transaction)
     tally.wrote = transaction.writes > before
     return tally
 
 
-def finish_run(store: Store, run: Run, transaction: LazyTransaction) -> None:
-    """What concerns the index as a whole, after its repositories."""
+def finish_run(store: Store, run: Run, transaction: LazyTransaction) -> int:
+    """What concerns the index as a whole, after its repositories. The number of documents that were embedded anew."""
+    again = embed_again(store, run.settings, transaction, run.progress)
     if transaction.writes or run.batches:  # the run before may have been killed when all but this was written
         transaction.begin()
         store.set_meta("snapshot", store.documents.content_id())
         store.remember_home()
-        if not run.batches:
-            store.compact_vectors()
+    return again
 
 
 def _with_walk_rules(store: Store, repository: RepositoryRow, run: Run, transaction: LazyTransaction) -> Run:
@@ -245,15 +239,3 @@ def _write_skips(
         transaction.begin()
         store.documents.replace_skips(repository.id, gone, fresh)
         store.set_meta(key, rules)
-
-
-def _write_embedder(store: Store, run: Run, transaction: LazyTransaction) -> None:
-    """Name today's embedder, once no repository of this index holds documents of another one."""
-    embedder = default_embedder()
-    if not run.settings.vector or store.meta("embedder_fingerprint") == embedder.fingerprint():
-        return
-    rows = store.documents.repositories()
-    if all(run.has_todays_recipe(state) for row in rows for state in store.documents.states(row.id).values()):
-        transaction.begin()
-        store.set_meta("embedder", embedder.name)
-        store.set_meta("embedder_fingerprint", embedder.fingerprint())

@@ -59,7 +59,16 @@ _import_row = attrgetter("module", "name", "alias", "start", "line")
 _posting_row = attrgetter("name", "concepts", "path", "container", "doc", "signature", "body")
 _document_row = attrgetter(
     *("content_hash", "language", "encoding", "confidence", "bom", "lines", "recipe"),
-    *("references.columns", "references.names", "references.bindings", "vectors", "trigram_text", "snapshot", "roles"),
+    *(
+        "references.columns",
+        "references.names",
+        "references.bindings",
+        "vectors",
+        "embedder",
+        "trigram_text",
+        "snapshot",
+        "roles",
+    ),
 )
 
 
@@ -113,13 +122,14 @@ def _skip(seen: SeenFile, reason: str, detail: str) -> Skip:
 
 def _derived(seen: SeenFile, document: Any, extraction: Any, postings: Any) -> DerivedDocument:
     content_hash, language, encoding, confidence, bom, lines, recipe, columns, names, bindings, *rest = document
-    vectors, trigram_text, snapshot, roles = rest
+    vectors, embedder, trigram_text, snapshot, roles = rest
     return DerivedDocument(
         *(seen, content_hash, language, encoding, confidence, bom, lines, recipe),
         extraction=unpack_extraction(extraction),
         references=PackedReferences(columns, names, bindings),
         postings=tuple([Posting(*row) for row in postings]),
         vectors=vectors,
+        embedder=embedder,
         trigram_text=trigram_text,
         snapshot=snapshot,
         roles=roles,

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from codelens.config import Settings
+from codelens.embed.base import Embedder
 from codelens.indexing.derive import Reuse, derive
+from codelens.indexing.embedding import embedder_of
 from codelens.indexing.reading import ReadText, read_text, unreadable
 from codelens.indexing.wire import Result, pack, read_frame, unpack_extraction, write_frame
 from codelens.lang.registry import detect_language
@@ -31,12 +33,15 @@ def main() -> None:
     _no_core_dump()
     _collect_seldom()
     settings = Settings(*marshal.loads(read_frame(inbox) or b""))
+    embedder = embedder_of(
+        settings
+    )  # once: a model that vanished while we work would else turn every file into a fault
     write_frame(outbox, "ready")
     while (frame := read_frame(inbox)) is not None:
         root, path, os_path, stamp, known_hash, moved, fault = marshal.loads(frame)
         seen = SeenFile(path, os_path, FileStamp(*stamp))
         with _cpu_limit(settings.parse_seconds):
-            result = _fault_as_skip(Path(root), seen, known_hash, moved, fault, settings)
+            result = _fault_as_skip(Path(root), seen, known_hash, moved, fault, settings, embedder)
         write_frame(outbox, pack(result))
 
 
@@ -79,10 +84,16 @@ Moved = tuple[bytes, str, bytes]
 
 
 def _fault_as_skip(
-    root: Path, seen: SeenFile, known_hash: bytes | None, moved: Moved | None, fault: str, settings: Settings
+    root: Path,
+    seen: SeenFile,
+    known_hash: bytes | None,
+    moved: Moved | None,
+    fault: str,
+    settings: Settings,
+    embedder: Embedder | None,
 ) -> Result:
     try:
-        return derive_file(root, seen, known_hash, moved, fault, settings)
+        return derive_file(root, seen, known_hash, moved, fault, settings, embedder)
     except OSError as error:
         return unreadable(seen, error)
     except Exception as error:  # the per-file border: any fault costs this file, never the run
@@ -90,7 +101,13 @@ def _fault_as_skip(
 
 
 def derive_file(
-    root: Path, seen: SeenFile, known_hash: bytes | None, moved: Moved | None, fault: str, settings: Settings
+    root: Path,
+    seen: SeenFile,
+    known_hash: bytes | None,
+    moved: Moved | None,
+    fault: str,
+    settings: Settings,
+    embedder: Embedder | None,
 ) -> Result:
     """One file from the disk to its result. A `fault` says why its grammar must not be used. Raises OSError."""
     read = read_text(root, seen, settings, known_hash)
@@ -100,4 +117,4 @@ def derive_file(
     if moved and moved[0] == read.content_hash:
         reuse = Reuse(moved[1].rpartition("/")[2], unpack_extraction(marshal.loads(moved[2])))
     language = detect_language(seen.path, read.raw[:200])
-    return derive(seen, read.raw, read.decoded, language, read.content_hash, settings, fault, reuse)
+    return derive(seen, read.raw, read.decoded, language, read.content_hash, settings, embedder, fault, reuse)

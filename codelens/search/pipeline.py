@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from codelens.config import Settings
-from codelens.embed import default_embedder
 from codelens.errors import UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model import Candidate, Event, Hit, IndexInfo, Match, Notice, SearchOptions, SearchResult, Trace, UnitId
 from codelens.nouns import dataclass
+from codelens.search.embedding import embedder_of_index
 from codelens.search.expand import ExpandedQuery, expand
 from codelens.search.expansion import Expanding, add_expansion
 from codelens.search.fuse import fuse, normalised
@@ -94,7 +94,7 @@ def rank(
     notices += unknown_repositories(query, scope)
     if profile.asks_graph and store.edges.is_empty():
         notices.append(Notice("no-edges", "the index has no edges to follow: run `codelens index`"))
-    features = _features(store, notices)
+    features = _features(store, settings, notices)
     expanded = replace(
         expand(_plain_texts(query), query.identifiers, text), scoped=scope.units is not None, features=features
     )
@@ -209,7 +209,7 @@ def _plain_texts(query: Query) -> list[str]:
     return [part.text for part in query.ranking_texts]
 
 
-def _features(store: Store, notices: list[Notice]) -> frozenset[str]:
+def _features(store: Store, settings: Settings, notices: list[Notice]) -> frozenset[str]:
     """What this index can do here; a notice for each thing it cannot."""
     held, found = store.features(), set[str]()
     if held.fuzzy:
@@ -218,7 +218,7 @@ def _features(store: Store, notices: list[Notice]) -> frozenset[str]:
         notices.append(Notice("no-fuzzy", "the index was built without trigrams: no substrings, no typing mistakes"))
     if not held.vector:
         notices.append(Notice("no-vector", "the index was built without vectors"))
-    elif store.meta("embedder_fingerprint") != default_embedder().fingerprint():
+    elif embedder_of_index(store, settings.model) is None:
         other = store.meta("embedder")
         notices.append(Notice("other-embedder", f"the vectors are of another embedder ({other}): run `codelens index`"))
     elif not store.load_vectors():

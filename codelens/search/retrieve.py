@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 
 from codelens.config import Settings
-from codelens.embed import default_embedder
 from codelens.errors import UsageError
 from codelens.model import Match, Notice, SearchOptions, Trace
 from codelens.search.channels import Channel
@@ -46,7 +45,7 @@ def make_channels(profile: Profile, mode: str, settings: Settings) -> dict[str, 
         FuzzyChannel(every_word=mode == "fuzzy"),
         PathChannel(),
         SymbolChannel(),
-        VectorChannel(default_embedder()),
+        VectorChannel(settings.model),
     )
     return {c.name: c for c in channels}
 

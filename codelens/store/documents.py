@@ -111,7 +111,8 @@ class Documents:
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
         self._connection.execute(
             "INSERT INTO documents (id, repository_id, path, os_path, size, mtime_ns, inode, content_hash, language, roles, "
-            "encoding, confidence, bom, lines, recipe, namespace, fault) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "encoding, confidence, bom, lines, recipe, namespace, fault, embedder) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 identity,
                 repository,
@@ -130,6 +131,7 @@ class Documents:
                 derived.recipe,
                 derived.extraction.namespace,
                 derived.extraction.fault,
+                derived.embedder,
             ),
         ).fetchall()
         document = identity
@@ -156,6 +158,15 @@ class Documents:
             "UPDATE documents SET size = ?, mtime_ns = ?, inode = ? WHERE id = ?",
             (stamp.size, stamp.mtime_ns, stamp.inode, document),
         ).fetchall()
+
+    def embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
+        """The documents whose vectors are not this embedder's, by path."""
+        sql = f"SELECT {_ROW} FROM documents WHERE embedder <> ? ORDER BY repository_id, path"
+        return list(map(_document_row, self._connection.execute(sql, (embedder,))))
+
+    def set_embedder(self, document: DocumentId, embedder: str) -> None:
+        """Note by whom a document's vectors were made."""
+        self._connection.execute("UPDATE documents SET embedder = ? WHERE id = ?", (embedder, document)).fetchall()
 
     def states(self, repository: RepositoryId) -> dict[str, DocumentState]:
         """Path → state of all documents of a repository."""
@@ -207,11 +218,11 @@ class Documents:
         """A hash of what is indexed and how: equal for equal content, whatever the history."""
         digest = xxhash.xxh3_64()
         sql = (
-            "SELECT r.name, d.path, d.content_hash, d.recipe FROM documents d JOIN repositories r ON r.id = d.repository_id "
-            "ORDER BY r.name, d.path"
+            "SELECT r.name, d.path, d.content_hash, d.recipe, d.embedder "
+            "FROM documents d JOIN repositories r ON r.id = d.repository_id ORDER BY r.name, d.path"
         )
-        for name, path, content_hash, recipe in self._connection.execute(sql):
-            digest.update(f"{name}\0{path}\0{recipe}\0".encode() + content_hash)
+        for name, path, content_hash, recipe, embedder in self._connection.execute(sql):
+            digest.update(f"{name}\0{path}\0{recipe}\0{embedder}\0".encode() + content_hash)
         return digest.hexdigest()
 
     def counts(self, column: str) -> dict[str, dict[str, int]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from codelens.errors import IndexCorrupt, SchemaTooNew
+from codelens.errors import IndexCorrupt, NoVectors, SchemaTooNew
 
 
 def migrations_folder() -> Path:
@@ -49,6 +49,7 @@ def check_version(connection: apsw.Connection) -> None:
 
 
 _VECTOR_TABLE = "USING vec0"
+"""What needs sqlite-vec: the first schemas had such a table."""
 
 
 def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
@@ -58,7 +59,9 @@ def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
     """
     if schema_version(connection) > newest_version():
         check_version(connection)
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    tables = {name: str(sql) for name, sql in connection.execute("SELECT name, sql FROM sqlite_schema")}
+    if not with_vectors and any(_VECTOR_TABLE in sql for sql in tables.values()):
+        raise NoVectors("the index holds vectors, and sqlite-vec cannot be loaded here")
     if ("documents" in tables) != (schema_version(connection) > 0) or (tables and "documents" not in tables):
         raise IndexCorrupt("the file is a database, but no codelens index", "name another file with --db")
     for number, file in migrations():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ class Store:
         try:
             migrate(connection, with_vectors)
             store = cls(path, connection)
-            if not with_vectors and store.vectors.exist():
+            if not with_vectors and store.meta("vector") == "1":
                 raise NoVectors(f"{path} holds vectors, and sqlite-vec cannot be loaded here")
         except BaseException:
             connection.close()
@@ -157,7 +157,7 @@ class Store:
         return [row for row in self.documents.repositories() if not self.documents.any_on_disk(row)]
 
     def load_vectors(self) -> bool:
-        """Make vec0 tables usable on this connection; False where sqlite-vec is missing."""
+        """Make sqlite-vec's functions usable on this connection; False where it is missing."""
         return load_vector_extension(self._connection)
 
     def journal_mode(self) -> str:
@@ -244,11 +244,6 @@ class Store:
         self._connection.execute("VACUUM").fetchall()  # merging left a tenth of the file unused
         self._connection.execute("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE").fetchall()
 
-    def compact_vectors(self) -> None:
-        """Give up the room of deleted vectors where it has become much. Part of the caller's transaction."""
-        if self.vectors.exist():
-            self.vectors.compact()
-
     def tidy(self) -> None:
         """Outside of transactions: give pages back to the system where more than a third of the file is unused."""
         pages, unused = int(self._connection.pragma("page_count")), int(self._connection.pragma("freelist_count"))
@@ -270,8 +265,17 @@ class Store:
         self.references.add(document, derived.extraction, derived.references)
         self.postings.add(document, ids, derived)
         if any(derived.vectors):
-            self.vectors.add(repository, ids, derived.vectors)
+            self.vectors.add(ids, derived.vectors)
         return document
+
+    def embed_again(self, document: DocumentId, vectors: Sequence[Sequence[bytes]], embedder: str) -> None:
+        """Vectors of another embedder in the place of a document's own: for each unit, in order of place, its pieces'."""
+        before = self.units.ids_of(document)
+        self.vectors.remove(before)
+        ids = [unit for unit, _ in before]
+        self.vectors.add(ids, vectors)
+        self.units.set_pieces(list(zip(ids, map(len, vectors), strict=True)))
+        self.documents.set_embedder(document, embedder)
 
     def extraction_of(self, document: DocumentId) -> Extraction:
         """What was extracted from a document, as it was stored."""

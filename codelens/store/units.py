@@ -106,10 +106,15 @@ class Units:
         return self._next
 
     def ids_of(self, document: DocumentId) -> list[tuple[UnitId, int]]:
-        """(id, number of vectors) of a document's units."""
-        sql = "SELECT id, pieces FROM units WHERE document_id = ?"
+        """(id, number of vectors) of a document's units, in order of place."""
+        sql = f"SELECT id, pieces FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
         rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
         return rows
+
+    def set_pieces(self, numbers: Sequence[tuple[UnitId, int]]) -> None:
+        """How many vectors units have from now on."""
+        rows = [(pieces, unit, pieces) for unit, pieces in numbers]
+        self._connection.executemany("UPDATE units SET pieces = ? WHERE id = ? AND pieces <> ?", rows).fetchall()
 
     def remove(self, document: DocumentId) -> None:
         """The rows alone: postings and vectors need the ids first, see `Store.remove_document`."""

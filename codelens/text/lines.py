@@ -36,6 +36,16 @@ class TextMap:
         between = self.utf8[ours[nearest] : utf8_offset].decode("utf-8", "ignore")
         return theirs[nearest] + len(between.encode(self._encoding))
 
+    def to_utf8(self, original_offset: int) -> int:
+        """The way back from `to_original`."""
+        if self._encoding == "utf-8":
+            return original_offset - self._bom
+        ours, theirs = self._checkpoints
+        nearest = bisect_right(theirs, original_offset) - 1
+        piece = self._text[nearest * _STRIDE : (nearest + 1) * _STRIDE].encode(self._encoding)
+        between = piece[: original_offset - theirs[nearest]].decode(self._encoding, "ignore")
+        return ours[nearest] + len(between.encode("utf-8"))
+
     def line_column(self, utf8_offset: int) -> tuple[int, int]:
         """Line and column of a place, both from 1; the column counts UTF-8 bytes of the decoded line."""
         line = bisect_right(self.line_starts, utf8_offset)

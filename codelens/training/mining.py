@@ -19,7 +19,7 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.derived import Unit
-from codelens.indexing.derive import embedded_pieces
+from codelens.indexing.embedding import embedded_pieces
 from codelens.indexing.extract import definitions, own_texts
 from codelens.indexing.reading import ReadText, read_text
 from codelens.lang.comments import clean_comment

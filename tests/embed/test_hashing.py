@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.embed import default_embedder
+from codelens.embed import HASHING, open_embedder
+from codelens.embed.base import EmbeddedFields
 from codelens.embed.batch import Batch
 from codelens.embed.features import FIELD_FACTORS, FeatureCache, common_words
 from codelens.embed.hashing import HashingEmbedder
-from codelens.model import EmbeddedFields
 
 EMBEDDER = HashingEmbedder()
 NAMES = [
@@ -99,7 +99,7 @@ def test_the_fingerprint_follows_every_rule(rule: str, monkeypatch: pytest.Monke
 
 def test_the_same_bytes_whatever_the_hash_seed() -> None:
     program = (
-        "from codelens.embed import default_embedder as e; from codelens.model import EmbeddedFields as F; import sys; "
+        "from codelens.embed.hashing import HashingEmbedder as e; from codelens.embed.base import EmbeddedFields as F; import sys; "
         "print(e().fingerprint(), e().embed_query('open the file reader').hex()); "
         "print(e().embed_code([F('a_b', 'c', 'd', 'e')])[0].hex())"
     )
@@ -114,7 +114,7 @@ def test_the_same_bytes_whatever_the_hash_seed() -> None:
 
 def test_a_query_imports_no_numpy() -> None:
     program = (
-        "import sys; from codelens.embed import default_embedder; default_embedder().embed_query('a query of words'); "
+        "import sys; from codelens.embed import open_embedder; open_embedder('hashing').embed_query('a query of words'); "
         "sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
@@ -127,5 +127,5 @@ def test_speed() -> None:
     EMBEDDER.embed_code(fields[:10])
     start = time.process_time()
     EMBEDDER.embed_code(fields)
-    default_embedder().embed_query("how does the query compiler split a joined table")
+    open_embedder(HASHING).embed_query("how does the query compiler split a joined table")
     assert time.process_time() - start < 1.0

@@ -12,6 +12,7 @@ import pytest
 from codelens.config import Settings
 from codelens.derived import DerivedDocument
 from codelens.index import Index
+from codelens.indexing.embedding import embedder_of
 from codelens.indexing.wire import Result, pack, unpack
 from codelens.indexing.worker import derive_file
 from codelens.indexing.workers import Job
@@ -27,11 +28,12 @@ class Derivations:
     derived: list[str] = field(default_factory=list)
 
     def __call__(self, jobs: Iterable[Job], settings: Settings) -> Iterator[Result]:
+        embedder = embedder_of(settings)
         for job in jobs:
             known = (job.moved.content_hash, job.moved.old_path, job.moved.extraction) if job.moved else None
             result: Result
             try:
-                result = derive_file(Path(job.root), job.seen, job.known_hash, known, "", settings)
+                result = derive_file(Path(job.root), job.seen, job.known_hash, known, "", settings, embedder)
             except OSError as fault:
                 result = Skip(job.seen.path, SkipReason.UNREADABLE, str(fault), job.seen.stamp)
             if isinstance(result, DerivedDocument):

@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from codelens.model import Embedder, Match, UnitId
+from codelens.model import Match, UnitId
+from codelens.search.embedding import embedder_of_index
 from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
 
@@ -22,18 +23,19 @@ LENGTH = 127.0
 
 
 class VectorChannel:
-    """`embedder` must be the one that the index was made with."""
+    """Asks the embedder that the index was made with; `model` is the setting by which to look for it first."""
 
     name = "vector"
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+    def __init__(self, model: str) -> None:
+        self._model = model
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
         """Units by their nearest piece. The raw score is the cosine, MIN_COSINE or more."""
         if "vector" not in query.features or not _says_something(query, store):
             return []
-        vector = self._embedder.embed_query(query.text)
+        embedder = embedder_of_index(store, self._model)
+        vector = embedder.embed_query(query.text) if embedder else b""
         if not vector:
             return []
         best: dict[UnitId, float] = {}

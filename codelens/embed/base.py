@@ -1,0 +1,40 @@
+"""The seam to embedders: what they are given, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from codelens.nouns import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedFields:
+    """One piece of one unit, as an embedder sees it: four texts whose weights it knows itself."""
+
+    name: str
+    context: str
+    """Enclosing names and path."""
+    signature: str
+    body: str
+
+
+class Embedder(Protocol):
+    """Text → vector. Implementations are deterministic and need no network."""
+
+    name: str
+    dimensions: int
+    slow: bool
+    """Whether a vector that was made before is sooner read from a file than made again."""
+
+    def fingerprint(self) -> str:
+        """A hash of all that decides its vectors; stored in the index and compared before a query."""
+        ...
+
+    def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
+        """One vector for each entry: int8 × dimensions, normalised to length 127; it depends on no other entry."""
+        ...
+
+    def embed_query(self, text: str) -> bytes:
+        """The query's vector in the same space and form; empty if the text has no terms."""
+        ...

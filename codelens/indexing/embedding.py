@@ -1,0 +1,40 @@
+"""Units and their texts → vectors, by the embedder that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from codelens.config import Settings
+from codelens.derived import Unit
+from codelens.embed import open_embedder
+from codelens.embed.base import EmbeddedFields, Embedder
+from codelens.indexing.cutting import windows
+from codelens.lang.registry import languages
+
+DOC_LINES = 3
+"""Of a doc comment, embedded with the signature; all of it is in the body or the doc's own postings."""
+
+
+def embedder_of(settings: Settings) -> Embedder | None:
+    """What makes vectors by these settings; None where none are wanted. Raises UsageError for a model that cannot be read."""
+    return open_embedder(settings.model) if settings.vector else None
+
+
+def embed(
+    path: str, language: str, units: Sequence[Unit], own: Sequence[str], embedder: Embedder | None
+) -> tuple[tuple[bytes, ...], ...]:
+    """For each unit the vectors of its pieces; pieces without a token have none, nor has a language that is not embedded."""
+    row = languages().get(language)
+    if embedder is None or (row and not row.embed):
+        return ((),) * len(own)
+    pieces = [list(embedded_pieces(path, unit, text)) for unit, text in zip(units, own, strict=True)]
+    vectors = iter(embedder.embed_code([piece for unit in pieces for piece in unit]))
+    return tuple([tuple([v for v in (next(vectors) for _ in unit) if any(v)]) for unit in pieces])
+
+
+def embedded_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
+    """What an embedder sees of a unit with this own text, piece by piece. Training makes its pairs by it too."""
+    context = f"{unit.container} {path}"
+    head = "\n".join([unit.signature, *unit.doc.split("\n", DOC_LINES)[:DOC_LINES]])
+    for piece in windows(text):
+        yield EmbeddedFields(unit.name, context, head, piece)
