@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -46,7 +45,7 @@ def _model(path: Path) -> Embedder:
     try:
         if not path.is_file():  # a pipe would never end
             raise UsageError(f"no model at {path}", "name a model file, `codelens` or `hashing`")
-        found = os.stat(path)
+        found = path.stat()
     except (OSError, ValueError) as fault:
         raise UsageError(f"cannot read the model {path}: {fault}") from None
     return _opened(path, (found.st_ino, found.st_size, found.st_mtime_ns))

@@ -56,7 +56,7 @@ class StaticEmbedder:
             weight = weights[row] * ROOTS[min(count, len(ROOTS) - 1)]
             sums = [s + weight * v for s, v in zip(sums, rows[row * size : (row + 1) * size], strict=True)]
         norm = math.sqrt(sum(v * v for v in sums))
-        return bytes(round(v * 127 / norm) & 0xFF for v in sums) if norm else b""
+        return bytes(round(v * (127 / norm)) & 0xFF for v in sums) if norm else b""
 
     @cached_property
     def _batch(self) -> StaticBatch:

@@ -19,12 +19,13 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.derived import Unit
+from codelens.embed.base import EmbeddedFields
 from codelens.indexing.embedding import embedded_pieces
 from codelens.indexing.extract import definitions, own_texts
 from codelens.indexing.reading import ReadText, read_text
 from codelens.lang.comments import clean_comment
 from codelens.lang.registry import detect_language, languages
-from codelens.model import EmbeddedFields, SeenFile
+from codelens.model import SeenFile
 from codelens.nouns import dataclass
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.lines import TextMap

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from codelens.embed.base import EmbeddedFields
 from codelens.embed.model_file import MAGIC, ModelFile, write_model
 from codelens.embed.static import StaticEmbedder
 from codelens.errors import UsageError
-from codelens.model import EmbeddedFields
 from codelens.training.quantise import model_of, write_quantised
 from codelens.training.ranks import vectors
 from codelens.training.recipe import Recipe
