@@ -208,9 +208,18 @@ def _user_file() -> Path | None:
 
 def pack_folder() -> Path | None:
     """Where context packs are kept; None where there is no home. It may not be there yet."""
+    return folder / "packs" if (folder := _cache_folder()) else None
+
+
+def vectors_file() -> Path | None:
+    """Where vectors of slow embedders are kept; None where there is no home. It may not be there yet."""
+    return folder / "vectors.db" if (folder := _cache_folder()) else None
+
+
+def _cache_folder() -> Path | None:
     base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
     try:
-        return (Path(base) if base else Path.home() / ".cache") / "codelens" / "packs"
+        return (Path(base) if base else Path.home() / ".cache") / "codelens"
     except RuntimeError:  # no home directory
         return None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from codelens.config import LoadedSettings, Settings, pack_folder
+from codelens.config import LoadedSettings, Settings, pack_folder, vectors_file
 from codelens.errors import TargetError
 from codelens.explained import WhyResult
 from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
@@ -132,6 +132,13 @@ class Index:
 
         folder = pack_folder()
         return KeptPacks(folder).clear() if folder else 0
+
+    @staticmethod
+    def forget_vectors() -> None:
+        """Remove the vectors that were kept for slow embedders."""
+        if file := vectors_file():
+            for beside in ("", "-wal", "-shm"):
+                file.with_name(file.name + beside).unlink(missing_ok=True)
 
     def info(self) -> IndexInfo:
         """What the index says of itself; it is one state for as long as it is open."""

@@ -27,6 +27,7 @@ def clean(flags: CleanFlags) -> int:
     """Remove the index. The files that it was made of stay as they are."""
     if flags.cache:
         count = Index.forget_packs()
+        Index.forget_vectors()
         if not flags.quiet:
             say(f"removed {count} packs")
         return 0

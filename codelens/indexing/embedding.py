@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from codelens.config import Settings
+from codelens.config import Settings, vectors_file
 from codelens.derived import Unit
 from codelens.embed import open_embedder
 from codelens.embed.base import EmbeddedFields, Embedder
 from codelens.indexing.cutting import windows
+from codelens.indexing.keeping import KeepingEmbedder
 from codelens.lang.registry import languages
 
 DOC_LINES = 3
@@ -17,7 +18,9 @@ DOC_LINES = 3
 
 def embedder_of(settings: Settings) -> Embedder | None:
     """What makes vectors by these settings; None where none are wanted. Raises UsageError for a model that cannot be read."""
-    return open_embedder(settings.model) if settings.vector else None
+    embedder = open_embedder(settings.model) if settings.vector else None
+    file = vectors_file() if embedder and embedder.slow else None
+    return KeepingEmbedder(embedder, file) if embedder and file else embedder
 
 
 def embed(

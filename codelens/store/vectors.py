@@ -1,9 +1,9 @@
 """Vectors of units: int8, normalised, one for each piece of a unit. The id says unit and piece.
 
 A query is compared with the signs of all vectors, and with the vectors themselves of those that are nearest by these. Both scan
-plain tables with sqlite-vec's functions: 500 000 vectors of 256 dimensions in 110 CPU ms on a machine half as fast as design/facts.md's
-(280 for all vectors whole), 100 000 in 30. Cells around centroids were measured too: questions lie far from all code, with a cosine of
-.45 to the twentieth nearest, so that half of 256 cells hold only .90 of the nearest twenty, and half of 1024 cells .93.
+plain tables with sqlite-vec's functions: 500 000 vectors of 256 dimensions in 110 CPU ms on a slow machine (280 for all of them
+whole). Cells around centroids were measured too: questions lie far from all code, with a cosine of .45 to the twentieth
+nearest, so that half of 256 cells hold only .90 of the nearest twenty, and half of 1024 cells .93.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from codelens.model import UnitId
 PIECES = 64
 """A unit has at most this many vectors: id = unit * PIECES + piece."""
 FIRST_PASS = 4000
-"""Vectors that the first pass keeps. Of the nearest twenty among 431 000 (docstrings' first sentences to units of 100 trees, a static
-model of the project's own) 1000 hold .95, 2000 .975, 4000 .984; of the nearest 200 they hold .75, .83, .89."""
+"""Vectors that the first pass keeps. Of the nearest twenty among 431 000 (docstrings' first sentences to units of 100 trees, by a
+static model) 1000 hold .95, 2000 .975, 4000 .984; of the nearest 200 they hold .75, .83, .89."""
 
 _FAR = "vec_distance_hamming(vec_bit(b.bits), vec_quantize_binary(vec_int8(?1)))"
 _SCOPED = f"temp.scope s CROSS JOIN vector_bits b ON b.id BETWEEN s.id * {PIECES} AND s.id * {PIECES} + {PIECES - 1}"

@@ -34,7 +34,7 @@ SOURCES: dict[str, bytes] = {
     "old.py": "# Die Größe prüfen: für Bücher\ndef first(name):\n    'Prüfe die Länge'\n    return name\n".encode(
         "cp1252"
     ),
-    "long.txt": "reserve the stock of a reader\n".encode() * 300,
+    "long.txt": b"reserve the stock of a reader\n" * 300,
 }
 
 
