@@ -1,7 +1,8 @@
 """An embedder that is slow → the same with a memory: what was embedded once, in any index or worktree, is read from a file.
 
 Only for those that say that they are slow. On Django's units the static model makes a vector in 58 µs; to look one up takes 11,
-but to keep one 47 and 336 bytes: a first build would embed for twice as long, for the sake of a twentieth of the time that parsing takes.
+but to keep one 47 and 336 bytes: a first build would embed for twice as long, to save a later one a twentieth of what parsing
+takes.
 """
 
 from __future__ import annotations

@@ -1,0 +1,96 @@
+"""Nearest vectors: exact where the first pass keeps all, nearly so where it does not, and the same in any order of storing."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from codelens.model import UnitId
+from codelens.store.store import Store
+from codelens.store.vectors import FIRST_PASS
+
+DIMENSIONS = 64
+
+
+def made(chance: random.Random) -> bytes:
+    values = [chance.gauss(0, 1) for _ in range(DIMENSIONS)]
+    norm = math.sqrt(sum(v * v for v in values))
+    return bytes(round(127 * v / norm) & 0xFF for v in values)
+
+
+def distance(one: bytes, other: bytes) -> float:
+    signed = ((a - 256 if a > 127 else a) - (b - 256 if b > 127 else b) for a, b in zip(one, other, strict=True))
+    return math.sqrt(sum(d * d for d in signed))
+
+
+def nearest(vectors: dict[int, Sequence[bytes]], query: bytes, limit: int) -> list[tuple[int, float]]:
+    found = [(unit, distance(query, vector)) for unit, pieces in vectors.items() for vector in pieces]
+    return sorted(found, key=lambda f: f[1])[:limit]
+
+
+def store_with(path: Path, vectors: dict[int, Sequence[bytes]], order: Iterable[int]) -> Store:
+    store = Store.write(path)
+    with store.writing():
+        for unit in order:
+            store.vectors.add([UnitId(unit)], [vectors[unit]])
+    return store
+
+
+def alike(found: Sequence[tuple[int, float]], expected: Sequence[tuple[int, float]]) -> bool:
+    """sqlite-vec reckons in 32 bits."""
+    same = sorted(unit for unit, _ in found) == sorted(unit for unit, _ in expected)
+    return same and [far for _, far in found] == pytest.approx([far for _, far in expected], rel=1e-4)
+
+
+@pytest.fixture
+def few() -> dict[int, Sequence[bytes]]:
+    chance = random.Random(3)
+    return {unit: [made(chance) for _ in range(unit % 4)] for unit in range(1, 400)}
+
+
+def test_few_are_compared_exactly(tmp_path: Path, few: dict[int, Sequence[bytes]]) -> None:
+    query = made(random.Random(4))
+    with store_with(tmp_path / "a.db", few, few) as store:
+        assert alike(store.vectors.nearest(query, False, 30), nearest(few, query, 30))
+        assert store.vectors.count() == sum(map(len, few.values()))
+        store.units.set_scope(UnitId(unit) for unit in few if unit % 3)
+        scoped = {unit: pieces for unit, pieces in few.items() if unit % 3}
+        assert alike(store.vectors.nearest(query, True, 30), nearest(scoped, query, 30))
+        store.units.set_scope([])
+        assert store.vectors.nearest(query, True, 30) == []
+
+
+def test_what_was_removed_is_not_found(tmp_path: Path, few: dict[int, Sequence[bytes]]) -> None:
+    query = made(random.Random(5))
+    with store_with(tmp_path / "a.db", few, few) as store:
+        with store.writing():
+            store.vectors.remove([(UnitId(unit), len(few[unit])) for unit in few if unit % 2])
+        left = {unit: pieces for unit, pieces in few.items() if unit % 2 == 0}
+        assert alike(store.vectors.nearest(query, False, 30), nearest(left, query, 30))
+
+
+def test_many_are_nearly_as_near_in_any_order_of_storing(tmp_path: Path) -> None:
+    chance = random.Random(6)
+    many: dict[int, Sequence[bytes]] = {unit: [made(chance)] for unit in range(1, 3 * FIRST_PASS)}
+    query = made(chance)
+    shuffled = random.Random(7).sample(sorted(many), len(many))
+    with store_with(tmp_path / "a.db", many, many) as one, store_with(tmp_path / "b.db", many, shuffled) as other:
+        found = one.vectors.nearest(query, False, 20)
+        assert found == other.vectors.nearest(query, False, 20)
+        exact = {unit for unit, _ in nearest(many, query, 20)}
+        assert len(exact & {unit for unit, _ in found}) >= 19
+        renamed = {len(many) + 1 - unit: pieces for unit, pieces in many.items()}
+    with store_with(tmp_path / "c.db", renamed, renamed) as third:
+        again = third.vectors.nearest(query, False, 20)
+    assert [(len(many) + 1 - unit, far) for unit, far in again] == found, "which ids they have does not matter"
+
+
+def test_equal_vectors_are_found_all(tmp_path: Path) -> None:
+    same = made(random.Random(8))
+    many: dict[int, Sequence[bytes]] = {unit: [same] for unit in range(1, FIRST_PASS + 100)}
+    with store_with(tmp_path / "a.db", many, many) as store:
+        assert store.vectors.nearest(same, False, 50)[49][1] == 0
