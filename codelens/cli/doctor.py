@@ -41,7 +41,15 @@ class DoctorFlags(CommonFlags, JsonFlags):
 
 def doctor(flags: DoctorFlags) -> int:
     """Say what works here. Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
-    checks = [*_python(), *_sqlite(), *_grammars(flags.all_grammars), *_files(), *_terminal(), *_index(flags)]
+    checks = [
+        *_python(),
+        *_sqlite(),
+        *_model(),
+        *_grammars(flags.all_grammars),
+        *_files(),
+        *_terminal(),
+        *_index(flags),
+    ]
     exit_code = 2 if any(c.state == BROKEN for c in checks) else 0
     if flags.json:
         from codelens.render.records import SCHEMA, to_json
@@ -71,6 +79,17 @@ def _sqlite() -> Iterator[Check]:
     yield Check(OK if found.trigram else LESS, "trigram", trigram)
     vector = f"{found.vector}" if found.vector else "cannot be loaded: no vector results; `pip install sqlite-vec`"
     yield Check(OK if found.vector else LESS, "sqlite-vec", vector)
+
+
+def _model() -> Iterator[Check]:
+    from codelens.embed import SHIPPED, open_embedder, shipped_model
+
+    try:
+        name = open_embedder(SHIPPED).name
+    except CodelensError as fault:
+        yield Check(LESS, "model", f"{fault}; {fault.hint}")
+        return
+    yield Check(OK, "model", name if shipped_model() else f"{name}: no trained model came with this installation")
 
 
 def _grammars(all_of_them: bool) -> Iterator[Check]:
