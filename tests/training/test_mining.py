@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.indexing.derive import embedded_pieces
+from codelens.indexing.embedding import embedded_pieces
 from codelens.indexing.extract import extract, own_texts
 from codelens.lang.captures import extract_captures
 from codelens.lang.registry import detect_language
