@@ -221,6 +221,24 @@ class Notice:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What the hits are to resemble, as it was understood."""
+
+    target: str
+    """As asked; `-` for a text from outside."""
+    name: str
+    """Qualified name of a definition or chunk, the path of a file, empty for a text from outside."""
+    kind: str
+    """The unit's kind, file or snippet."""
+    language: str
+    repository: str = ""
+    path: str = ""
+    start_line: int = 0
+    end_line: int = 0
+    """Both 0 for a text from outside."""
+
+
 @dataclass(slots=True)
 class Event:
     """Something that happened to candidates without being a score: a cut, a filter, a grouping."""
@@ -234,6 +252,8 @@ class Event:
 class Trace:
     """What the pipeline writes down while it works; `why` prints it."""
 
+    original: Original | None = None
+    """What the hits are to resemble; None for a search by a query alone."""
     terms: list[tuple[str, str, str]] = field(default_factory=list)
     """(tier, term, where it comes from)."""
     common: tuple[str, ...] = ()
@@ -254,6 +274,11 @@ class Trace:
 class SearchOptions:
     """What a person asks of one search beside the query. The pools are fixed, so `limit` and `offset` never change a score."""
 
+    like: str = ""
+    """What the hits are to resemble: a target, or `-` for the `snippet`; then conditions are all that counts of the query."""
+    snippet: str = ""
+    snippet_language: str = ""
+    """Empty where it is to be guessed."""
     limit: int = 20
     offset: int = 0
     mode: str = "hybrid"

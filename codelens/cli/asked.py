@@ -7,26 +7,38 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codelens.cli.flags import RankingFlags
-from codelens.cli.streams import stdin_text
-from codelens.cli.workplace import Scope
+from codelens.cli.streams import stdin_bytes, stdin_text
+from codelens.cli.workplace import Scope, Workplace, target_here
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
+from codelens.index import Index
 from codelens.model import SearchOptions
 
 EVERYTHING = 1_000_000_000
 """The limit of -l, -L and -c, which are about files: far above any pool of candidates."""
+LIKENESS = "likeness"
+"""The profile of --like where none is named."""
 MOST_WEIGHT = 1e9
 """Only the ratios of weights count; sums of larger ones could overflow."""
 
 
-def all_queries(positional: str | None, given: Sequence[str], files: Sequence[str]) -> list[str]:
-    """QUERY or `-`, every -e, every line of every -f, in this order; empty lines say nothing."""
+def without_query(flags: RankingFlags) -> bool:
+    """Whether something stands for QUERY, so that the first argument is what else follows it, as with grep's -e."""
+    return bool(flags.queries or flags.query_files or flags.like is not None)
+
+
+def all_queries(positional: str | None, flags: RankingFlags) -> list[str]:
+    """QUERY or `-`, every -e, every line of every -f, in this order; empty lines say nothing. With --like there may be none."""
+    if flags.like == "-" and "-" in (flags.query_files or ()):
+        raise UsageError("--like - and -f - would both read stdin", "put the conditions behind -e")
     queries = [stdin_text().strip()] if positional == "-" else []
     queries += [positional] if positional is not None and positional != "-" else []
-    queries += given
-    for name in files:
+    queries += flags.queries or ()
+    for name in flags.query_files or ():
         text = stdin_text() if name == "-" else _read(name)
         queries += [line for line in text.splitlines() if line.strip()]
+    if not queries and flags.like is not None:
+        return [""]
     if not queries:
         raise UsageError("no query", "`codelens search QUERY`; `codelens search --help` lists the options")
     # Bytes of the command line that are not UTF-8 can be in no index.
@@ -51,6 +63,22 @@ def joined_query(queries: Sequence[str], flags: RankingFlags) -> tuple[str, bool
     return " OR ".join(f"({q})" for q in queries), False, False
 
 
+def likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, str, str]:
+    """(target, text, its language): what the hits are to resemble; `-` is a text from stdin, all empty is nothing."""
+    if flags.lang is not None and flags.like != "-":
+        raise UsageError("--lang is the language of code on stdin", "`--like -`; -t is the language of hits")
+    if flags.like is None:
+        return "", "", ""
+    if not flags.like.strip():
+        raise UsageError("--like names nothing", "as in --like src/app.py:10, --like Class.method, --like -")
+    if flags.like != "-":
+        return target_here(flags.like, place, index), "", ""
+    text = stdin_bytes("pipe the code in: `codelens search --like - <FILE`").decode("utf-8", "replace")
+    if not text.strip():
+        raise UsageError("the code on stdin is empty")
+    return "-", text, languages_named([flags.lang])[0] if flags.lang else ""
+
+
 def search_options(
     flags: RankingFlags,
     settings: Settings,
@@ -58,13 +86,14 @@ def search_options(
     *,
     literal: bool,
     regex: bool,
+    like: tuple[str, str, str] = ("", "", ""),
     everything: bool = False,
     before: int = 0,
     after: int = 0,
     every_line: bool = False,
 ) -> SearchOptions:
     """`everything` lifts the limit where none was given, `every_line` that of the lines of a hit that are shown."""
-    profile = flags.profile or settings.profile
+    profile = flags.profile or (LIKENESS if flags.like is not None else settings.profile)
     limit = flags.limit if flags.limit is not None else EVERYTHING if everything else _limit(settings, profile)
     _check_numbers(flags, limit, before, after)
     if flags.case not in (None, "yes", "no", "auto"):
@@ -72,6 +101,9 @@ def search_options(
     if flags.sort not in ("score", "path", "modified"):
         raise UsageError(f"--sort is score, path or modified, not '{flags.sort}'")
     return SearchOptions(
+        like=like[0],
+        snippet=like[1],
+        snippet_language=like[2],
         limit=limit,
         offset=flags.offset,
         mode=flags.mode or settings.mode,

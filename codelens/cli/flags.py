@@ -88,6 +88,20 @@ class RankingFlags:
     query_files: Annotated[
         Texts, option("-f", section=QUERY, metavar="FILE", help="Queries from a file, one a line; `-` is stdin")
     ] = None
+    like: Annotated[
+        str | None,
+        option(
+            "--like",
+            section=QUERY,
+            metavar="TARGET",
+            help="What resembles PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
+            "It stands for QUERY; conditions go behind -e",
+        ),
+    ] = None
+    lang: Annotated[
+        str | None,
+        option("--lang", section=QUERY, metavar="LANG", help="The language of the code on stdin [default: guessed]"),
+    ] = None
     ignore_case: Annotated[bool, option("-i", "--ignore-case", section=QUERY, help="Letter case does not matter")] = (
         False
     )
@@ -143,7 +157,8 @@ class RankingFlags:
             "--profile",
             section=RANKING,
             metavar="NAME",
-            help="The score's formula: codelens, rrf, knowing, knowing-base or graph-memory [default: codelens]",
+            help="The score's formula: codelens, likeness, rrf, knowing, knowing-base or graph-memory "
+            "[default: codelens; with --like likeness]",
         ),
     ] = None
     expand: Annotated[

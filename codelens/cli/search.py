@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from codelens.cli.asked import all_queries, joined_query, search_options
+from codelens.cli.asked import all_queries, joined_query, likeness, search_options, without_query
 from codelens.cli.declare import declare
 from codelens.cli.search_flags import SearchFlags
 from codelens.cli.streams import colored, say, write, write_json
@@ -28,7 +28,7 @@ def search(flags: SearchFlags) -> int:
     started = time.perf_counter()
     chosen = _chosen_format(flags)
     positional, paths = _query_and_paths(flags)
-    query, literal, regex = joined_query(all_queries(positional, flags.queries or (), flags.query_files or ()), flags)
+    query, literal, regex = joined_query(all_queries(positional, flags), flags)
     place = reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
     if flags.refresh:
         _refresh(place, flags)
@@ -43,6 +43,7 @@ def search(flags: SearchFlags) -> int:
             scope,
             literal=literal,
             regex=regex,
+            like=likeness(flags, place, index),
             everything=chosen in ("files", "files_without", "count"),
             before=before,
             after=after,
@@ -51,7 +52,7 @@ def search(flags: SearchFlags) -> int:
         result = index.search(query, options)
         files = index.files(options) if chosen == "files_without" else []
         hits = _shown(flags, chosen, place, result, files, started)
-    if not query.strip() and not flags.quiet:
+    if not query.strip() and flags.like is None and not flags.quiet:
         say("note: the query is empty")
     _say_about(result, flags)
     return 0 if hits else 1
@@ -66,12 +67,12 @@ def _chosen_format(flags: SearchFlags) -> str:
 
 
 def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
-    """With -e or -f the first argument is a PATH, as with grep."""
+    """With -e, -f or --like the first argument is a PATH, as with grep."""
     paths = list(flags.paths or ())
     positional, hint = flags.query, "a query of several words wants quotes around it"
-    if (flags.queries or flags.query_files) and positional is not None:
+    if without_query(flags) and positional is not None:
         paths, positional = [Path(positional), *paths], None
-        hint = "with -e or -f every argument is a PATH"
+        hint = "with -e, -f or --like every argument is a PATH"
     for path in paths:
         if not path.exists():
             raise UsageError(f"no such file or folder: {path}", hint)

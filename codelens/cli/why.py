@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from codelens.cli.asked import all_queries, joined_query, search_options
+from codelens.cli.asked import all_queries, joined_query, likeness, search_options, without_query
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.streams import colored, say, write, write_json
@@ -42,13 +42,14 @@ def why(flags: WhyFlags) -> int:
     For something that is not among the results, say which stage lost it, and the smallest change that brings it in.
     """
     positional, names = flags.query, list(flags.targets or ())
-    if (flags.queries or flags.query_files) and positional is not None:
+    if without_query(flags) and positional is not None:
         names, positional = [positional, *names], None
-    query, literal, regex = joined_query(all_queries(positional, flags.queries or (), flags.query_files or ()), flags)
+    query, literal, regex = joined_query(all_queries(positional, flags), flags)
     place = reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
     with place.open() as index:
         scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
-        options = search_options(flags, place.settings, scope, literal=literal, regex=regex)
+        like = likeness(flags, place, index)
+        options = search_options(flags, place.settings, scope, literal=literal, regex=regex, like=like)
         result = index.why(query, [target_here(t, place, index) for t in names], options)
     exit_code = _exit_code(result)
     if flags.check:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from codelens.explained import Explanation, Loss, WhyResult
 from codelens.model import Candidate, SearchOptions, Trace
-from codelens.render.records import SCHEMA, Record, candidate_record, index_record, notice_record, place_record
+from codelens.render.records import (
+    SCHEMA,
+    Record,
+    candidate_record,
+    index_record,
+    like_record,
+    notice_record,
+    place_record,
+)
 
 
 def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
@@ -24,6 +32,7 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
         "index": index_record(search.index),
         "exit_code": exit_code,
     }
+    record |= like_record(search.trace)
     return record | ({"stats": dict(search.trace.seconds)} if stats else {})
 
 

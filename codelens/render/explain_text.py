@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from codelens.explained import Explanation, WhyResult
-from codelens.model import Candidate, SearchOptions, SearchResult, Trace
+from codelens.model import Candidate, Original, SearchOptions, SearchResult, Trace
 from codelens.render.visible import for_line
 
 Show = Callable[[Candidate], str]
@@ -60,7 +60,9 @@ def two_candidates(why: WhyResult) -> tuple[Explanation, Explanation] | None:
 
 
 def head_lines(trace: Trace) -> Iterator[str]:
-    """The query's terms, and what each channel gave."""
+    """What is to be resembled, the query's terms, and what each channel gave."""
+    if trace.original is not None:
+        yield for_line(f"like: {original_line(trace.original)}") + "\n"
     tiers: dict[str, list[str]] = {}
     for tier, term, origin in trace.terms:
         tiers.setdefault(tier, []).append(term if term == origin else f"{term} ({origin})")
@@ -72,6 +74,14 @@ def head_lines(trace: Trace) -> Iterator[str]:
         f"{n} {len(m)} (at most {trace.cuts[n]})" if n in trace.cuts else f"{n} {len(m)}" for n, m in _sorted(trace)
     ]
     yield f"channels: {', '.join(counts) or 'none'}\n"
+
+
+def original_line(original: Original) -> str:
+    """Name, kind and place of what is to be resembled; of a text from outside its language."""
+    if not original.path:
+        return f"{original.kind}, {original.language}"
+    lines = f"{original.path}:{original.start_line}-{original.end_line}"
+    return lines if original.kind == "file" else f"{original.name}  {original.kind}  {lines}"
 
 
 def _sorted(trace: Trace) -> list[tuple[str, Sequence[object]]]:
@@ -135,7 +145,9 @@ def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearc
         if loss.remedy:
             yield for_line(f"remedy: {loss.remedy}")
         if loss.remedy_query:
-            parts = [*same.flags, *option_flags(options), "--", shell_quoted(loss.remedy_query), *same.paths]
+            query = shell_quoted(loss.remedy_query)
+            said = [f"-e {query}"] if options.like else ["--", query]
+            parts = [*same.flags, *option_flags(options), *said, *same.paths]
             command = " ".join(["codelens search", *parts])
             yield for_line(f"try: {command}")
 
@@ -146,10 +158,12 @@ def option_flags(options: SearchOptions) -> Iterator[str]:
     for flag, given in (("-F", options.literal), ("--regex", options.regex), ("-w", options.word)):
         if given:
             yield flag
+    if options.like:
+        yield f"--like {shell_quoted(options.like)}"
     for flag, value, usual in (
         ("--case", options.case, plain.case),
         ("--mode", options.mode, plain.mode),
-        ("--profile", options.profile, plain.profile),
+        ("--profile", options.profile, "likeness" if options.like else plain.profile),
         ("--weights", ",".join(f"{c}={w!r}" for c, w in options.weights.items()), ""),
         ("--rrf-k", options.rrf_k, plain.rrf_k),
         ("--fusion", options.fusion, plain.fusion),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codelens.model import Candidate, Contribution, Hit, IndexInfo, Notice, SearchResult, UnitRow
+from codelens.model import Candidate, Contribution, Hit, IndexInfo, Notice, SearchResult, Trace, UnitRow
 from codelens.worktree.paths import path_bytes
 
 SCHEMA = 1
@@ -54,7 +54,27 @@ def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, floa
         "index": index_record(result.index),
         "exit_code": exit_code,
     }
+    record |= like_record(result.trace)
     return record | ({"stats": dict(stats)} if stats is not None else {})
+
+
+def like_record(trace: Trace) -> Record:
+    """`like`: what the hits are to resemble, as it was understood; nothing for a search by a query alone."""
+    original = trace.original
+    if original is None:
+        return {}
+    return {
+        "like": {
+            "target": original.target,
+            "name": original.name,
+            "kind": original.kind,
+            "language": original.language,
+            "repository": original.repository,
+            "path": original.path,
+            "start_line": original.start_line,
+            "end_line": original.end_line,
+        }
+    }
 
 
 def hit_record(hit: Hit) -> Record:

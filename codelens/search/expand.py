@@ -73,6 +73,8 @@ class ExpandedQuery:
     """What the index and this machine can do: fuzzy, vector."""
     texts: tuple[str, ...] = ()
     """The plain parts of the query as written, in order: what phrases are looked for in."""
+    vector: bytes = b""
+    """The embedding of what is asked about, where that is code; else it is made of `text`."""
 
 
 def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:

@@ -120,6 +120,12 @@ class Query:
         return tuple(_ranking_texts(self.node, True))
 
     @property
+    def loose_words(self) -> tuple[str, ...]:
+        """The words and identifiers that only rank, in order."""
+        parts = self.node.parts if isinstance(self.node, And) else (self.node,)
+        return tuple(part.text for part in parts if isinstance(part, Word | Identifier))
+
+    @property
     def plain(self) -> bool:
         """Whether nothing is a condition: words and identifiers alone, which rank and never exclude."""
         parts = self.node.parts if isinstance(self.node, And) else (self.node,)

@@ -10,11 +10,25 @@ import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from codelens.config import Settings
+from codelens.embed.base import Embedder
 from codelens.errors import UsageError
 from codelens.lang.registry import accepted_names
-from codelens.model import Candidate, Event, Hit, IndexInfo, Match, Notice, SearchOptions, SearchResult, Trace, UnitId
+from codelens.model import (
+    Candidate,
+    Event,
+    Hit,
+    IndexInfo,
+    Match,
+    Notice,
+    SearchOptions,
+    SearchResult,
+    Trace,
+    UnitId,
+    UnitRow,
+)
 from codelens.nouns import dataclass
 from codelens.search.embedding import embedder_of_index
 from codelens.search.expand import ExpandedQuery, expand
@@ -41,6 +55,9 @@ from codelens.search.telling import with_common
 from codelens.store.store import Store
 from codelens.texts import Texts
 
+if TYPE_CHECKING:
+    from codelens.search.likeness import Likeness
+
 PROSE = ("section", "text")
 """Kinds of units that are no code: Graph Memory's profile has a minimum of its own for them."""
 BELOW_MINIMUM = "below minimum"
@@ -60,6 +77,8 @@ class Ranking:
     notices: list[Notice]
     trace: Trace
     texts: Texts
+    itself: Mapping[UnitId, UnitRow]
+    """What the hits are to resemble, with what lies in it and around it; empty for a search by a query alone."""
 
 
 def search(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
@@ -95,16 +114,18 @@ def rank(
     if profile.asks_graph and store.edges.is_empty():
         notices.append(Notice("no-edges", "the index has no edges to follow: run `codelens index`"))
     features = _features(store, settings, notices)
-    expanded = replace(
-        expand(_plain_texts(query), query.identifiers, text), scoped=scope.units is not None, features=features
-    )
-    if "fuzzy" in features:
+    embedder = embedder_of_index(store, settings.model) if options.like and "vector" in features else None
+    likeness = _likeness(query, store, options, embedder, trace, notices) if options.like else None
+    itself = likeness.itself if likeness else {}
+    asked = likeness.query if likeness else expand(_plain_texts(query), query.identifiers, text)
+    expanded = replace(asked, scoped=scope.units is not None, features=features)
+    if "fuzzy" in features and not likeness:
         expanded = with_corrections(expanded, store)
     expanded = with_common(expanded, store)
     trace.common = expanded.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
-    rankings = retrieve(expanded, store, profile, options, settings, trace, notices)
-    literal = add_literal(rankings, expanded, scope, options, trace, notices)
+    rankings = retrieve(expanded, store, profile, options, settings, trace, notices, itself)
+    literal = add_literal(rankings, expanded, scope, options, trace, notices) if not likeness else ()
     if profile.composite:
         candidates = _by_walk(rankings, literal, expanded, profile, store, scope, trace)
     else:
@@ -115,7 +136,7 @@ def rank(
     candidates = _minimum(candidates, profile, options, {match.unit for match in literal}, trace)
     candidates = _sorted(candidates, options, scope)
     trace.candidates = candidates
-    return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts)
+    return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts, itself)
 
 
 def _by_ranks(
@@ -197,6 +218,26 @@ def _parse(text: str, options: SearchOptions) -> Query:
         case=options.case,
         known_languages=accepted_names() if "lang:" in text else (),
     )
+
+
+def _likeness(
+    query: Query,
+    store: Store,
+    options: SearchOptions,
+    embedder: Embedder | None,
+    trace: Trace,
+    notices: list[Notice],
+) -> Likeness:
+    """What is to be resembled, in the place of the query's words: what is left of it are conditions."""
+    from codelens.search.likeness import find_likeness
+
+    found = find_likeness(options, store, embedder)
+    trace.original = found.original
+    notices += found.notices
+    if words := query.loose_words:
+        text = f"beside --like words rank nothing: {', '.join(words)}"
+        notices.append(Notice("loose-words", f'{text}; put them in "quotes" to demand them'))
+    return found
 
 
 def _strays(store: Store) -> list[Notice]:

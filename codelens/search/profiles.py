@@ -51,6 +51,9 @@ def load_profile(options: SearchOptions) -> Profile:
     row: Mapping[str, Any] = profiles[options.profile]
     if unknown := sorted(set(options.weights) - set(row["channels"])):
         raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
+    if unasked := sorted(name for name in options.weights if not row["cuts"][name]):
+        asked = sorted(name for name, cut in row["cuts"].items() if cut)
+        raise UsageError(f"profile {options.profile} asks no channel '{unasked[0]}'", f"channels: {', '.join(asked)}")
     if options.fusion not in FUSIONS:
         raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
     profile = Profile(

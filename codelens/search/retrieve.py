@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from codelens.config import Settings
 from codelens.errors import UsageError
-from codelens.model import Match, Notice, SearchOptions, Trace
+from codelens.model import Match, Notice, SearchOptions, Trace, UnitId
 from codelens.search.channels import Channel
 from codelens.search.channels.equivalence import EquivalenceChannel
 from codelens.search.channels.exact import ExactChannel
@@ -32,6 +32,8 @@ MOST_BY_CLASS = 2
 """Times the matches of `symbol` and `exact`: more matches by equivalence class would drown them (knowing's figure)."""
 OPTIONAL = frozenset({"fuzzy", "vector"})
 """Channels that an index or a machine may lack."""
+MOST_WITHOUT = 1000
+"""Units that are no answer for which room is made: the `vector` channel may fetch three times its matches, 4096 at most."""
 LITERAL_POOL = 5000
 """Units that enter the ranking for their text alone; the first of each file always does, so that no file is lost. Chosen,
 not measured: every one of them becomes a candidate, which the search pays for in time."""
@@ -58,19 +60,30 @@ def retrieve(
     settings: Settings,
     trace: Trace,
     notices: list[Notice],
+    without: Collection[UnitId] = (),
 ) -> dict[str, Sequence[Match]]:
-    """Each channel's ranking, cut at its fixed length. A channel that outlasts its time is left out, and said."""
+    """Each channel's ranking, cut at its fixed length. A channel that outlasts its time is left out, and said.
+
+    `without` are units that are no answer; their places go to others. A channel that may give nothing is not asked.
+    """
     if options.mode not in MODES:
         raise UsageError(f"no mode '{options.mode}'", f"modes: {', '.join(MODES)}")
     rankings: dict[str, Sequence[Match]] = {}
     channels = make_channels(profile, options.mode, settings)
-    for name in MODES[options.mode]:
+    asked = [name for name in MODES[options.mode] if profile.cuts[name]]
+    if not asked:
+        fitting = [mode for mode, names in MODES.items() if any(profile.cuts[name] for name in names)]
+        raise UsageError(
+            f"profile {options.profile} asks no channel of mode {options.mode}", f"modes: {', '.join(fitting)}"
+        )
+    for name in asked:
         if name in OPTIONAL and name not in query.features:
             continue
         started, most = time.perf_counter(), _most(name, profile, rankings)
         try:
             with store.time_limit(settings.channel_seconds):
-                rankings[name] = channels[name].retrieve(query, store, most)
+                found = channels[name].retrieve(query, store, most + min(len(without), MOST_WITHOUT))
+                rankings[name] = [match for match in found if match.unit not in without][:most] if without else found
         except OutOfTime:
             notices.append(Notice("slow-channel", f"{name} took over {settings.channel_seconds:g} s and was left out"))
             continue

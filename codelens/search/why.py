@@ -121,6 +121,9 @@ class _Asker:
         return Loss("parse failed", text, MEND, later.remedy_query)
 
     def _not_candidate(self, unit: UnitRow) -> Loss:
+        if unit.id in self._ranking.itself:
+            text = f"it is what is to be resembled, or lies in it or around it: {self._options.like}"
+            return Loss("itself", text, "")
         if blame := self._ranking.scope.blame(unit):
             query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
             return Loss("filtered", f"{blame.condition} does not hold: {blame.text}", _leave_out(blame, query), query)
@@ -137,7 +140,8 @@ class _Asker:
             return Loss("cut", f"{channel} ranks it {place}, and gives {most} matches", _say(query), query)
         said = ", ".join(t for _, t, _ in self._ranking.trace.terms) or "nothing"
         own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
-        text = f"no channel matched: the query says {said}; its name says {own}"
+        asked = "the original" if self._options.like else "the query"
+        text = f"no channel matched: {asked} says {said}; its name says {own}"
         return Loss("no channel", text, _say(query), query)
 
     def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
@@ -154,7 +158,8 @@ class _Asker:
                 continue  # every unit is somewhere in its list; that says nothing
             depth = VECTOR_DEEP if name == "vector" else DEEP
             matches = channels[name].retrieve(self._ranking.expanded, self._store, depth)
-            place = next((i for i, m in enumerate(matches, start=1) if m.unit == unit.id), None)
+            others = (m for m in matches if m.unit not in self._ranking.itself)
+            place = next((i for i, m in enumerate(others, start=1) if m.unit == unit.id), None)
             if place and place > cuts[name] and (best is None or place - cuts[name] < best[1] - best[2]):
                 best = (name, place, cuts[name])
         if best is None and (place := self._ranking.scope.left_out.get(unit.id)):
@@ -186,7 +191,12 @@ class _Asker:
     # Remedies
 
     def _additions(self, unit: UnitRow, queries: Sequence[str]) -> list[str]:
-        """The queries with a little more, least first: a word of its name, its name, its name in back-ticks."""
+        """The queries with a little more, least first: a word of its name, its name, its name in back-ticks.
+
+        Beside --like words rank nothing, so there are none.
+        """
+        if self._options.like:
+            return []
         if self._options.literal or self._options.regex:
             return [re.escape(unit.name) if self._options.regex else unit.name]
         said = {t for _, t, _ in self._ranking.trace.terms}

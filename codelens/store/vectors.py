@@ -64,6 +64,12 @@ class Vectors:
         found = self._connection.execute(sql, (query, f"[{','.join(map(str, ids))}]"))
         return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
 
+    def of_units(self, units: Sequence[tuple[UnitId, int]]) -> list[bytes]:
+        """The vectors of these units, each with the number of its pieces; in that order."""
+        sql = "SELECT embedding FROM vectors WHERE rowid = ?"
+        rows = [unit * PIECES + piece for unit, pieces in units for piece in range(pieces)]
+        return [bytes(row[0]) for rowid in rows for row in self._connection.execute(sql, (rowid,))]
+
     def count(self) -> int:
         """Vectors, not units."""
         row = self._connection.execute("SELECT count(*) FROM vectors").fetchone()

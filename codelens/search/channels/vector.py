@@ -32,10 +32,9 @@ class VectorChannel:
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
         """Units by their nearest piece. The raw score is the cosine, MIN_COSINE or more."""
-        if "vector" not in query.features or not _says_something(query, store):
+        if "vector" not in query.features:
             return []
-        embedder = embedder_of_index(store, self._model)
-        vector = embedder.embed_query(query.text) if embedder else b""
+        vector = query.vector or self._embedded(query, store)
         if not vector:
             return []
         best: dict[UnitId, float] = {}
@@ -45,6 +44,10 @@ class VectorChannel:
                 break
         ranked = _ordered(best, store)[:limit]
         return [Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked]
+
+    def _embedded(self, query: ExpandedQuery, store: Store) -> bytes:
+        embedder = embedder_of_index(store, self._model) if _says_something(query, store) else None
+        return embedder.embed_query(query.text) if embedder else b""
 
 
 def _near(pieces: Sequence[tuple[UnitId, float]], asked: int) -> tuple[dict[UnitId, float], bool]:

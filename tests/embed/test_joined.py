@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import math
+from array import array
+
+from codelens.embed import default_embedder
+from codelens.embed.joined import joined
+from codelens.model import EmbeddedFields
+
+
+def test_one_vector_is_as_it_is_and_none_is_none() -> None:
+    (vector,) = default_embedder().embed_code([EmbeddedFields("parse_header", "", "", "")])
+    assert joined([vector]) is vector
+    assert joined([]) == b""
+    opposite = bytes(-v & 0xFF for v in array("b", vector))
+    assert joined([vector, opposite]) == b""
+
+
+def test_several_meet_between_them_in_any_order() -> None:
+    entries = [EmbeddedFields(name, "", "", "") for name in ("parse_header", "write_header", "open_socket")]
+    vectors = default_embedder().embed_code(entries)
+    middle = array("b", joined(vectors))
+    assert abs(math.sqrt(sum(v * v for v in middle)) - 127) < 1
+    assert joined(vectors[::-1]) == middle.tobytes()
+    near = [sum(a * b for a, b in zip(middle, array("b", v), strict=True)) / 127**2 for v in vectors]
+    apart = sum(a * b for a, b in zip(array("b", vectors[0]), array("b", vectors[2]), strict=True)) / 127**2
+    assert min(near) > apart
+    assert near[0] > near[2]  # two of the three speak of headers
