@@ -6,9 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
 SEPARATOR = "\n---\n"
+
+# No test asserts a time: a busy machine draws examples slowly.
+settings.register_profile("codelens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("codelens")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

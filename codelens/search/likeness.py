@@ -45,7 +45,10 @@ class Likeness:
 
 
 def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | None) -> Likeness:
-    """`embedder`: that of the index; None where vectors take no part. Raises TargetError where the target is nothing that is indexed, or several things."""
+    """`embedder`: that of the index; None where vectors take no part.
+
+    Raises TargetError where the target is nothing that is indexed, or several things.
+    """
     if options.like == SNIPPET:
         from codelens.search.snippets import read_snippet
 

@@ -39,7 +39,10 @@ class Snippet:
 
 
 def read_snippet(text: str, language: str, store: Store, embedder: Embedder | None) -> Snippet:
-    """`embedder`: that of the index; None for no vector. `language` is guessed if empty: the first that takes the text without a fault and finds a definition in it."""
+    """`embedder`: that of the index; None for no vector.
+
+    `language` is guessed if empty: the first that takes the text without a fault and finds a definition in it.
+    """
     text = dedent(text)  # a method as it stands in its class
     language, found = _extracted(text, [language] if language else _likely(store))
     entries = _entries(text.encode(), found.units if found else ())

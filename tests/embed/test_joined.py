@@ -3,13 +3,13 @@ from __future__ import annotations
 import math
 from array import array
 
-from codelens.embed import default_embedder
+from codelens.embed import HASHING, open_embedder
+from codelens.embed.base import EmbeddedFields
 from codelens.embed.joined import joined
-from codelens.model import EmbeddedFields
 
 
 def test_one_vector_is_as_it_is_and_none_is_none() -> None:
-    (vector,) = default_embedder().embed_code([EmbeddedFields("parse_header", "", "", "")])
+    (vector,) = open_embedder(HASHING).embed_code([EmbeddedFields("parse_header", "", "", "")])
     assert joined([vector]) is vector
     assert joined([]) == b""
     opposite = bytes(-v & 0xFF for v in array("b", vector))
@@ -18,7 +18,7 @@ def test_one_vector_is_as_it_is_and_none_is_none() -> None:
 
 def test_several_meet_between_them_in_any_order() -> None:
     entries = [EmbeddedFields(name, "", "", "") for name in ("parse_header", "write_header", "open_socket")]
-    vectors = default_embedder().embed_code(entries)
+    vectors = open_embedder(HASHING).embed_code(entries)
     middle = array("b", joined(vectors))
     assert abs(math.sqrt(sum(v * v for v in middle)) - 127) < 1
     assert joined(vectors[::-1]) == middle.tobytes()
