@@ -27,6 +27,13 @@ class Embedder(Protocol):
     slow: bool
     """Whether a vector that was made before is sooner read from a file than made again."""
 
+    least_cosine: float
+    """What a text and a question that have nothing to do with each other seldom reach: nearer is near."""
+
+    def knows(self, text: str) -> bool:
+        """Whether it was taught any of these words, so that its vector says something where the index has none of them."""
+        ...
+
     def fingerprint(self) -> str:
         """A hash of all that decides its vectors; stored in the index and compared before a query."""
         ...

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from codelens.embed.base import EmbeddedFields
 from codelens.embed.model_file import ModelFile
 from codelens.embed.words import rows_of, words_of
-from codelens.text.terms import token_counts
+from codelens.text.terms import token_counts, tokens
 
 if TYPE_CHECKING:
     from codelens.embed.static_batch import StaticBatch
@@ -34,6 +34,11 @@ class StaticEmbedder:
         self._file = ModelFile(path)
         self.name = str(self._file.header["name"])
         self.dimensions = self._file.dimensions
+        self.least_cosine = float(self._file.header.get("least_cosine", 0.0))
+
+    def knows(self, text: str) -> bool:
+        """Whether one of the words has a row of its own and is not made of pieces."""
+        return any(self._file.row_of(word) is not None for token in tokens(text) for word in words_of(token))
 
     def fingerprint(self) -> str:
         """The model's hash: the same numbers give the same vectors, whatever the file is called."""

@@ -22,9 +22,13 @@ class KeepingEmbedder:
     slow = True
 
     def __init__(self, embedder: Embedder, file: Path) -> None:
-        self.name, self.dimensions = embedder.name, embedder.dimensions
+        self.name, self.dimensions, self.least_cosine = embedder.name, embedder.dimensions, embedder.least_cosine
         self._embedder = embedder
         self._kept = KeptVectors(file)
+
+    def knows(self, text: str) -> bool:
+        """What the embedder says."""
+        return self._embedder.knows(text)
 
     def fingerprint(self) -> str:
         """That of the embedder: the vectors are the same."""

@@ -21,7 +21,7 @@ from codelens.training.corpus import KINDS, Corpus, Encoder
 from codelens.training.files import ENDING, read_pairs
 from codelens.training.manifest import Package, manifest_text, read_manifest
 from codelens.training.quantise import model_of, write_quantised
-from codelens.training.ranks import mean_reciprocal_rank
+from codelens.training.ranks import least_cosine, mean_reciprocal_rank
 from codelens.training.recipe import Model, Recipe
 from codelens.training.trainer import begin, train
 from codelens.training.vocabulary import as_rows, build, frequencies
@@ -102,6 +102,7 @@ def card(
         "name": name,
         "recipe": asdict(recipe),
         "temperature": round(model.temperature, 4),
+        "least_cosine": round(least_cosine(corpus, held_out, model), 4),
         "pairs": dict(zip(KINDS, kinds, strict=True)),
         "packages": len(np.unique(corpus.package[learnt])),
         "held_out": {

@@ -10,6 +10,8 @@ from codelens.training.corpus import Corpus
 from codelens.training.recipe import FIELDS, Model
 
 CUTOFF = 10
+STRANGERS = 0.01
+"""Share of unrelated pairs that pass for near. Chosen: it is about what the hashing embedder lets pass."""
 MOST = 2000
 """Candidates of one package, as in the study."""
 
@@ -23,6 +25,15 @@ def vectors(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Floats]
         shares, used = matrix(corpus, pairs * TEXTS_OF_PAIR + 1 + field)
         code += np.exp(model.factors[field]) * (shares @ (np.exp(model.code[used])[:, None] * model.rows[used]))
     return query, normalised(code)[0]
+
+
+def least_cosine(corpus: Corpus, chosen: Whole, model: Model) -> float:
+    """The cosine that STRANGERS of questions and code of two packages reach, among MOST pairs; 0 where there is one package."""
+    pairs = chosen[:: max(1, len(chosen) // MOST)]
+    query, code = vectors(corpus, pairs, model)
+    package = corpus.package[pairs]
+    strangers = (query @ code.T)[package[:, None] != package[None, :]]
+    return float(np.quantile(strangers, 1 - STRANGERS)) if len(strangers) else 0.0
 
 
 def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from codelens.embed.base import Embedder
 from codelens.model import Match, UnitId
 from codelens.search.embedding import embedder_of_index
 from codelens.search.expand import ExpandedQuery
@@ -15,9 +16,6 @@ OVERFETCH = (1.25, 3.0)
 """Times the limit. Long units have several vectors, so what fills the limit with vectors may not fill it with units; only
 then more are fetched, for the time that vec0 takes grows with the number (55,000 vectors: 200 in 31 ms, 600 in 76 ms).
 Three times is the marketplace's figure; a quarter more is chosen."""
-MIN_COSINE = 0.15
-"""Unrelated texts hashed to 256 dimensions have cosines of 0 ± 1/16; what lies under this, 2.4 times that deviation, is
-near nothing. The multiple is chosen, not measured."""
 LENGTH = 127.0
 """Of a stored vector: int8, normalised."""
 
@@ -31,31 +29,29 @@ class VectorChannel:
         self._model = model
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
-        """Units by their nearest piece. The raw score is the cosine, MIN_COSINE or more."""
-        if "vector" not in query.features:
+        """Units by their nearest piece. The raw score is the cosine, the embedder's least or more."""
+        embedder = embedder_of_index(store, self._model) if "vector" in query.features else None
+        if embedder is None:
             return []
-        vector = query.vector or self._embedded(query, store)
+        vector = query.vector or (embedder.embed_query(query.text) if _says_something(query, store, embedder) else b"")
         if not vector:
             return []
         best: dict[UnitId, float] = {}
         for times in OVERFETCH:
-            best, enough = _near(store.vectors.nearest(vector, query.scoped, int(limit * times)), int(limit * times))
+            pieces = store.vectors.nearest(vector, query.scoped, int(limit * times))
+            best, enough = _near(pieces, int(limit * times), embedder.least_cosine)
             if enough or len(best) >= limit:
                 break
         ranked = _ordered(best, store)[:limit]
         return [Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked]
 
-    def _embedded(self, query: ExpandedQuery, store: Store) -> bytes:
-        embedder = embedder_of_index(store, self._model) if _says_something(query, store) else None
-        return embedder.embed_query(query.text) if embedder else b""
 
-
-def _near(pieces: Sequence[tuple[UnitId, float]], asked: int) -> tuple[dict[UnitId, float], bool]:
+def _near(pieces: Sequence[tuple[UnitId, float]], asked: int, least: float) -> tuple[dict[UnitId, float], bool]:
     """(unit → its least distance, whether there are no others near enough), from the nearest pieces in order.
 
     A full page is cut somewhere among the pieces that lie as far as its last; none of those is taken, or chance would choose.
     """
-    near = [(unit, distance) for unit, distance in pieces if cosine(distance) >= MIN_COSINE]
+    near = [(unit, distance) for unit, distance in pieces if cosine(distance) >= least]
     cut = near[-1][1] if len(near) == asked and near[0][1] < near[-1][1] else math.inf
     best: dict[UnitId, float] = {}
     for unit, distance in near:
@@ -64,9 +60,11 @@ def _near(pieces: Sequence[tuple[UnitId, float]], asked: int) -> tuple[dict[Unit
     return best, len(near) < asked
 
 
-def _says_something(query: ExpandedQuery, store: Store) -> bool:
-    """Whether the index knows any word of the query. Every vector has a nearest one, also that of a word nobody wrote."""
-    return any(store.postings.document_frequency(t.text) for t in (*query.words, *query.extra))
+def _says_something(query: ExpandedQuery, store: Store, embedder: Embedder) -> bool:
+    """Whether embedder or index knows any word of the query. Every vector has a nearest one, also that of a word nobody wrote."""
+    return embedder.knows(query.text) or any(
+        store.postings.document_frequency(t.text) for t in (*query.words, *query.extra)
+    )
 
 
 def _ordered(best: Mapping[UnitId, float], store: Store) -> list[UnitId]:
