@@ -21,12 +21,13 @@ from codelens.config import Settings
 from codelens.evaluation.undocumented import undocumented
 from codelens.index import Index
 from codelens.indexing.reading import ReadText, read_text
-from codelens.lang.registry import detect_language
+from codelens.lang.registry import detect_language, languages
 from codelens.model import Match, SearchOptions, SeenFile, UnitId
 from codelens.nouns import dataclass
 from codelens.search.fuse import fuse
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
+from codelens.worktree.roles import path_roles
 from codelens.worktree.walk import walk
 
 CANDIDATES, QUESTIONS = 2000, 150
@@ -57,11 +58,17 @@ def without_documentation(tree: Path, into: Path) -> Package:
     settings = Settings(no_ignore=True)
     questions: Questions = {}
     for seen in sorted((s for s in walk(tree, settings) if isinstance(s, SeenFile)), key=lambda s: s.path):
-        language = detect_language(seen.path)
+        language = languages().get(detect_language(seen.path))
         read = read_text(tree, seen, settings)
-        if not language or not isinstance(read, ReadText) or "test" in seen.path.lower():
+        is_code = (
+            language is not None
+            and language.grammar
+            and language.chunks == "code"
+            and "test" not in path_roles(seen.path)
+        )
+        if language is None or not is_code or not isinstance(read, ReadText):
             continue
-        bare, asked = undocumented(read.decoded.text, language)
+        bare, asked = undocumented(read.decoded.text, language.name)
         place = into / seen.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(bare, encoding="utf-8", newline="")
@@ -129,24 +136,34 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     place = Path(tempfile.mkdtemp())
     try:
-        figures: dict[tuple[str, str], dict[str, float]] = {}
-        for tree in asked.trees:
-            package = without_documentation(tree, place / tree.name)
-            for model in asked.models:
-                settings = Settings(model=model)
-                index = place / f"{tree.name}.db"
-                Index.build(index, [package.root], settings, rebuild=True)
-                for row, values in ask(package, index, settings).items():
-                    figures.setdefault((row, model), {})[tree.name] = statistics.mean(values)
-            print(f"{tree.name}: {len(package.questions)} candidates", file=sys.stderr)
-            shutil.rmtree(package.root)
-        sys.stdout.writelines(_table(figures, asked.models))
+        sys.stdout.writelines(table(measure(asked.trees, asked.models, place), asked.models))
     finally:
         shutil.rmtree(place)
     return 0
 
 
-def _table(figures: Mapping[tuple[str, str], Mapping[str, float]], models: Sequence[str]) -> Iterator[str]:
+Figures = dict[tuple[str, str], dict[str, float]]
+"""(row, model) → package → MRR of the first ten."""
+
+
+def measure(trees: Sequence[Path], models: Sequence[str], place: Path) -> Figures:
+    """Ask each tree with each model. `place` is an empty folder for copies and indexes."""
+    figures: Figures = {}
+    for tree in trees:
+        package = without_documentation(tree, place / tree.name)
+        index = place / f"{tree.name}.db"
+        for model in models:
+            settings = Settings(model=model)
+            Index.build(index, [package.root], settings)
+            for row, values in ask(package, index, settings).items():
+                figures.setdefault((row, model), {})[tree.name] = statistics.mean(values)
+        print(f"{tree.name}: {len(package.questions)} candidates", file=sys.stderr)
+        shutil.rmtree(package.root)
+    return figures
+
+
+def table(figures: Figures, models: Sequence[str]) -> Iterator[str]:
+    """Lines of Markdown: means over the packages, then each package's own."""
     rows = list(dict.fromkeys(row for row, _ in figures))
     yield f"| MRR@{CUTOFF} | {' | '.join(models)} |\n|---|{'---:|' * len(models)}\n"
     for row in rows:

@@ -1,0 +1,57 @@
+"""The measurement by documentation, on trees of the test's own: what is asked, what is found, and the table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from codelens.config import Settings
+from codelens.evaluation.docstrings import ask, main, without_documentation
+from codelens.index import Index
+from tests.embed.models import make_model
+
+SAID = {
+    "open_socket": "Opens a socket to the other machine.",
+    "close_socket": "Closes the socket when nothing is left to send.",
+    "read_header": "Reads the header that stands before each message.",
+    "count_letters": "Counts the letters which a reader has not opened.",
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "mail"
+    (root / "tests").mkdir(parents=True)
+    functions = [f'def {name}(given):\n    """{said}"""\n    return given\n' for name, said in SAID.items()]
+    (root / "mail.py").write_text("\n\n".join(functions))
+    (root / "tests" / "test_mail.py").write_text('def check():\n    """Looks whether all letters come."""\n')
+    (root / "README.md").write_text("Reads the header that stands before each message.\n")
+    return root
+
+
+def test_a_tree_is_copied_without_what_documents_it(tree: Path, tmp_path: Path) -> None:
+    package = without_documentation(tree, tmp_path / "copy")
+    assert sorted(package.questions.values()) == sorted(said.removesuffix(".") for said in SAID.values())
+    assert [p.name for p in (tmp_path / "copy").rglob("*") if p.is_file()] == ["mail.py"]
+    assert not any(said in (tmp_path / "copy" / "mail.py").read_text() for said in SAID.values())
+
+
+def test_names_that_say_it_are_found_first(tree: Path, tmp_path: Path) -> None:
+    package, index = without_documentation(tree, tmp_path / "copy"), tmp_path / "i.db"
+    Index.build(index, [package.root], Settings(model="hashing"))
+    found = ask(package, index, Settings(model="hashing"))
+    assert set(found) == {"words (BM25)", "vectors", "rrf 1:1", "rrf 1:2", "minmax .4:.6", "codelens"}
+    assert found["codelens"] == found["words (BM25)"] == [1.0] * len(SAID)
+
+
+def test_the_table_has_a_column_for_each_model(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(make_model(tmp_path / "letters.model"))
+    assert main([str(tree), "--models", "hashing", model]) == 0
+    told = capsys.readouterr()
+    row = re.search(r"\| vectors \| ([\d.]+) \| ([\d.]+) \|", told.out)
+    assert row
+    assert float(row[1]) > float(row[2]) >= 0, "rows by chance find less than hashed words"
+    assert "| mail |" in told.out
+    assert "4 candidates" in told.err
