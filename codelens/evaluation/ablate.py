@@ -38,6 +38,13 @@ class Row:
     name: str
     profile: str
     change: Change = field(default=lambda profile: profile)
+    fusion: str = "rrf"
+
+
+def without_vectors(profile: Profile) -> Profile:
+    """Neither ranks nor nearness of vectors."""
+    bonuses = {name: weight for name, weight in profile.bonuses.items() if name != "nearness"}
+    return replace(profile, channels={**profile.channels, "vector": 0.0}, bonuses=bonuses)
 
 
 def without_walk(profile: Profile) -> Profile:
@@ -69,6 +76,9 @@ def with_section(section: str, **values: object) -> Change:
 
 ROWS = (
     Row("codelens", "codelens"),
+    Row("- vectors", "codelens", without_vectors),
+    Row("codelens by weighted scores", "codelens", fusion="weighted"),
+    Row("codelens by minmax", "codelens", fusion="minmax"),
     Row("- the walk", "codelens", without_walk),
     Row("- what only the walk finds", "codelens", with_graph(joining=0)),
     Row("- edges against their direction", "codelens", with_graph(backward=0.0)),
@@ -78,6 +88,9 @@ ROWS = (
     Row("- references and type_hint_of", "codelens", without_kinds("references", "type_hint_of")),
     Row("- bases and overrides", "codelens", without_kinds("extends", "implements", "overrides", "inherits")),
     Row("rrf", "rrf"),
+    Row("rrf - vectors", "rrf", without_vectors),
+    Row("rrf by weighted scores", "rrf", fusion="weighted"),
+    Row("rrf by minmax", "rrf", fusion="minmax"),
     Row("graph-memory", "graph-memory"),
     Row("knowing", "knowing"),
     Row("knowing-base", "knowing-base"),
@@ -101,7 +114,7 @@ class Run:
 
 def measure(row: Row, tasks: Sequence[Task], index: Path, rule: Rule, into: Run) -> None:
     """Ask all tasks of one repository of its index, and write their figures down."""
-    options = SearchOptions(profile=row.profile, limit=CUTOFF)
+    options = SearchOptions(profile=row.profile, fusion=row.fusion, limit=CUTOFF)
     profile, settings = row.change(load_profile(options)), Settings()
     with Store.read(index) as store, store.reading():
         for task in tasks:
@@ -127,16 +140,23 @@ def ablate(
 
 
 def table(title: str, found: Mapping[str, Run]) -> Iterator[str]:
-    """Markdown: means over tasks, the difference to the row that it is compared with and its p, and a query's CPU time."""
+    """Markdown: means over tasks, a query's CPU time, and the difference to the row that it is compared with.
+
+    Of the difference its 95 % interval by a bootstrap over tasks, and p by a paired test.
+    """
     first = next(iter(found.values()))
     count = len(first.values[METRIC])
-    yield f"| {title}, {count} | {' | '.join(SHOWN)} | Δ {METRIC} | p | CPU ms |"
-    yield f"|---|{'---:|' * (len(SHOWN) + 3)}"
+    yield f"| {title}, {count} | {' | '.join(SHOWN)} | Δ {METRIC} | 95 % | p | CPU ms |"
+    yield f"|---|{'---:|' * (len(SHOWN) + 4)}"
     for name, run in found.items():
         means = " | ".join(f"{statistics.mean(run.values[metric].values()):.4f}" for metric in SHOWN)
         base = found.get(PROFILE_OF[name], first) if name != PROFILE_OF[name] else first
         compared = compare(base.values[METRIC], run.values[METRIC])
-        gap = " | " if run is first else f"{compared.after - compared.before:+.4f} | {compared.p_value:.3f}"
+        gap = (
+            " | | "
+            if run is first
+            else f"{compared.after - compared.before:+.4f} | {compared.low:+.4f} to {compared.high:+.4f} | {compared.p_value:.3f}"
+        )
         yield f"| {name} | {means} | {gap} | {run.seconds / count * 1000:.0f} |"
 
 
