@@ -8,7 +8,7 @@ DEMO := $(VENV)/demo.db
 LEXICAL = $(abspath $(BIN))/python $(abspath $(EVAL))/baseline_ctags.py search -n {k} --mode body --test-weight 0.5 --index $(abspath $(INDEXES))
 ASK = $(abspath $(BIN))/codelens search --jsonl --no-config -m {k} --db $(abspath $(INDEXES))
 
-.PHONY: demo test check format lint types contracts golden wheel bench recheck eval clean
+.PHONY: demo test check format lint types contracts golden wheel bench recheck model eval clean
 
 $(VENV)/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "codelens needs Python 3.11 or newer: make PYTHON=path/to/python3.12"; exit 2; }
@@ -54,6 +54,10 @@ recheck: $(VENV)/ready  ## every score of 200 queries, computed again from its a
 	@test -n "$(TREE)" || { echo "usage: make recheck TREE=path/to/a/tree"; exit 2; }
 	$(BIN)/codelens index -q --db "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db" "$(TREE)"
 	$(BIN)/python -m codelens.evaluation.recheck "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db"
+
+model: $(VENV)/ready  ## the shipped embedding made anew from its manifest, and compared: make model DATA=folder
+	@test -n "$(DATA)" || { echo "usage: make model DATA=folder"; exit 2; }
+	$(BIN)/python -m codelens.training.repeat "$(DATA)"
 
 # EVAL holds score.py, tasks.jsonl and commits/*.jsonl; a task's tree is TREES/REPO, of a commit TREES/REPO-commits.
 eval: $(VENV)/ready  ## quality on development tasks: make eval TREES=folder INDEXES=folder EVAL=folder
