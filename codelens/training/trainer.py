@@ -14,7 +14,7 @@ import numpy as np
 from codelens.training.bags import Floats, Whole
 from codelens.training.batches import batches
 from codelens.training.contrast import gradients
-from codelens.training.corpus import Corpus
+from codelens.training.corpus import KINDS, Corpus
 from codelens.training.recipe import FIELDS, Model, Recipe
 
 MOST_HEAT = math.log(40)
@@ -32,7 +32,7 @@ def begin(frequency: Whole, recipe: Recipe) -> Model:
     )
     share = frequency / max(1, frequency.sum())
     weights = np.log(recipe.sif / (recipe.sif + share)).astype(np.float32)
-    return Model(rows, weights, weights.copy(), np.zeros(FIELDS, np.float32), recipe.temperature)
+    return Model(rows, weights, weights.copy(), np.zeros((len(KINDS), FIELDS), np.float32), recipe.temperature)
 
 
 class Adam:

@@ -9,9 +9,9 @@ import pytest
 
 from codelens.training.batches import batches
 from codelens.training.contrast import gradients, same_question
-from codelens.training.corpus import Corpus
+from codelens.training.corpus import KINDS, Corpus
 from codelens.training.ranks import mean_reciprocal_rank, vectors
-from codelens.training.recipe import FIELDS, Model, Recipe
+from codelens.training.recipe import DOC, FIELDS, Model, Recipe
 from codelens.training.trainer import begin, train
 from codelens.training.vocabulary import as_rows, build, frequencies
 from tests.training.small import SAID, WRITTEN, corpus
@@ -52,6 +52,15 @@ def test_the_gradients_are_those_of_the_loss(part: str) -> None:
         value[slice(None) if part == "factors" else slope.used] += np.float32(sign) * direction
         moved.append(loss(changed))
     assert (moved[0] - moved[1]) / (2 * step) == pytest.approx(float((given * direction).sum()), rel=0.05, abs=2e-3)
+
+
+def test_factors_are_learnt_from_whole_pairs_of_a_kind() -> None:
+    found, model, _ = begun()
+    docs = np.flatnonzero(found.kinds == DOC)[:60]
+    without_names = replace(SMALL, dropped=(1.0, 0.0, 0.0, 0.0))
+    slopes = [gradients(found, docs, model, r, np.random.default_rng(0))[1].factors for r in (WHOLE, without_names)]
+    assert [bool(slope[DOC].any()) for slope in slopes] == [True, False]
+    assert not np.delete(slopes[0], DOC, axis=0).any()
 
 
 def replace_temperature(model: Model, temperature: float) -> Model:
@@ -109,4 +118,4 @@ def test_vectors_have_length_one() -> None:
     for part in vectors(found, np.arange(50), model):
         assert part.shape == (50, SMALL.dimensions)
         assert np.linalg.norm(part, axis=1) == pytest.approx(1, abs=1e-5)
-    assert len(model.factors) == FIELDS
+    assert model.factors.shape == (len(KINDS), FIELDS)
