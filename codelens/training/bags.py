@@ -33,12 +33,13 @@ def matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
     norms = np.sqrt(np.maximum(totals, 1)).astype(np.float32)
     used, local = np.unique(corpus.ids[places], return_inverse=True)
     values = np.sqrt(counts) / np.repeat(norms, lengths)
-    return _sparse().csr_matrix((values, local, ends), shape=(len(bags), len(used))), used.astype(np.int64)
+    return sparse().csr_matrix((values, local, ends), shape=(len(bags), len(used))), used.astype(np.int64)
 
 
-def _sparse() -> Any:
+def sparse() -> Any:
+    """The module of scipy. Raises UsageError without scipy."""
     try:
-        from scipy import sparse
+        from scipy import sparse as found
     except ImportError:
         raise UsageError("training needs scipy", "pip install 'codelens[train]'") from None
-    return sparse
+    return found

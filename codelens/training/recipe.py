@@ -30,6 +30,12 @@ class Recipe:
     """Of the corpus' KINDS in a batch, those that a corpus lacks apart."""
     dropped: tuple[float, float, float, float] = (0.2, 0.3, 0.15, 0.1)
     """How often a field is left out, so that each learns to stand alone."""
+    part_lengths: tuple[int, ...] = (4, 5)
+    """Letters of the runs by which words share rows; none: every word learns alone."""
+    part_rows: int = 3
+    """Names that must have a run for it to have a row."""
+    part_rate: float = 0.5
+    """Times the rate: a word is the sum of a dozen parts, which move together. Chosen, not measured."""
     temperature: float = 20.0
     """What cosines are multiplied by at the beginning; learned."""
     seed: int = 1

@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from codelens.training.bags import Floats, Whole
+from codelens.training.adam import Adam
+from codelens.training.bags import Whole
 from codelens.training.batches import batches
 from codelens.training.contrast import gradients
 from codelens.training.corpus import KINDS, Corpus
+from codelens.training.parts import Summed
 from codelens.training.recipe import FIELDS, Model, Recipe
 
 MOST_HEAT = math.log(40)
@@ -35,26 +37,12 @@ def begin(frequency: Whole, recipe: Recipe) -> Model:
     return Model(rows, weights, weights.copy(), np.zeros((len(KINDS), FIELDS), np.float32), recipe.temperature)
 
 
-class Adam:
-    """Moves some rows of one array (Kingma & Ba 2015); the moments of rows that rest stay as they are."""
-
-    def __init__(self, value: Floats) -> None:
-        self.value, self._first, self._second = value, np.zeros_like(value), np.zeros_like(value)
-
-    def move(self, rows: Whole | slice, gradient: Floats, rate: float, step: int) -> None:
-        """One step down the gradient of these rows."""
-        first = self._first[rows] * np.float32(0.9) + gradient * np.float32(0.1)
-        second = self._second[rows] * np.float32(0.999) + gradient * gradient * np.float32(0.001)
-        self._first[rows], self._second[rows] = first, second
-        scale = np.float32(rate * math.sqrt(1 - 0.999**step) / (1 - 0.9**step))
-        self.value[rows] -= scale * first / (np.sqrt(second) + np.float32(1e-8))
-
-
 def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, told: Told | None = None) -> None:
     """Train the model in place on the chosen pairs of the corpus."""
     random = np.random.default_rng(recipe.seed)
     heat = Adam(np.array([math.log(model.temperature)], np.float32))
-    rows, query, code, factors = (Adam(part) for part in (model.rows, model.query, model.code, model.factors))
+    rows = Summed(model.rows, corpus.words, recipe)
+    query, code, factors = (Adam(part) for part in (model.query, model.code, model.factors))
     source = batches(corpus, chosen, recipe, random)
     everything = slice(None)
     for step in range(1, recipe.steps + 1):
