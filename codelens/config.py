@@ -41,7 +41,10 @@ class Settings:
     vector: bool = True
     """Build vectors."""
     model: str = "codelens"
-    """What makes them: `codelens` for the embedding that is shipped, `hashing`, or a model file."""
+    """What makes them: `codelens` for the embedding that is shipped, `hashing`, a model's file or folder, or an endpoint's
+    address with the model's name, as https://host/v1#name."""
+    allow_network: bool = False
+    """Send texts to a model that has an address. Nothing else goes over a network."""
     parse_seconds: float = 10.0
     """CPU seconds a worker may spend on one file before it is ended. The slowest honest file seen took under 2."""
     encoding_threshold: float = 0.7
@@ -72,13 +75,15 @@ class Settings:
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
 
 
-NOT_FROM_PROJECTS = frozenset({"hyperlink_format"})
-"""A link may name a network or start a program: the user says where it leads, no repository does. No other setting names
-a command or a network, so a project's file may set them."""
+NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network"})
+"""A link may name a network or start a program: the user says where it leads, and what leaves the machine, no repository does.
+`model` it may set to a name alone: a model is run, or asked over a network."""
 PATHS = frozenset({"classes", "model"})
 """Settings that name a file: in a configuration file relative to its folder, and in a project's file only below that."""
 NO_PATHS = frozenset({"codelens", "hashing"})
 """Values of these settings that name no file."""
+ADDRESSES = ("http://", "https://")
+"""What a model's address begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +171,9 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
 
 def _from_project(path: Path) -> Mapping[str, Any]:
     values = _read_toml(path)
-    refused = [key for key in sorted(NOT_FROM_PROJECTS) if values.get(key, "") != getattr(Settings(), key)]
+    refused = [key for key in sorted(NOT_FROM_PROJECTS & values.keys()) if values[key] != getattr(Settings(), key)]
+    if _names_a_file(values.get("model")) or is_address(values.get("model")):
+        raise SettingsError(f"{path}: a project may set 'model' to {' or '.join(sorted(NO_PATHS))} alone", OWN_FILE)
     if refused:
         raise SettingsError(f"{path}: a project may not set '{refused[0]}'", OWN_FILE)
     placed, folder = _with_places(values, path), path.parent.resolve()
@@ -177,7 +184,12 @@ def _from_project(path: Path) -> Mapping[str, Any]:
 
 
 def _names_a_file(value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and value not in NO_PATHS
+    return isinstance(value, str) and bool(value) and value not in NO_PATHS and not is_address(value)
+
+
+def is_address(model: object) -> bool:
+    """Whether a model's setting names an endpoint, not a file."""
+    return isinstance(model, str) and model.lower().startswith(ADDRESSES)
 
 
 OWN_FILE = "set it in your own configuration file"

@@ -8,6 +8,7 @@ CodelensError (2)
 ├── SettingsError (2)         a configuration file or variable that cannot be taken
 ├── CannotWrite (2)           the disk is full, or the folder of the index cannot be written
 ├── PreciseIndexError (2)     a SCIP index or LSIF dump of the tree is damaged; says which file, and where in it
+├── EmbedderFault (2)         an embedder that cannot be asked now, or whose answer is of no use
 ├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
 ├── NoIndex (3)               there is no index here
 ├── IndexCorrupt (3)          the file is not an index, or is damaged
@@ -88,6 +89,12 @@ class PreciseIndexError(CodelensError):
         super().__init__(f"{name}, byte {offset}: {what}")
         self.name = name
         self.offset = offset
+
+
+class EmbedderFault(CodelensError):
+    """An embedder that others run does not answer, or not with vectors that fit. A search goes on without them."""
+
+    hint = "try again later, or index with another model"
 
 
 class TargetError(CodelensError):

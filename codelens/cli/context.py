@@ -5,7 +5,7 @@ from typing import Annotated
 
 from codelens.cli.asked import languages_named
 from codelens.cli.declare import argument, declare, option
-from codelens.cli.flags import OUTPUT, CommonFlags, Globs, JsonFlags, RootScope, Types, TypesNot
+from codelens.cli.flags import OUTPUT, AllowNetwork, CommonFlags, Globs, JsonFlags, RootScope, Types, TypesNot
 from codelens.cli.streams import say, stdin_bytes, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
 from codelens.context.counters import counter_of
@@ -36,6 +36,7 @@ class ContextFlags(CommonFlags, JsonFlags):
     diff: Annotated[
         str | None, option("--diff", section=SOURCE, metavar="FILE", help="The same of a unified diff; `-` is stdin")
     ] = None
+    allow_network: AllowNetwork = False
     types: Types = None
     types_not: TypesNot = None
     globs: Globs = None
@@ -71,7 +72,8 @@ def context(flags: ContextFlags) -> int:
     """
     source = _source(flags)
     format = _format(flags)
-    place = reading_place(flags, {"path_style": flags.path_style})
+    settings = {"path_style": flags.path_style, "allow_network": flags.allow_network or None}
+    place = reading_place(flags, settings)
     with place.open() as index:
         request = _request(flags, source, place, index)
         layout = layout_of(format, PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories))

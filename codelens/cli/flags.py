@@ -73,9 +73,15 @@ class ColorFlags:
     ] = None
 
 
+AllowNetwork = Annotated[
+    bool, option("--allow-network", help="Send texts to the model, where the setting `model` is an address")
+]
+
+
 class RankingFlags:
     """What decides which candidates there are, and their order."""
 
+    allow_network: AllowNetwork = False
     queries: Annotated[
         Texts,
         option(

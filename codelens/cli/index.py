@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
-from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
+from codelens.cli.flags import AllowNetwork, CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write, write_json
 from codelens.cli.workplace import Workplace, named_index, present_roots, settings_at, working_folder
@@ -41,6 +41,7 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     jobs: Annotated[
         int | None, option("-j", "--jobs", metavar="N", help="Worker processes [default: one a core, at most 8]")
     ] = None
+    allow_network: AllowNetwork = False
     strict: Annotated[bool, option("--strict", help="Exit with 6 if files had errors")] = False
     hidden: Annotated[bool, option("--hidden", section=WALK, help="Also files whose name starts with a dot")] = False
     no_ignore: Annotated[bool, option("--no-ignore", section=WALK, help="Do not heed ignore files")] = False
@@ -95,6 +96,7 @@ def _place(flags: IndexFlags) -> tuple[Workplace, list[Path], Callable[[Path], L
         "fuzzy": False if flags.no_fuzzy else None,
         "vector": False if flags.no_vector else None,
         "jobs": flags.jobs,
+        "allow_network": flags.allow_network or None,
     }
     place = Workplace(cwd, index, settings_at(named[0] if named else cwd, index, flags, overrides))
     return place, named or _default_roots(place), lambda root: settings_at(root, index, flags, overrides)

@@ -29,7 +29,8 @@ def search(flags: SearchFlags) -> int:
     chosen = _chosen_format(flags)
     positional, paths = _query_and_paths(flags)
     query, literal, regex = joined_query(all_queries(positional, flags), flags)
-    place = reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
+    settings = {"color": flags.color, "path_style": flags.path_style, "allow_network": flags.allow_network or None}
+    place = reading_place(flags, settings)
     if flags.refresh:
         _refresh(place, flags)
     with place.open() as index:

@@ -45,7 +45,8 @@ def why(flags: WhyFlags) -> int:
     if without_query(flags) and positional is not None:
         names, positional = [positional, *names], None
     query, literal, regex = joined_query(all_queries(positional, flags), flags)
-    place = reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
+    settings = {"color": flags.color, "path_style": flags.path_style, "allow_network": flags.allow_network or None}
+    place = reading_place(flags, settings)
     with place.open() as index:
         scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         like = likeness(flags, place, index)

@@ -20,15 +20,19 @@ class EmbeddedFields:
 
 
 class Embedder(Protocol):
-    """Text → vector. Implementations are deterministic and need no network."""
+    """Text → vector. Implementations are deterministic, and need no network but for one that the user allows it."""
 
     name: str
-    dimensions: int
     slow: bool
-    """Whether a vector that was made before is sooner read from a file than made again."""
-
+    """Whether a vector that was made before is sooner read from a file than made again. A slow one is asked by one process alone,
+    after all files were read: a worker's time is limited, and its memory is there once for each."""
     least_cosine: float
     """What a text and a question that have nothing to do with each other seldom reach: nearer is near."""
+
+    @property
+    def dimensions(self) -> int:
+        """Of its vectors; 0 where only an answer would tell."""
+        ...
 
     def knows(self, text: str) -> bool:
         """Whether it was taught any of these words, so that its vector says something where the index has none of them."""

@@ -207,8 +207,8 @@ def _run(store: Store, path: Path, roots: Sequence[Path], run: Run, resumed: boo
             started = time.perf_counter()
             tally = update_repository(store, root, run, transaction)
             reports.append(_report(store, path, root, run, tally, time.perf_counter() - started, resumed))
-        again = finish_run(store, run, transaction)
-    if again:
+        embedded, anew = finish_run(store, run, transaction)
+    if again := anew or (0 if any(report.wrote for report in reports) else embedded):  # else they are new ones
         notice = Notice("embedded-anew", f"{again} documents were embedded anew, with {store.meta('embedder')}")
         reports = [replace(report, wrote=True, notices=(*report.notices, notice)) for report in reports]
     return tuple(reports)

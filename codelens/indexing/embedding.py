@@ -18,19 +18,37 @@ DOC_LINES = 3
 
 def embedder_of(settings: Settings) -> Embedder | None:
     """What makes vectors by these settings; None where none are wanted. Raises UsageError for a model that cannot be read."""
-    embedder = open_embedder(settings.model) if settings.vector else None
+    embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
     file = vectors_file() if embedder and embedder.slow else None
     return KeepingEmbedder(embedder, file) if embedder and file else embedder
+
+
+def workers_embedder(settings: Settings) -> Embedder | None:
+    """The same for a worker; None for a slow one too, whose vectors are made when all files are read (`embed_again`)."""
+    embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
+    return None if embedder and embedder.slow else embedder
 
 
 def embed(
     path: str, language: str, units: Sequence[Unit], own: Sequence[str], embedder: Embedder | None
 ) -> tuple[tuple[bytes, ...], ...]:
     """For each unit the vectors of its pieces; pieces without a token have none, nor has a language that is not embedded."""
+    return embed_pieces(pieces_of(path, language, units, own), embedder) if embedder else ((),) * len(own)
+
+
+Pieces = Sequence[Sequence[EmbeddedFields]]
+
+
+def pieces_of(path: str, language: str, units: Sequence[Unit], own: Sequence[str]) -> Pieces:
+    """For each unit what an embedder is to see of it; nothing in a language that is not embedded."""
     row = languages().get(language)
-    if embedder is None or (row and not row.embed):
+    if row and not row.embed:
         return ((),) * len(own)
-    pieces = [list(embedded_pieces(path, unit, text)) for unit, text in zip(units, own, strict=True)]
+    return [list(embedded_pieces(path, unit, text)) for unit, text in zip(units, own, strict=True)]
+
+
+def embed_pieces(pieces: Pieces, embedder: Embedder) -> tuple[tuple[bytes, ...], ...]:
+    """For each unit the vectors of its pieces, all made at once."""
     vectors = iter(embedder.embed_code([piece for unit in pieces for piece in unit]))
     return tuple([tuple([v for v in (next(vectors) for _ in unit) if any(v)]) for unit in pieces])
 

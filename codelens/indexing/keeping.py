@@ -22,9 +22,13 @@ class KeepingEmbedder:
     slow = True
 
     def __init__(self, embedder: Embedder, file: Path) -> None:
-        self.name, self.dimensions, self.least_cosine = embedder.name, embedder.dimensions, embedder.least_cosine
-        self._embedder = embedder
+        self.name, self.least_cosine, self._embedder = embedder.name, embedder.least_cosine, embedder
         self._kept = KeptVectors(file)
+
+    @property
+    def dimensions(self) -> int:
+        """Those of the embedder."""
+        return self._embedder.dimensions
 
     def knows(self, text: str) -> bool:
         """What the embedder says."""

@@ -119,14 +119,14 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
     return tally
 
 
-def finish_run(store: Store, run: Run, transaction: LazyTransaction) -> int:
-    """What concerns the index as a whole, after its repositories. The number of documents that were embedded anew."""
-    again = embed_again(store, run.settings, transaction, run.progress)
+def finish_run(store: Store, run: Run, transaction: LazyTransaction) -> tuple[int, int]:
+    """What concerns the index as a whole, after its repositories. How many documents were embedded, and how many of them anew."""
+    embedded = embed_again(store, run.settings, transaction, run.progress)
     if transaction.writes or run.batches:  # the run before may have been killed when all but this was written
         transaction.begin()
         store.set_meta("snapshot", store.documents.content_id())
         store.remember_home()
-    return again
+    return embedded
 
 
 def _with_walk_rules(store: Store, repository: RepositoryRow, run: Run, transaction: LazyTransaction) -> Run:

@@ -23,6 +23,8 @@ _BOOT = (
     "from codelens.indexing.worker import main; main()"
 )
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
+KEY = "CODELENS_API_KEY"
+"""Of a model's endpoint, which no worker asks: a grammar that a hostile file has taken over finds none."""
 _CPU_LIMIT_SIGNAL: int = getattr(signal, "SIGPROF", 0)
 
 
@@ -41,7 +43,7 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, **_ONE_THREAD},
+            env={**{k: v for k, v in os.environ.items() if k != KEY}, **_ONE_THREAD},
         )
         self.send(astuple(settings))
 

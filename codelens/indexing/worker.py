@@ -20,7 +20,7 @@ from typing import BinaryIO
 from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.indexing.derive import Reuse, derive
-from codelens.indexing.embedding import embedder_of
+from codelens.indexing.embedding import workers_embedder
 from codelens.indexing.reading import ReadText, read_text, unreadable
 from codelens.indexing.wire import Result, pack, read_frame, unpack_extraction, write_frame
 from codelens.lang.registry import detect_language
@@ -33,7 +33,7 @@ def main() -> None:
     _no_core_dump()
     _collect_seldom()
     settings = Settings(*marshal.loads(read_frame(inbox) or b""))
-    embedder = embedder_of(
+    embedder = workers_embedder(
         settings
     )  # once: a model that vanished while we work would else turn every file into a fault
     write_frame(outbox, "ready")

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from codelens.embed import HASHING, open_embedder
+from codelens.config import Settings
+from codelens.embed import HASHING, lasting_name, open_embedder, open_noted
 from codelens.embed.base import Embedder
 from codelens.errors import UsageError
+from codelens.model import Notice
 from codelens.store.store import Store
 
 
-def embedder_of_index(store: Store, setting: str) -> Embedder | None:
-    """The one that the `setting` names, else the one that the index was made with; None where neither makes these vectors."""
+def embedder_of_index(store: Store, settings: Settings) -> Embedder | None:
+    """The one that the settings name, else the one that the index was made with; None where neither makes these vectors."""
     made = store.meta("embedder_fingerprint")
-    for name in dict.fromkeys((setting, store.meta("embedder_setting"), HASHING)):
+    with suppress(UsageError):
+        if (embedder := open_embedder(settings.model, settings.allow_network)).fingerprint() == made:
+            return embedder
+    for name in (store.meta("embedder_setting"), HASHING):
         with suppress(UsageError):
-            if name and (embedder := open_embedder(name)).fingerprint() == made:
+            if name and (embedder := open_noted(name)).fingerprint() == made:
                 return embedder
     return None
+
+
+def why_no_embedder(store: Store, settings: Settings) -> Notice:
+    """Why a search cannot embed its query as the index wants it: where its model is the setting's, what it lacks."""
+    if lasting_name(settings.model) == store.meta("embedder_setting"):
+        try:
+            open_embedder(settings.model, settings.allow_network)
+        except UsageError as fault:
+            return Notice("no-model", f"no vector results: {fault}; {fault.hint}")
+    other = store.meta("embedder")
+    return Notice("other-embedder", f"the vectors are of another embedder ({other}): run `codelens index`")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
-from codelens.errors import UsageError
+from codelens.errors import EmbedderFault, UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model import (
     Candidate,
@@ -30,7 +30,7 @@ from codelens.model import (
     UnitRow,
 )
 from codelens.nouns import dataclass
-from codelens.search.embedding import embedder_of_index
+from codelens.search.embedding import embedder_of_index, why_no_embedder
 from codelens.search.expand import ExpandedQuery, expand
 from codelens.search.expansion import Expanding, add_expansion
 from codelens.search.fuse import fuse, normalised
@@ -114,7 +114,7 @@ def rank(
     if profile.asks_graph and store.edges.is_empty():
         notices.append(Notice("no-edges", "the index has no edges to follow: run `codelens index`"))
     features = _features(store, settings, notices)
-    embedder = embedder_of_index(store, settings.model) if options.like and "vector" in features else None
+    embedder = embedder_of_index(store, settings) if options.like and "vector" in features else None
     likeness = _likeness(query, store, options, embedder, trace, notices) if options.like else None
     itself = likeness.itself if likeness else {}
     asked = likeness.query if likeness else expand(_plain_texts(query), query.identifiers, text)
@@ -231,7 +231,11 @@ def _likeness(
     """What is to be resembled, in the place of the query's words: what is left of it are conditions."""
     from codelens.search.likeness import find_likeness
 
-    found = find_likeness(options, store, embedder)
+    try:
+        found = find_likeness(options, store, embedder)
+    except EmbedderFault as fault:
+        notices.append(Notice("no-embedding", f"no vector results: {fault}"))
+        found = find_likeness(options, store, None)
     trace.original = found.original
     notices += found.notices
     if words := query.loose_words:
@@ -259,9 +263,8 @@ def _features(store: Store, settings: Settings, notices: list[Notice]) -> frozen
         notices.append(Notice("no-fuzzy", "the index was built without trigrams: no substrings, no typing mistakes"))
     if not held.vector:
         notices.append(Notice("no-vector", "the index was built without vectors"))
-    elif embedder_of_index(store, settings.model) is None:
-        other = store.meta("embedder")
-        notices.append(Notice("other-embedder", f"the vectors are of another embedder ({other}): run `codelens index`"))
+    elif embedder_of_index(store, settings) is None:
+        notices.append(why_no_embedder(store, settings))
     elif not store.load_vectors():
         notices.append(Notice("no-vec0", "sqlite-vec cannot be loaded here: no vector results"))
     else:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 
 from codelens.config import Settings
-from codelens.errors import UsageError
+from codelens.errors import EmbedderFault, UsageError
 from codelens.model import Match, Notice, SearchOptions, Trace, UnitId
 from codelens.search.channels import Channel
 from codelens.search.channels.equivalence import EquivalenceChannel
@@ -47,7 +47,7 @@ def make_channels(profile: Profile, mode: str, settings: Settings) -> dict[str, 
         FuzzyChannel(every_word=mode == "fuzzy"),
         PathChannel(),
         SymbolChannel(),
-        VectorChannel(settings.model),
+        VectorChannel(settings),
     )
     return {c.name: c for c in channels}
 
@@ -86,6 +86,9 @@ def retrieve(
                 rankings[name] = [match for match in found if match.unit not in without][:most] if without else found
         except OutOfTime:
             notices.append(Notice("slow-channel", f"{name} took over {settings.channel_seconds:g} s and was left out"))
+            continue
+        except EmbedderFault as fault:
+            notices.append(Notice("no-embedding", f"no vector results: {fault}"))
             continue
         trace.seconds[name] = time.perf_counter() - started
         trace.rankings[name] = tuple(rankings[name])

@@ -164,6 +164,12 @@ class Documents:
         sql = f"SELECT {_ROW} FROM documents WHERE embedder <> ? ORDER BY repository_id, path"
         return list(map(_document_row, self._connection.execute(sql, (embedder,))))
 
+    def embedded_by_others(self, embedder: str) -> int:
+        """How many documents have vectors of another embedder than this; those that have none do not count."""
+        sql = "SELECT count(*) FROM documents WHERE embedder NOT IN (?, '')"
+        row = self._connection.execute(sql, (embedder,)).fetchone()
+        return int(row[0]) if row else 0
+
     def set_embedder(self, document: DocumentId, embedder: str) -> None:
         """Note by whom a document's vectors were made."""
         self._connection.execute("UPDATE documents SET embedder = ? WHERE id = ?", (embedder, document)).fetchall()

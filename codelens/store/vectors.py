@@ -70,6 +70,11 @@ class Vectors:
         rows = [unit * PIECES + piece for unit, pieces in units for piece in range(pieces)]
         return [bytes(row[0]) for rowid in rows for row in self._connection.execute(sql, (rowid,))]
 
+    def width(self) -> int:
+        """Bytes of a vector, the same for all; 0 where there is none."""
+        row = self._connection.execute("SELECT length(embedding) FROM vectors LIMIT 1").fetchone()
+        return int(row[0]) if row else 0
+
     def count(self) -> int:
         """Vectors, not units."""
         row = self._connection.execute("SELECT count(*) FROM vectors").fetchone()

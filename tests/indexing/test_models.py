@@ -183,6 +183,6 @@ def test_nothing_is_embedded_where_no_vectors_are_wanted(sources: Tree) -> None:
     settings = Settings(vector=False, model="nowhere")
     sources.run(settings=settings)
     with Store.write(sources.index) as store, LazyTransaction(store, None) as transaction:
-        assert embed_again(store, settings, transaction, None) == 0
+        assert embed_again(store, settings, transaction, None) == (0, 0)
         assert transaction.writes == 0
     sources.equals_fresh(settings)

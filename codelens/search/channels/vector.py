@@ -6,7 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from codelens.config import Settings
 from codelens.embed.base import Embedder
+from codelens.errors import EmbedderFault
 from codelens.model import Match, UnitId
 from codelens.search.embedding import embedder_of_index
 from codelens.search.expand import ExpandedQuery
@@ -21,21 +23,23 @@ LENGTH = 127.0
 
 
 class VectorChannel:
-    """Asks the embedder that the index was made with; `model` is the setting by which to look for it first."""
+    """Asks the embedder that the index was made with; the settings say which to try first."""
 
     name = "vector"
 
-    def __init__(self, model: str) -> None:
-        self._model = model
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
         """Units by their nearest piece. The raw score is the cosine, the embedder's least or more."""
-        embedder = embedder_of_index(store, self._model) if "vector" in query.features else None
+        embedder = embedder_of_index(store, self._settings) if "vector" in query.features else None
         if embedder is None:
             return []
         vector = query.vector or (embedder.embed_query(query.text) if _says_something(query, store, embedder) else b"")
         if not vector:
             return []
+        if len(vector) != (width := store.vectors.width() or len(vector)):
+            raise EmbedderFault(f"{embedder.name} gives {len(vector)} dimensions now, and the index has {width}")
         best: dict[UnitId, float] = {}
         for times in OVERFETCH:
             pieces = store.vectors.nearest(vector, query.scoped, int(limit * times))
