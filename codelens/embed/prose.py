@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from codelens.embed.base import EmbeddedFields
 
-
 LEAST_COSINE = 0.15
 """Of models of others. No figure holds for all of them: some keep even unrelated texts above .7, where ranks alone tell, others
 about 0, where this is what hashing has. Chosen."""
