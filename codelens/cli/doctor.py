@@ -44,7 +44,8 @@ def doctor(flags: DoctorFlags) -> int:
     checks = [
         *_python(),
         *_sqlite(),
-        *_model(),
+        *_model(flags),
+        *_extras(),
         *_grammars(flags.all_grammars),
         *_files(),
         *_terminal(),
@@ -81,15 +82,37 @@ def _sqlite() -> Iterator[Check]:
     yield Check(OK if found.vector else LESS, "sqlite-vec", vector)
 
 
-def _model() -> Iterator[Check]:
+def _model(flags: CommonFlags) -> Iterator[Check]:
+    from codelens.cli.workplace import named_index, settings_at, working_folder
     from codelens.embed import SHIPPED, open_embedder, shipped_model
+    from codelens.worktree.place import find_index
 
     try:
-        name = open_embedder(SHIPPED).name
+        cwd = working_folder()
+        settings = settings_at(cwd, named_index(flags) or find_index(cwd), flags).values
+        embedder = open_embedder(settings.model, settings.allow_network)
+        embedder.fingerprint()  # reads its files, sends nothing
     except CodelensError as fault:
         yield Check(LESS, "model", f"{fault}; {fault.hint}")
         return
-    yield Check(OK, "model", name if shipped_model() else f"{name}: no trained model came with this installation")
+    shipped = settings.model != SHIPPED or shipped_model()
+    yield Check(
+        OK, "model", embedder.name if shipped else f"{embedder.name}: no trained model came with this installation"
+    )
+
+
+def _extras() -> Iterator[Check]:
+    """Packages that run models of others; nobody misses them who has none."""
+    from codelens.embed.extras import EXTRAS, is_installed
+
+    for extra in EXTRAS:
+        here = is_installed(extra)
+        text = (
+            "its models can be used"
+            if here
+            else f"not installed, and not needed but for its models: pip install 'codelens[{extra}]'"
+        )
+        yield Check(OK, extra, text)
 
 
 def _grammars(all_of_them: bool) -> Iterator[Check]:

@@ -12,7 +12,7 @@ import pytest
 from codelens.config import Settings
 from codelens.derived import DerivedDocument
 from codelens.index import Index
-from codelens.indexing.embedding import embedder_of
+from codelens.indexing.embedding import workers_embedder
 from codelens.indexing.wire import Result, pack, unpack
 from codelens.indexing.worker import derive_file
 from codelens.indexing.workers import Job
@@ -28,7 +28,7 @@ class Derivations:
     derived: list[str] = field(default_factory=list)
 
     def __call__(self, jobs: Iterable[Job], settings: Settings) -> Iterator[Result]:
-        embedder = embedder_of(settings)
+        embedder = workers_embedder(settings)
         for job in jobs:
             known = (job.moved.content_hash, job.moved.old_path, job.moved.extraction) if job.moved else None
             result: Result
