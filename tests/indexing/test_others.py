@@ -61,7 +61,7 @@ def test_folders_in_any_dimensions(make: Callable[..., Path], dimensions: int, s
     assert [n.code for n in report.notices] == [], "what is new is not embedded anew"
     with Store.read(sources.index) as store:
         assert store.vectors.width() == -(-dimensions // 8) * 8
-    found = ask(sources.index, settings, mode="vector")
+    found = ask(sources.index, settings, "def greet name return name", mode="vector")
     assert found.channels == ("vector",) and found.hits
     assert found.notices == ()
     sources.rests(settings)
@@ -103,9 +103,9 @@ def test_an_endpoint_is_asked_where_that_is_allowed(sources: Tree, other: Endpoi
     settings = using(other.setting, allow_network=True)
     sources.run(settings=settings)
     assert len(other.asked) == 1, "all that is small goes together"
-    found = ask(sources.index, settings, mode="vector")
+    found = ask(sources.index, settings, "def greet name return name", mode="vector")
     assert found.hits and found.notices == ()
-    assert other.asked[-1].body["input"] == ["stock"]
+    assert other.asked[-1].body["input"] == ["def greet name return name"]
     sources.rests(settings)
     assert len(other.asked) == 2, "and what is known is not asked for"
     sources.equals_fresh(settings)
