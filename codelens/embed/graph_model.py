@@ -2,6 +2,7 @@
 
 Each text is a run of its own, on one thread: kernels round otherwise in batches of other shapes, and a vector must depend on its
 text alone. Several texts run side by side all the same, one on each core.
+A piece of 2048 characters takes MiniLM (6 layers, 256 tokens) some 270 ms on two busy cores.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ RULES = "model2vec 1"
 class StaticTableEmbedder:
     """See the module. Raises UsageError where model2vec is not installed or cannot read the folder."""
 
-    slow = True  # its table may have hundreds of MB, which not every worker should hold
+    slow = True  # 2048 characters take 1.5 CPU ms, and its table may have hundreds of MB, which not every worker should hold
     least_cosine = LEAST_COSINE
 
     def __init__(self, path: Path) -> None:
