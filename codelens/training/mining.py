@@ -35,14 +35,14 @@ from codelens.training.phrases import sentence
 from codelens.worktree.roles import path_roles
 from codelens.worktree.walk import walk
 
-CAPS = {"doc": 3000, "value": 1000, "name": 2000, "comment": 1000}
+CAPS = {"doc": 6000, "value": 1000, "name": 2000, "comment": 1000}
 """Pairs of one package at most, so that none dominates. Chosen, not measured."""
-MOST_BYTES = 8_000_000
+MOST_BYTES = 16_000_000
 """Source bytes read of one package: about what the caps need. Chosen for the time that mining takes."""
 MAX_FILE = 400_000
 """Bytes. A larger file of a package is generated or all of a library in one piece. Chosen."""
-MOST_FOUND = 12_000
-"""Pairs after which no further file is read: nearly twice what the caps let through. Chosen for the same reason."""
+MOST_FOUND = 24_000
+"""Pairs after which no further file is read: over twice what the caps let through. Chosen for the same reason."""
 FEWEST_TOKENS = 8
 """Distinct tokens of a body that is asked for by its function's name alone: a shorter one says nothing. Chosen."""
 FEWEST_COMMENT_WORDS = 4

@@ -23,7 +23,7 @@ from codelens.training.files import ENDING, write_pairs
 from codelens.training.mining import MAX_FILE, tree_pairs
 from codelens.worktree.walk import walk
 
-SECONDS = 600
+SECONDS = 1200
 """Wall time of one tree. The bytes that are read of it take a tenth of this."""
 
 
