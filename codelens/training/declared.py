@@ -1,7 +1,7 @@
 """Turns an archive's own metadata into name, version and licence.
 
-A wheel's METADATA, a package.json and a debian/copyright are read, never a file called LICENSE: texts vary, and the fields are what
-the authors answer for. Of several fields the most exact that is there counts alone.
+A wheel's METADATA, a package.json and Debian's copyright file are read, never a file called LICENSE: texts vary, and the fields
+are what the authors answer for. Of several fields the most exact that is there counts alone.
 """
 
 import json
@@ -9,6 +9,7 @@ import re
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from codelens.nouns import dataclass
 from codelens.training.copyrights import read_copyright
@@ -32,6 +33,8 @@ def declared(registry: str, name: str, archive: Archive) -> Declared:
         return _of_wheel(archive.path)
     if registry == "npm":
         return _of_npm(archive.path)
+    if registry == "debian-binary":
+        return _of_binary(name, archive.path)
     return _of_debian(name, archive)
 
 
@@ -72,6 +75,12 @@ def _of_debian(name: str, archive: Archive) -> Declared:
     # The changelog's first line has the epoch of the version (`1:2.0-1`), which names of files lack.
     newest = re.match(r"\S+ \(([^)]+)\)", read_member(archive.packaging, "debian/changelog") or "")
     version = newest[1] if newest else archive.packaging.name.removeprefix(f"{name}_").partition(".debian.tar")[0]
+    return Declared(version=version, licence=verdict.licence, refusal=verdict.refusal)
+
+
+def _of_binary(name: str, package: Path) -> Declared:
+    verdict = read_copyright(read_member(package, f"usr/share/doc/{name}/copyright") or "")
+    version = unquote(package.name.split("_")[1])  # an epoch's colon is %3a there
     return Declared(version=version, licence=verdict.licence, refusal=verdict.refusal)
 
 

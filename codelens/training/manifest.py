@@ -11,7 +11,8 @@ from pathlib import Path
 
 from codelens.nouns import dataclass
 
-REGISTRIES = ("debian", "npm", "pypi")
+REGISTRIES = ("debian", "debian-binary", "npm", "pypi")
+"""Debian twice: its sources, and the packages that install sources as they are."""
 SPLITS = ("train", "held-out")
 _HEAD = "registry\tname\tversion\tlicence\tsha256\tsplit\tlanguage"
 

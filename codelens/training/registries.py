@@ -1,8 +1,9 @@
 """Turns a package's name and version into its archive in a folder, through the registry's own client.
 
 The clients are run as programs with the user's own set-up, so the project names no host. None of them runs code of a package:
-wheels are only copied, npm's scripts are off, Debian's sources are not built. Debian's client gets its own state beside the
-archives, with source lines made of the machine's binary ones: the system's set-up is read, never written.
+wheels are only copied, npm's scripts are off, Debian's sources are not built nor its packages installed. For sources its client
+gets a state of its own beside the archives, with source lines made of the machine's binary ones: the system's set-up is read,
+never written.
 """
 
 import os
@@ -34,7 +35,7 @@ class Archive:
 
 
 class Registries:
-    """The three registries, with what their clients keep below `state`."""
+    """The registries, with what their clients keep below `state`."""
 
     def __init__(self, state: Path) -> None:
         self._state = state.resolve()
@@ -53,6 +54,8 @@ class Registries:
             return Archive(_wheel(name, version, folder))
         if registry == "npm":
             return Archive(_tarball(name, version, folder))
+        if registry == "debian-binary":
+            return Archive(_binary(name, version, folder))
         return self._sources(name, version, folder, packaging)
 
     def _sources(self, name: str, version: str | None, folder: Path, packaging: bool) -> Archive:
@@ -87,6 +90,12 @@ def _tarball(name: str, version: str | None, folder: Path) -> Path:
     wanted = f"{name}@{version}" if version else name
     _run(["npm", "pack", "--silent", "--ignore-scripts", wanted], folder)
     return _single(folder, "*.tgz")
+
+
+def _binary(name: str, version: str | None, folder: Path) -> Path:
+    wanted = f"{name}={version}" if version else name
+    _run(["apt-get", "-o", "APT::Sandbox::User=", "-q", "download", wanted], folder)
+    return _single(folder, "*.deb")
 
 
 def _private_apt(state: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Turns an archive (wheel, npm tarball, Debian source tarball) into a folder of the source files that training reads.
+"""Turns an archive (wheel, npm tarball, Debian tarball or .deb) into a folder of the source files that training reads.
 
 Nothing is trusted: only regular files with a source's name are written, at paths whose every part was looked at. A member that
 would leave the folder refuses the whole archive: nobody makes such a one by accident.
@@ -8,12 +8,17 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
+from codelens.training.debs import installed_files
 from codelens.training.kept import MAX_BYTES, is_kept
 
 # Names of folders that hold one code in several forms when they are side by side in an npm package, the most original first.
 _FORMS = "src src.ts source esm lib.esm lib-esm es es6 esnext module modules lib lib-commonjs lib.commonjs commonjs build browser"
+
+
+_DOCUMENTS = ("usr", "share", "doc")  # of Debian: its examples are often copies
 
 
 class BadArchive(Exception):
@@ -24,17 +29,18 @@ def unpack_sources(archive: Path, folder: Path) -> int:
     """Writes the kept files of `archive` below `folder` and returns their number.
 
     `folder` is replaced, and appears only when it is complete. Of tarballs the one folder around all is left off, of npm's the
-    builds that one source was translated to. Raises BadArchive.
+    builds that one source was translated to, of binary packages all folders that are around every kept file. Raises BadArchive.
     """
     growing = folder.with_name(folder.name + ".part")
     shutil.rmtree(growing, ignore_errors=True)
     growing.mkdir(parents=True)
     count = 0
     left_out = _repeated(archive) if archive.suffix == ".tgz" else frozenset()
+    strip = _folders_around_all(archive) if archive.suffix == ".deb" else 0
     for path, read in _files(archive):
         if not left_out.isdisjoint([path, *path.parents]):
             continue
-        target = growing.joinpath(*path.parts)
+        target = growing.joinpath(*path.parts[strip:])
         if not target.exists():  # a name given twice: the first stays
             _write(target, read())
             count += 1
@@ -60,11 +66,17 @@ def read_member(archive: Path, ending: str) -> str | None:
 
 
 def _files(archive: Path) -> Iterator[tuple[PurePosixPath, Callable[[], bytes]]]:
-    strip = 0 if archive.suffix == ".whl" else 1
+    strip = 0 if archive.suffix in (".whl", ".deb") else 1
     for path, read in _members(archive):
         inside = PurePosixPath(*path.parts[strip:]) if len(path.parts) > strip else path
-        if is_kept(str(inside)):
+        if is_kept(str(inside)) and not (archive.suffix == ".deb" and inside.parts[:3] == _DOCUMENTS):
             yield inside, read
+
+
+def _folders_around_all(package: Path) -> int:
+    """How many folders all kept files of a binary package have in common: where it installs them says nothing of them."""
+    levels = zip(*(path.parts[:-1] for path, _ in _files(package)), strict=False)
+    return sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, levels))
 
 
 def _repeated(tarball: Path) -> frozenset[PurePosixPath]:
@@ -90,7 +102,7 @@ def _members(archive: Path) -> Iterator[tuple[PurePosixPath, Callable[[], bytes]
                     if not entry.is_dir() and entry.file_size <= MAX_BYTES:
                         yield _safe(entry.filename), lambda entry=entry: wheel.read(entry)  # type: ignore[misc]
         else:
-            with tarfile.open(archive) as tar:
+            with installed_files(archive) if archive.suffix == ".deb" else tarfile.open(archive) as tar:
                 for member in tar:
                     if member.isreg() and member.size <= MAX_BYTES:
                         yield _safe(member.name), lambda member=member: tar.extractfile(member).read()  # type: ignore[misc,union-attr]

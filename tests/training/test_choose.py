@@ -9,7 +9,7 @@ from codelens.training.declared import declared
 from codelens.training.excluded import excluded_names, exclusion
 from codelens.training.manifest import read_manifest, shipped_manifest
 from codelens.training.registries import Archive
-from tests.training.archives import tarball, wheel
+from tests.training.archives import deb, tarball, wheel
 
 EXCLUDED = """# Excluded repositories, forks included
 flask django rails hugo kafka spark-java (perwendel/spark) commons-lang
@@ -104,6 +104,14 @@ def test_a_debian_package_says_it_in_its_packaging(tmp_path: Path) -> None:
     packaging = tarball(tmp_path / "x_1.2-3.debian.tar.gz", files)
     said = declared("debian", "x", Archive(tmp_path / "x_1.2.orig.tar.gz", packaging))
     assert (said.version, said.licence) == ("1:1.2-3", "Zlib")
+
+
+def test_a_debian_binary_package_says_it_in_its_own_documents(tmp_path: Path) -> None:
+    files = {"./usr/share/doc/lua-x/copyright": "Format: x\n\nFiles: *\nLicense: Expat\n", "./usr/share/lua/x.lua": ""}
+    package = deb(tmp_path / "lua-x_1%3a1.2-3_all.deb", files)
+    said = declared("debian-binary", "lua-x", Archive(package))
+    assert (said.version, said.licence) == ("1:1.2-3", "MIT")
+    assert declared("debian-binary", "lua-y", Archive(package)).refusal == "no stanza of files"
 
 
 def test_candidates_become_rows_or_reasons(

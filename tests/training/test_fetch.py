@@ -6,7 +6,7 @@ import pytest
 
 from codelens.training.fetch import main, sha256
 from codelens.training.manifest import Package, read_manifest, shipped_manifest, write_manifest
-from tests.training.archives import tarball, wheel
+from tests.training.archives import deb, tarball, wheel
 
 SPLIT_MINIMUM = 14
 
@@ -64,6 +64,18 @@ def test_what_a_client_brings_is_checked_against_the_manifest(
     assert not (tmp_path / "trees").exists()
     assert main(_manifest(tmp_path, _package("npm", "two", sha256(served)))) == 0
     assert (tmp_path / "trees/npm-two/b.js").is_file()
+
+
+def test_a_debian_binary_package_is_downloaded_by_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client is a script that gives the archive for `download lua-x=1.0` alone."""
+    served = deb(tmp_path / "served.deb", {"./usr/share/lua/5.1/x.lua": "return 1\n"})
+    client = tmp_path / "bin" / "apt-get"
+    client.parent.mkdir()
+    client.write_text(f'#!/bin/sh\ncase "$*" in *" download lua-x=1.0") /bin/cp {served} lua-x_1.0_all.deb;; esac\n')
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", str(client.parent))
+    assert main(_manifest(tmp_path, _package("debian-binary", "lua-x", sha256(served)))) == 0
+    assert (tmp_path / "trees/debian-binary-lua-x/x.lua").is_file()
 
 
 def test_a_clients_own_word_is_the_fault(

@@ -6,7 +6,7 @@ import pytest
 
 from codelens.training.kept import is_kept
 from codelens.training.unpack import BadArchive, read_member, unpack_sources
-from tests.training.archives import tarball, wheel
+from tests.training.archives import deb, tarball, wheel
 
 
 def _written(tree: Path) -> list[str]:
@@ -62,12 +62,47 @@ def test_the_folder_around_a_tarball_is_left_off_and_links_are_not_made(tmp_path
     assert _written(tmp_path / "tree") == ["src/x.c"]
 
 
+@pytest.mark.parametrize("ending", ["xz", "gz", "zst", ""])
+def test_a_binary_package_keeps_what_is_below_the_folders_around_all(tmp_path: Path, ending: str) -> None:
+    place = "usr/share/cargo/registry/x-1.0"
+    files = {
+        f"./{place}/src/lib.rs": "pub mod a;\n",
+        f"./{place}/build.rs": "fn main() {}\n",
+        f"./{place}/debian/x.rs": "",
+        "./usr/share/doc/librust-x-dev/copyright": "Files: *\n",
+        "./usr/share/doc/librust-x-dev/examples/copied.rs": "",
+    }
+    package = deb(tmp_path / "librust-x-dev_1.0-1_amd64.deb", files, ending)
+    assert unpack_sources(package, tmp_path / "tree") == 2
+    assert _written(tmp_path / "tree") == ["build.rs", "src/lib.rs"]
+    assert (tmp_path / "tree/src/lib.rs").read_text() == "pub mod a;\n"
+    assert read_member(package, "usr/share/doc/librust-x-dev/copyright") == "Files: *\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"none", "not an ar archive"),
+        (b"!<arch>\n", "no data.tar"),
+        (b"!<arch>\n" + b"data.tar.xz".ljust(60), "a broken header"),
+        (b"!<arch>\n" + f"{'data.tar.zst':<48}{4:<10}`\n".encode() + b"none", r"a\.deb"),
+        (b"!<arch>\n" + f"{'data.tar.xz':<48}{4:<10}`\n".encode() + b"none", r"a\.deb"),
+    ],
+)
+def test_what_is_no_binary_package_says_so(tmp_path: Path, content: bytes, fault: str) -> None:
+    (tmp_path / "a.deb").write_bytes(content)
+    with pytest.raises(BadArchive, match=fault):
+        unpack_sources(tmp_path / "a.deb", tmp_path / "tree")
+
+
 @pytest.mark.parametrize("name", ["../evil.py", "a/../../evil.py", "/evil.py", "a\\..\\evil.py"])
 def test_a_member_that_would_leave_the_folder_refuses_the_archive(tmp_path: Path, name: str) -> None:
     tree = tmp_path / "deep" / "tree"
     for archive in (
         tarball(tmp_path / "a.tgz", {"package/ok.py": "", name: ""}),
         wheel(tmp_path / "a.whl", {"ok.py": "", name: ""}),
+        deb(tmp_path / "a.deb", {"ok.py": "", name: ""}),
+        deb(tmp_path / "b.deb", {"ok.py": "", name: ""}, "zst"),
     ):
         with pytest.raises(BadArchive, match="outside"):
             unpack_sources(archive, tree)
