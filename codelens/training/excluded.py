@@ -14,10 +14,13 @@ _OTHER_NAMES = {
     "commons-lang": "commons-lang2 commons-lang3 commonslang",
     "curl": "libcurl",
     "eslint": "espree",
+    "flask": "werkzeug",  # they share documentation
     "gson": "google-gson",
     "kubernetes": "k8s kubectl kubelet apimachinery",
     "kafka": "libkafka",
     "lodash": "underscore",  # one came of the other, and they share documentation
+    "pandas": "modin pyspark snowpark",  # with its documentation in them
+    "playwright": "puppeteer",  # one came of the other
     "rails": "railties activerecord activesupport activemodel activejob activestorage"
     " actionpack actionview actionmailer actioncable",
     "redis": "hiredis valkey keydb",

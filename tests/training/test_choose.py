@@ -35,6 +35,9 @@ eslint playwright vue-core kubernetes vscode cal.com redis scikit-learn pandas r
         "monaco-editor",
         "hiredis",
         "pandas-stubs",
+        "snowflake-snowpark-python",
+        "puppeteer-core",
+        "werkzeug",
     ],
 )
 def test_what_belongs_to_an_evaluation_repository_is_excluded(name: str) -> None:
