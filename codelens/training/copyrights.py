@@ -5,6 +5,7 @@ of autoconf, vendored folders, documents. A copyright file of another form is re
 """
 
 import re
+from collections.abc import Collection
 from pathlib import PurePosixPath
 
 from codelens.nouns import dataclass
@@ -20,11 +21,15 @@ class Verdict:
     refusal: str | None
 
 
-def read_copyright(text: str) -> Verdict:
-    """The verdict on the text of a debian/copyright file."""
+def read_copyright(text: str, present: Collection[str] | None = None) -> Verdict:
+    """The verdict on the text of a debian/copyright file.
+
+    `present` are the names of the files of a binary package, which has a part of what the text is of: a stanza about files none of
+    whose names is there does not count.
+    """
     kept: list[str] = []
     for patterns, licence in _file_stanzas(text):
-        if not any(map(_reaches_source, patterns)):
+        if not any(_reaches_source(pattern, present) for pattern in patterns):
             continue
         spdx = permissive(licence)
         if spdx is None:
@@ -47,7 +52,7 @@ def _file_stanzas(text: str) -> list[tuple[list[str], str]]:
     return stanzas
 
 
-def _reaches_source(pattern: str) -> bool:
+def _reaches_source(pattern: str, present: Collection[str] | None) -> bool:
     """Whether a pattern of DEP-5 (`*` also crosses `/`) can name a file that is kept."""
     *folders, name = PurePosixPath(pattern.removeprefix("./")).parts or ("*",)
     if any(map(is_left_out_folder, folders)):
@@ -55,4 +60,4 @@ def _reaches_source(pattern: str) -> bool:
     ending = name.rpartition("*")[2] if "*" in name else name
     if "*" in name:
         return "." not in ending or is_source_name("x" + ending)
-    return "." in name and is_source_name(name)
+    return "." in name and is_source_name(name) and (present is None or name in present)

@@ -15,7 +15,7 @@ from codelens.nouns import dataclass
 from codelens.training.copyrights import read_copyright
 from codelens.training.licences import joined, permissive
 from codelens.training.registries import Archive
-from codelens.training.unpack import read_member
+from codelens.training.unpack import kept_names, read_member
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _of_debian(name: str, archive: Archive) -> Declared:
 
 
 def _of_binary(name: str, package: Path) -> Declared:
-    verdict = read_copyright(read_member(package, f"usr/share/doc/{name}/copyright") or "")
+    verdict = read_copyright(read_member(package, f"usr/share/doc/{name}/copyright") or "", kept_names(package))
     version = unquote(package.name.split("_")[1])  # an epoch's colon is %3a there
     return Declared(version=version, licence=verdict.licence, refusal=verdict.refusal)
 

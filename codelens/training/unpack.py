@@ -65,6 +65,11 @@ def read_member(archive: Path, ending: str) -> str | None:
     return None
 
 
+def kept_names(archive: Path) -> frozenset[str]:
+    """The names, without folders, of the files that `unpack_sources` keeps."""
+    return frozenset(path.name for path, _ in _files(archive))
+
+
 def _files(archive: Path) -> Iterator[tuple[PurePosixPath, Callable[[], bytes]]]:
     strip = 0 if archive.suffix in (".whl", ".deb") else 1
     for path, read in _members(archive):

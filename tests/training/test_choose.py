@@ -117,6 +117,16 @@ def test_a_debian_binary_package_says_it_in_its_own_documents(tmp_path: Path) ->
     assert declared("debian-binary", "lua-y", Archive(package)).refusal == "no stanza of files"
 
 
+@pytest.mark.parametrize(("installed", "licence"), [("Form.php", "MIT"), ("Glob.php", None)])
+def test_a_licence_of_files_that_a_binary_package_lacks_does_not_count(
+    tmp_path: Path, installed: str, licence: str | None
+) -> None:
+    stanzas = "Format: x\n\nFiles: *\nLicense: Expat\n\nFiles: src/Finder/Glob.php\nLicense: Artistic\n"
+    files = {"./usr/share/doc/php-x/copyright": stanzas, f"./usr/share/php/x/{installed}": "<?php\n"}
+    package = deb(tmp_path / "php-x_1-1_all.deb", files)
+    assert declared("debian-binary", "php-x", Archive(package)).licence == licence
+
+
 def test_candidates_become_rows_or_reasons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
