@@ -17,7 +17,7 @@ from codelens.training.batches import batches
 from codelens.training.contrast import gradients
 from codelens.training.corpus import KINDS, Corpus
 from codelens.training.parts import Summed
-from codelens.training.recipe import FIELDS, Model, Recipe
+from codelens.training.recipe import BODY, FIELDS, Model, Recipe
 
 MOST_HEAT = math.log(40)
 """Of the temperature's logarithm: beyond it the loss of distant pairs would vanish in 32 bits."""
@@ -57,6 +57,7 @@ def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, told: Tol
         model.temperature = math.exp(float(heat.value[0]))
         if told:
             told(step, loss, model)
+    model.factors[:, BODY] += np.float32(math.log(recipe.body))
 
 
 def _rate(recipe: Recipe, step: int) -> float:

@@ -94,6 +94,15 @@ def test_it_can_be_repeated() -> None:
     assert results[0] == results[1]
 
 
+def test_bodies_count_less_than_training_finds() -> None:
+    factors = []
+    for body in (1.0, 0.5):
+        found, model, _ = begun()
+        train(found, np.arange(600), replace(SMALL, steps=5, body=body), model)
+        factors.append(model.factors)
+    assert np.exp(factors[1] - factors[0]) == pytest.approx(np.array([[1.0, 1.0, 1.0, 0.5]] * len(KINDS)), rel=1e-5)
+
+
 def test_batches_hold_runs_of_a_package_and_each_kind_its_share() -> None:
     found, _, _ = begun()
     source = batches(
