@@ -10,6 +10,8 @@ function's name have only its body for an answer, and made bodies count twice of
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from codelens.nouns import dataclass
@@ -40,6 +42,7 @@ def gradients(
     n = len(pairs)
     bags = np.concatenate([pairs * TEXTS_OF_PAIR + text for text in range(TEXTS_OF_PAIR)])
     shares, used = matrix(corpus, bags)
+    forget(shares, n, recipe, random)
     asked, told = shares[:n], shares[n:]
     rows, in_query, in_code = model.rows[used], np.exp(model.query[used])[:, None], np.exp(model.code[used])[:, None]
     kept = random.random((FIELDS, n), np.float32) >= np.array(recipe.dropped, np.float32)[:, None]
@@ -69,6 +72,13 @@ def gradients(
         d_factors,
         heat,
     )
+
+
+def forget(shares: Any, questions: int, recipe: Recipe, random: np.random.Generator) -> None:
+    """Leave words out of texts at random, in place; the first so many texts are questions. Lengths stay as they were."""
+    often = np.full(shares.nnz, recipe.forgotten[1], np.float32)
+    often[: shares.indptr[questions]] = recipe.forgotten[0]
+    shares.data *= random.random(shares.nnz, np.float32) >= often
 
 
 def _info_nce(similar: Floats, temperature: np.float32, left_out: tuple[Whole, Whole]) -> tuple[float, Floats]:

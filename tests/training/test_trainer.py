@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from codelens.training.bags import matrix
 from codelens.training.batches import batches
-from codelens.training.contrast import gradients, same_question
+from codelens.training.contrast import forget, gradients, same_question
 from codelens.training.corpus import KINDS, Corpus
 from codelens.training.ranks import mean_reciprocal_rank, vectors
 from codelens.training.recipe import DOC, FIELDS, Model, Recipe
@@ -17,7 +18,7 @@ from codelens.training.vocabulary import as_rows, build, frequencies
 from tests.training.small import SAID, WRITTEN, corpus
 
 SMALL = Recipe(dimensions=16, steps=120, batch=128, run=32, rate=0.02, sif=0.1)
-WHOLE = replace(SMALL, dropped=(0.0, 0.0, 0.0, 0.0))
+WHOLE = replace(SMALL, dropped=(0.0, 0.0, 0.0, 0.0), forgotten=(0.0, 0.0))
 
 
 def begun(recipe: Recipe = SMALL) -> tuple[Corpus, Model, list[str]]:
@@ -61,6 +62,18 @@ def test_factors_are_learnt_from_whole_pairs_of_a_kind() -> None:
     slopes = [gradients(found, docs, model, r, np.random.default_rng(0))[1].factors for r in (WHOLE, without_names)]
     assert [bool(slope[DOC].any()) for slope in slopes] == [True, False]
     assert not np.delete(slopes[0], DOC, axis=0).any()
+
+
+def test_words_are_forgotten_as_often_as_the_recipe_says() -> None:
+    found, _, _ = begun()
+    shares, _ = matrix(found, np.arange(600 * 5))
+    kept = shares.copy()
+    forget(kept, 1000, replace(SMALL, forgotten=(0.0, 0.4)), np.random.default_rng(0))
+    end = shares.indptr[1000]
+    assert (kept.data[:end] == shares.data[:end]).all()
+    assert (kept.data[end:] == 0).mean() == pytest.approx(0.4, abs=0.03)
+    left = kept.data[end:] != 0
+    assert (kept.data[end:][left] == shares.data[end:][left]).all()
 
 
 def replace_temperature(model: Model, temperature: float) -> Model:
