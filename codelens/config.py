@@ -41,8 +41,8 @@ class Settings:
     vector: bool = True
     """Build vectors."""
     model: str = "codelens"
-    """What makes them: `codelens` for the embedding that is shipped, `hashing`, a model's file or folder, or an endpoint's
-    address with the model's name, as https://host/v1#name."""
+    """What makes them: `codelens` for the embedding that is shipped, `hashing`, a model of your own by its name, a model's file
+    or folder, or an endpoint's address with the model's name, as https://host/v1#name."""
     allow_network: bool = False
     """Send texts to a model that has an address. Nothing else goes over a network."""
     parse_seconds: float = 10.0
@@ -80,8 +80,9 @@ NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network"})
 `model` it may set to a name alone: a model is run, or asked over a network."""
 PATHS = frozenset({"classes", "model"})
 """Settings that name a file: in a configuration file relative to its folder, and in a project's file only below that."""
-NO_PATHS = frozenset({"codelens", "hashing"})
-"""Values of these settings that name no file."""
+MODEL_ENDING = ".model"
+FOR_PROJECTS = frozenset({"codelens", "hashing"})
+"""What a project's file may set `model` to: they are the same for everybody."""
 ADDRESSES = ("http://", "https://")
 """What a model's address begins with."""
 
@@ -172,24 +173,29 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
 def _from_project(path: Path) -> Mapping[str, Any]:
     values = _read_toml(path)
     refused = [key for key in sorted(NOT_FROM_PROJECTS & values.keys()) if values[key] != getattr(Settings(), key)]
-    if _names_a_file(values.get("model")) or is_address(values.get("model")):
-        raise SettingsError(f"{path}: a project may set 'model' to {' or '.join(sorted(NO_PATHS))} alone", OWN_FILE)
+    if isinstance(model := values.get("model"), str) and model and model not in FOR_PROJECTS:
+        raise SettingsError(f"{path}: a project may set 'model' to {' or '.join(sorted(FOR_PROJECTS))} alone", OWN_FILE)
     if refused:
         raise SettingsError(f"{path}: a project may not set '{refused[0]}'", OWN_FILE)
     placed, folder = _with_places(values, path), path.parent.resolve()
     for key in sorted(PATHS & placed.keys()):
-        if _names_a_file(placed[key]) and not _lies_below(Path(placed[key]), folder):
+        if _names_a_file(key, placed[key]) and not _lies_below(Path(placed[key]), folder):
             raise SettingsError(f"{path}: '{key}' leads out of {folder}: {values[key]!r}", OWN_FILE)
     return placed
 
 
-def _names_a_file(value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and value not in NO_PATHS and not is_address(value)
+def _names_a_file(key: str, value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and not (key == "model" and (is_model_name(value) or is_address(value)))
 
 
 def is_address(model: object) -> bool:
     """Whether a model's setting names an endpoint, not a file."""
     return isinstance(model, str) and model.lower().startswith(ADDRESSES)
+
+
+def is_model_name(value: str) -> bool:
+    """Whether a value of `model` is a name, as of a model in `models_folder`; else it is a file's path."""
+    return bool(value) and not value.endswith(MODEL_ENDING) and not {"/", "\\"} & set(value)
 
 
 OWN_FILE = "set it in your own configuration file"
@@ -205,33 +211,40 @@ def _lies_below(path: Path, folder: Path) -> bool:
 
 def _with_places(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """Paths as absolute ones; what is no text is left for the check of types."""
-    named = {key: values[key] for key in PATHS & values.keys() if _names_a_file(values[key])}
+    named = {key: values[key] for key in PATHS & values.keys() if _names_a_file(key, values[key])}
     return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
 
 
 def _user_file() -> Path | None:
-    base = os.environ.get("XDG_CONFIG_HOME") or (os.environ.get("APPDATA") if os.name == "nt" else None)
-    try:
-        path = (Path(base) if base else Path.home() / ".config") / "codelens" / "config.toml"
-    except RuntimeError:  # no home directory
-        return None
-    return path if path.is_file() else None
+    path = user_file_place()
+    return path if path and path.is_file() else None
+
+
+def user_file_place() -> Path | None:
+    """Where the user's configuration file belongs; None where there is no home. It may not be there yet."""
+    return folder / "config.toml" if (folder := _users("XDG_CONFIG_HOME", "APPDATA", ".config")) else None
+
+
+def models_folder() -> Path | None:
+    """Where a user's own models are, each as NAME.model; None where there is no home. It may not be there yet."""
+    return folder / "models" if (folder := _users("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")) else None
 
 
 def pack_folder() -> Path | None:
     """Where context packs are kept; None where there is no home. It may not be there yet."""
-    return folder / "packs" if (folder := _cache_folder()) else None
+    return folder / "packs" if (folder := _users("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
 
 
 def vectors_file() -> Path | None:
     """Where vectors of slow embedders are kept; None where there is no home. It may not be there yet."""
-    return folder / "vectors.db" if (folder := _cache_folder()) else None
+    return folder / "vectors.db" if (folder := _users("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
 
 
-def _cache_folder() -> Path | None:
-    base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
+def _users(variable: str, windows: str, below_home: str) -> Path | None:
+    """The folder `codelens` where a user keeps things of a kind: by the XDG variable, else by Windows' own, else in the home."""
+    base = os.environ.get(variable) or (os.environ.get(windows) if os.name == "nt" else None)
     try:
-        return (Path(base) if base else Path.home() / ".cache") / "codelens"
+        return (Path(base) if base else Path.home() / below_home) / "codelens"
     except RuntimeError:  # no home directory
         return None
 

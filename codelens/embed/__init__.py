@@ -8,25 +8,22 @@ from pathlib import Path
 from codelens.config import is_address
 from codelens.embed.base import Embedder
 from codelens.embed.hashing import HashingEmbedder
+from codelens.embed.places import HASHING, SHIPPED, lasting_name, model_place, shipped_model
 from codelens.errors import UsageError
 
-SHIPPED, HASHING = "codelens", "hashing"
-"""Settings that name an embedder without naming a file."""
-MODELS = Path(__file__).with_name("models")
+__all__ = ["HASHING", "SHIPPED", "lasting_name", "open_embedder", "shipped_model"]
 
 
 def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
-    """The embedder of `codelens` (the shipped model, or hashing where none was shipped), of `hashing`, of a model's file or
-    folder, or of an endpoint's address.
+    """The embedder of `codelens` (the shipped model, or hashing where none was shipped), of `hashing`, of a model that is
+    named by its name, its file or its folder, or of an endpoint's address.
 
     Raises UsageError where there is no such model, what runs it is not installed, or it wants the network and that is not
     allowed. Nothing is sent before a text is embedded.
     """
-    if setting == HASHING:
-        return _hashing()
     if is_address(setting):
         return _endpoint(setting, allow_network)
-    path = shipped_model() if setting == SHIPPED else Path(setting)
+    path = model_place(setting)
     return _hashing() if path is None else _model(path)
 
 
@@ -39,17 +36,6 @@ def open_noted(setting: str) -> Embedder:
     if is_address(setting) or Path(setting).is_dir():
         raise UsageError(f"the index names {setting}, which counts only as a setting of yours")
     return open_embedder(setting)
-
-
-def lasting_name(setting: str) -> str:
-    """The setting as one that means the same in any working folder."""
-    return setting if setting in (SHIPPED, HASHING) or is_address(setting) else str(Path(setting).absolute())
-
-
-@cache
-def shipped_model() -> Path | None:
-    """The model file of this installation; None where it has none."""
-    return next(iter(sorted(MODELS.glob("*.model"))), None)
 
 
 @cache
