@@ -185,7 +185,9 @@ def _from_project(path: Path) -> Mapping[str, Any]:
 
 
 def _names_a_file(key: str, value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and not (key == "model" and (is_model_name(value) or is_address(value)))
+    return (
+        isinstance(value, str) and bool(value) and not (key == "model" and (is_model_name(value) or is_address(value)))
+    )
 
 
 def is_address(model: object) -> bool:

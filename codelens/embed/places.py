@@ -20,9 +20,9 @@ def shipped_model() -> Path | None:
 
 
 def model_place(setting: str) -> Path | None:
-    """The file that a setting names, which may not be there if it is a path; None for hashing, also where it stands in
-    for a model that was not shipped. Raises UsageError for a name of no model."""
-    if setting == HASHING:
+    """The file or folder that a setting names, which may not be there if it is a path; None for an address and for hashing,
+    also where that stands in for a model that was not shipped. Raises UsageError for a name of no model."""
+    if setting == HASHING or is_address(setting):
         return None
     if setting == SHIPPED:
         return shipped_model()

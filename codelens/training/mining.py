@@ -53,7 +53,8 @@ ASKED_KINDS = frozenset({"function", "method", "class", "struct", "interface", "
 VALUE_KINDS = frozenset({"property", "constant", "variable"})
 """Their docs are a kind of question of their own, so that a trainer can weigh them: there is little body to them."""
 NAMED_KINDS = frozenset({"function", "method"})
-_LEFT_OUT = frozenset({"test", "vendored", "generated"})
+LEFT_OUT = frozenset({"test", "vendored", "generated"})
+"""Roles of paths that give no pairs."""
 _DOC_STRING = re.compile(r"\s*[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')(?:\\.|(?!\1).)*\1[ \t]*;?\n?", re.DOTALL)
 SEED = "codelens pairs 1"
 
@@ -78,12 +79,15 @@ class Pair:
         return {"kind": self.kind, "query": self.query} | texts | place
 
 
-def tree_pairs(root: Path, known: Collection[bytes], excluded: Collection[str], counts: Counter[str]) -> list[Pair]:
+def tree_pairs(
+    root: Path, known: Collection[bytes], excluded: Collection[str], counts: Counter[str], no_ignore: bool = True
+) -> list[Pair]:
     """The pairs of a tree in order of their place, none twice, at most CAPS of each kind.
 
     `known` are content hashes of files, `excluded` folded names of folders, that give none. `counts` counts what is left out.
+    A package has no build's output to ignore; a tree that someone works in does.
     """
-    settings = Settings(no_ignore=True, max_file_size=MAX_FILE)
+    settings = Settings(no_ignore=no_ignore, max_file_size=MAX_FILE)
     seen = [f for f in walk(root, settings) if isinstance(f, SeenFile) and _is_source(f.path, excluded, counts)]
     found: list[Pair] = []
     unread = MOST_BYTES
@@ -97,9 +101,9 @@ def tree_pairs(root: Path, known: Collection[bytes], excluded: Collection[str], 
 
 
 def _is_source(path: str, excluded: Collection[str], counts: Counter[str]) -> bool:
-    if not _is_code(detect_language(path)) or path.endswith(".pyi"):
+    if not is_code(detect_language(path)) or path.endswith(".pyi"):
         return False
-    why = next(iter(sorted(path_roles(path) & _LEFT_OUT)), "")
+    why = next(iter(sorted(path_roles(path) & LEFT_OUT)), "")
     if any(fold_identifier(folder) in excluded for folder in path.split("/")[:-1]):
         why = "excluded by its folder"
     counts[f"files: {why}" if why else "files"] += 1
@@ -160,7 +164,7 @@ def tree_definitions(root: Path) -> Iterator[EmbeddedFields]:
     settings = Settings(no_ignore=True, max_file_size=MAX_FILE)
     for seen in walk(root, settings):
         language = detect_language(seen.path)
-        read = read_text(root, seen, settings) if isinstance(seen, SeenFile) and _is_code(language) else None
+        read = read_text(root, seen, settings) if isinstance(seen, SeenFile) and is_code(language) else None
         if isinstance(read, ReadText):
             text = TextMap(read.decoded)
             units = definitions(text, language)
@@ -170,7 +174,8 @@ def tree_definitions(root: Path) -> Iterator[EmbeddedFields]:
                     yield next(embedded_pieces(seen.path, bare, _without_doc_string(own, unit.doc)))
 
 
-def _is_code(language: str) -> bool:
+def is_code(language: str) -> bool:
+    """Whether a language has definitions that a grammar finds."""
     row = languages().get(language)
     return row is not None and bool(row.grammar) and row.chunks == "code"
 

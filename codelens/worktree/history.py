@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from codelens.nouns import dataclass
 from codelens.worktree.diffs import read_diff
@@ -10,7 +10,6 @@ from codelens.worktree.plumbing import run_git
 from codelens.worktree.repository import Repository
 
 _COMMIT = b"\0codelens commit\0"
-BLOB_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,24 @@ def _path(path: bytes | None) -> str:
         return ""
 
 
-def text_at(repository: Repository, commit: str, path: str) -> bytes:
-    """A file as a commit left it. Raises GitError."""
-    return run_git(repository, "cat-file", "blob", f"{commit}:{path}", seconds=BLOB_SECONDS)
+def texts_at(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Iterator[bytes | None]:
+    """(commit, path) → the file as that commit left it, one process for all; None where git has no such file. Raises GitError."""
+    names = [f"{commit}:{path}".encode("utf-8", "surrogateescape") for commit, path in wanted]
+    askable = [name for name in names if b"\n" not in name]
+    told = run_git(repository, "cat-file", "--batch", given=b"".join(name + b"\n" for name in askable))
+    at = 0
+    for name in names:
+        if b"\n" in name:
+            yield None
+            continue
+        end = told.index(b"\n", at)
+        head, at = told[at:end].split(b" "), end + 1
+        if len(head) == 3 and head[1] == b"blob":
+            size = int(head[2])
+            yield told[at : at + size]
+            at += size + 1
+        elif head[-1] == b"missing":
+            yield None
+        else:  # a folder or a submodule's commit
+            yield None
+            at += int(head[2]) + 1 if len(head) == 3 and head[2].isdigit() else 0

@@ -6,6 +6,8 @@ Whoever clones a hostile repository and indexes it must be as safe as someone wh
 from __future__ import annotations
 
 import os
+import tempfile
+from contextlib import nullcontext
 
 from codelens.worktree.repository import Repository
 
@@ -31,8 +33,8 @@ class GitError(Exception):
     """git is not there, refuses (safe.directory) or failed; the message is one line for people."""
 
 
-def run_git(repository: Repository, *arguments: str, seconds: float = 120.0) -> bytes:
-    """What a plumbing command prints when it runs in this repository. Raises GitError.
+def run_git(repository: Repository, *arguments: str, seconds: float = 120.0, given: bytes = b"") -> bytes:
+    """What a plumbing command prints when it runs in this repository and reads `given`. Raises GitError.
 
     No shell, no locks, no network, no prompt. A repository that belongs to someone else is refused, as git does; that
     check is not circumvented.
@@ -44,14 +46,19 @@ def run_git(repository: Repository, *arguments: str, seconds: float = 120.0) -> 
         raise GitError(f"cannot enter {repository.top}")
     disarmed = [part for key, value in _DISARMED.items() for part in ("-c", f"{key}={value}")]
     try:
-        answer = git.Git(repository.top).execute(
-            ["git", "--no-pager", "--no-replace-objects", *disarmed, *arguments],
-            env=_environment(repository),
-            shell=False,
-            stdout_as_string=False,
-            strip_newline_in_stdout=False,
-            kill_after_timeout=None if os.name == "nt" else seconds,
-        )
+        with tempfile.TemporaryFile() if given else nullcontext() as stdin:
+            if stdin:
+                stdin.write(given)
+                stdin.seek(0)
+            answer = git.Git(repository.top).execute(
+                ["git", "--no-pager", "--no-replace-objects", *disarmed, *arguments],
+                istream=stdin,
+                env=_environment(repository),
+                shell=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+                kill_after_timeout=None if os.name == "nt" else seconds,
+            )
     except git.GitCommandNotFound:
         raise GitError("git is not installed") from None
     except (git.GitCommandError, OSError) as fault:
