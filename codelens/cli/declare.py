@@ -8,11 +8,12 @@ Help lists options by section, since `search` has too many for one list.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar, get_type_hints
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, ClassVar, TypeVar, cast, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 F = TypeVar("F")
 
@@ -66,3 +67,35 @@ class SectionedCommand(TyperCommand):
         for heading in sorted(sections, key=lambda s: (s != "Arguments", s == OTHER)):
             with formatter.section(heading):
                 formatter.write_dl(sections[heading])
+
+
+class LazyGroup(TyperGroup):
+    """Commands by name; each is `command` of a module that is imported when it is named."""
+
+    places: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = cast(Any, dict.fromkeys(self.places))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of `places`, in which help shows them."""
+        return list(self.places)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Imports the command's module; None for a name that is no command, which typer turns into an error."""
+        return import_module(self.places[cmd_name]).command if cmd_name in self.places else None
+
+
+def group(name: str, places: Mapping[str, str], help: str, epilog: str = "") -> Any:
+    """A command that only has commands below it: their names and their modules."""
+    lazy = type("Group", (LazyGroup,), {"places": places})
+    app = typer.Typer(
+        name=name, cls=lazy, rich_markup_mode=None, context_settings=CONTEXT, pretty_exceptions_enable=False
+    )
+
+    @app.callback(help=help, epilog=epilog or None)
+    def _group() -> None:
+        pass
+
+    return typer.main.get_command(app)

@@ -7,41 +7,29 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from importlib import import_module
-from typing import Annotated, Any, NoReturn, cast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
-from codelens.cli.declare import CONTEXT
+from codelens.cli.declare import CONTEXT, LazyGroup
 from codelens.cli.streams import report, say, say_plain, silence_stdout
 from codelens.errors import CodelensError
 
 COMMANDS = (
     *("index", "search", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
-    *("status", "symbols", "clean", "config", "doctor", "completions", "help"),
+    *("status", "symbols", "clean", "config", "model", "doctor", "completions", "help"),
 )
 INTERRUPTED = 130
 
 
-class LazyGroup(TyperGroup):
-    """Commands by name; each lives in the module of that name as `command`."""
+class Commands(LazyGroup):
+    """Each lives in the module of its name."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = cast(Any, dict.fromkeys(COMMANDS))
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of COMMANDS, in which help shows them."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Imports the command's module; None for a name that is no command, which typer turns into an error."""
-        return import_module(f"codelens.cli.{cmd_name}").command if cmd_name in COMMANDS else None
+    places: ClassVar[Mapping[str, str]] = {name: f"codelens.cli.{name}" for name in COMMANDS}
 
 
-app = typer.Typer(cls=LazyGroup, rich_markup_mode=None, context_settings=CONTEXT, pretty_exceptions_enable=False)
+app = typer.Typer(cls=Commands, rich_markup_mode=None, context_settings=CONTEXT, pretty_exceptions_enable=False)
 
 
 def _show_version(wanted: bool) -> None:

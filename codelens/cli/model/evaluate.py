@@ -1,0 +1,132 @@
+"""codelens model eval: how well models find definitions by what documented them, on trees of one's own."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from codelens.cli.declare import argument, declare, option
+from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.model.named import described, settings_here
+from codelens.cli.model.trees import trees_meant
+from codelens.cli.streams import say, say_plain, write, write_json
+from codelens.embed import HASHING, lasting_name
+from codelens.errors import UsageError
+
+Figures = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
+"""Tree → model → way of ranking → the reciprocal rank of each question's answer."""
+
+
+class EvalFlags(CommonFlags, JsonFlags):
+    """Which trees, and which models."""
+
+    paths: Annotated[
+        list[Path] | None, argument("Folders of documented code [default: this repository]", "[PATH]...")
+    ] = None
+    models: Annotated[
+        list[str] | None,
+        option(
+            "--models",
+            metavar="A,B",
+            help="Models to compare, by comma or repeated [default: the one in use, and hashing]",
+        ),
+    ] = None
+
+
+def evaluate(flags: EvalFlags) -> int:
+    """Measure models on your own code. Each definition's documentation is taken away, and its first sentence must find it.
+
+    The table has the mean reciprocal rank of the first ten: of words alone (BM25), of vectors alone, of both, and of search.
+    """
+    trees = trees_meant(flags.paths)
+    models = _models(flags)
+    for model in models:
+        learnt = described(model).card.get("repositories", ())  # opened before the work
+        for tree in trees:
+            if tree.name in learnt and not flags.quiet:
+                say(
+                    f"note: {model} has learnt from {tree.name}; what it gained there is in its card: `model info {model}`"
+                )
+    with tempfile.TemporaryDirectory() as folder:
+        figures = {str(tree): _of_tree(flags, tree, models, Path(folder) / str(n)) for n, tree in enumerate(trees)}
+    asked = sum(len(next(iter(ways.values()), ())) for tree in figures.values() for ways in [tree[models[0]]])
+    if flags.json:
+        write_json(_json(figures, asked))
+    elif asked and not flags.quiet:
+        write(_table(figures, models))
+    if not asked and not flags.quiet:
+        say("nothing to ask: no definition has documentation that is not also in its code")
+        say_plain(["hint: name folders with documented code\n"])
+    return 0 if asked else 1
+
+
+def _models(flags: EvalFlags) -> list[str]:
+    named = [name.strip() for listed in flags.models or () for name in listed.split(",") if name.strip()]
+    models = list(dict.fromkeys(named or [settings_here(flags).values.model, HASHING]))
+    if flags.models is not None and not named:
+        raise UsageError("--models names none", "as in --models codelens,hashing")
+    return models
+
+
+def _of_tree(flags: EvalFlags, tree: Path, models: Sequence[str], folder: Path) -> dict[str, dict[str, list[float]]]:
+    from codelens.config import Settings
+    from codelens.evaluation.docstrings import ask, without_documentation
+    from codelens.index import Index
+
+    package = without_documentation(tree, folder / "tree")
+    found: dict[str, dict[str, list[float]]] = {}
+    for model in models:
+        if not package.questions:
+            found[model] = {}
+            continue
+        settings = Settings(model=lasting_name(model))
+        Index.build(folder / "index.db", [package.root], settings)  # from the second on it only embeds
+        found[model] = ask(package, folder / "index.db", settings)
+        if not flags.quiet:
+            say(f"{tree.name}: {len(package.questions)} documented definitions, asked with {model}")
+    return found
+
+
+def _ways(figures: Figures) -> list[str]:
+    return list(dict.fromkeys(way for tree in figures.values() for model in tree.values() for way in model))
+
+
+def _mean(figures: Figures, model: str, way: str) -> float:
+    """Of the trees' means, so that no large one outweighs the others."""
+    means = [statistics.mean(tree[model][way]) for tree in figures.values() if tree[model].get(way)]
+    return statistics.mean(means) if means else 0.0
+
+
+def _table(figures: Figures, models: Sequence[str]) -> Iterator[str]:
+    heads = [Path(model).name for model in models]
+    widths = [max(8, len(head) + 2) for head in heads]
+    yield f"{'MRR@10':16}{''.join(f'{head:>{width}}' for head, width in zip(heads, widths, strict=True))}\n"
+    for way in _ways(figures):
+        cells = (f"{_mean(figures, m, way):{width}.3f}" for m, width in zip(models, widths, strict=True))
+        yield f"{way:16}{''.join(cells)}\n"
+
+
+def _json(figures: Figures, asked: int) -> Iterator[str]:
+    from codelens.render.records import SCHEMA, to_json
+
+    models = list(next(iter(figures.values())))
+    record = {
+        "schema": SCHEMA,
+        "questions": asked,
+        "mrr": {model: {way: round(_mean(figures, model, way), 4) for way in _ways(figures)} for model in models},
+        "trees": {
+            tree: {
+                model: {way: round(statistics.mean(values), 4) for way, values in ways.items()}
+                for model, ways in found.items()
+            }
+            for tree, found in figures.items()
+        },
+        "exit_code": 0 if asked else 1,
+    }
+    yield to_json(record)
+
+
+command = declare("eval", EvalFlags, evaluate, epilog="Exit: 0 measured, 1 nothing to ask, 2 error, or no such model.")
