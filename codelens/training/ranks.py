@@ -37,7 +37,10 @@ def least_cosine(corpus: Corpus, chosen: Whole, model: Model) -> float:
 
 
 def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
-    """Over packages the mean of MRR@10, each question's answer among MOST of its package; other answers to it are left out."""
+    """Over packages the mean of MRR@10, each question's answer among MOST of its package; other answers to it are left out.
+
+    Of answers that are equally near, the right one has the middle rank: else a model that knows no word would be perfect.
+    """
     found = []
     for package in np.unique(corpus.package[chosen]):
         pairs = chosen[corpus.package[chosen] == package][:MOST]
@@ -45,6 +48,7 @@ def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
         similar = query @ code.T
         own = np.diag(similar).copy()
         similar[same_question(corpus.alike[pairs])] = -2.0
-        rank = (similar > own[:, None]).sum(axis=1) + 1
+        nearer, equal = ((similar > own[:, None]).sum(axis=1), (similar == own[:, None]).sum(axis=1))
+        rank = 1 + nearer + (equal - 1) / 2
         found.append(float(np.where(rank <= CUTOFF, 1 / rank, 0).mean()))
     return float(np.mean(found)) if found else 0.0

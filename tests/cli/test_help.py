@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from codelens.cli.main import COMMANDS
+from codelens.cli.model import COMMANDS as MODEL_COMMANDS
 from tests.cli.conftest import Run
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "help"
@@ -16,6 +17,13 @@ def test_help(command: str, run: Run, golden: Callable[[Path, str], None]) -> No
     ran = run(*([] if command == "codelens" else [command]), "--help")
     assert ran.code == 0
     golden(GOLDEN / f"{command}.txt", ran.out)
+
+
+@pytest.mark.parametrize("command", MODEL_COMMANDS)
+def test_help_of_commands_below_model(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
+    ran = run("model", command, "--help")
+    assert ran.code == 0
+    golden(GOLDEN / f"model-{command}.txt", ran.out)
 
 
 @pytest.mark.parametrize("topic", ["exit-codes", "query"])

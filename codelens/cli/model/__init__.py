@@ -14,6 +14,6 @@ COMMANDS = {
 command = group(
     "model",
     COMMANDS,
-    help="Look at the embeddings that make vectors, choose one, or train one on your own code.",
+    help="Look at embeddings, choose one, or train one on your own code.",
     epilog="A model is `codelens` (the shipped one), `hashing` (none), the name of one of yours, or a file's path.",
 )
