@@ -61,7 +61,7 @@ def _begun(model: Model, word: str, pieces: list[int]) -> tuple[Floats, float, f
     lengths = [float(np.linalg.norm(part)) for part in (in_query, in_code)]
     if min(lengths) > 0:
         return in_code / np.float32(lengths[1]), math.log(lengths[0]), math.log(lengths[1])
-    chance: Floats = np.random.default_rng(key_of(word)).standard_normal(model.rows.shape[1], np.float32)
+    chance: Floats = np.random.default_rng(key_of(word)).standard_normal((model.rows.shape[1],), np.float32)
     chance /= np.linalg.norm(chance)
     length = float(np.median(np.linalg.norm(model.rows, axis=1)))
     query, code = (float(np.median(weights)) + math.log(max(length, 1e-6)) for weights in (model.query, model.code))

@@ -315,3 +315,15 @@ def test_a_reader_that_goes_away_ends_it_quietly(mine: Path, home: Path) -> None
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, cwd=home, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_training_without_scipy_says_what_to_install(mine: Path, home: Path) -> None:
+    write_tree(home / "port", seed=1)
+    code = "import sys; sys.modules['scipy'] = None; from codelens.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "model", "train", "port", "--from", "mine", "--name", "other"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=home, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines() == [
+        "codelens: error: training needs scipy",
+        "hint: pip install 'codelens[train]'",
+    ]

@@ -108,7 +108,7 @@ COMMANDS = [
     "search light_lmap", "why lamp", "why --color always lamp light_lamp", "why --check lamp", "status --skipped",
     "context lamp", "context --files lamps.py", "clean --cache",
     "map", "map --pretty", "symbols lamps.py", "config --show-origin", "doctor --all", "completions bash", "--version",
-    "help query", "model list", "model info", "model use hashing", "model eval --models hashing",
+    "help query", "model list", "model info", "model use hashing",
 ]  # fmt: skip
 
 
