@@ -47,7 +47,7 @@ class Summed:
         random = np.random.default_rng([recipe.seed, 1])
         size = (self._shares.shape[1], rows.shape[1])
         parts = random.standard_normal(size, np.float32) / np.float32(np.sqrt(rows.shape[1]))
-        self._parts, self._own = Adam(parts), Adam(rows * np.float32(0.5))
+        self._parts, self._own = Adam(parts), Adam(rows * np.float32(0.5 if size[0] else 1))
         self._add_up()
 
     def move(self, used: Whole, gradient: Floats, rate: float, step: int) -> None:
