@@ -21,7 +21,8 @@ class InfoFlags(CommonFlags, JsonFlags):
 
 def info(flags: InfoFlags) -> int:
     """Say what a model is. Its hash, its size, its file, and the card: what it was made from, how, and how well it finds."""
-    found = described(flags.model or settings_here(flags).values.model)
+    settings = settings_here(flags).values
+    found = described(flags.model or settings.model, settings.allow_network)
     if flags.json:
         from codelens.render.records import SCHEMA, to_json
 

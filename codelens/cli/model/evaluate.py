@@ -44,7 +44,9 @@ def evaluate(flags: EvalFlags) -> int:
     trees = trees_meant(flags.paths)
     models = _models(flags)
     for model in models:
-        learnt = described(model).card.get("repositories", ())  # opened before the work
+        learnt = described(model, settings_here(flags).values.allow_network).card.get(
+            "repositories", ()
+        )  # opened before the work
         for tree in trees:
             if tree.name in learnt and not flags.quiet:
                 say(
@@ -82,7 +84,7 @@ def _of_tree(flags: EvalFlags, tree: Path, models: Sequence[str], folder: Path) 
         if not package.questions:
             found[model] = {}
             continue
-        settings = Settings(model=lasting_name(model))
+        settings = Settings(model=lasting_name(model), allow_network=settings_here(flags).values.allow_network)
         Index.build(folder / "index.db", [package.root], settings)  # from the second on it only embeds
         found[model] = ask(package, folder / "index.db", settings)
         if not flags.quiet:

@@ -22,7 +22,10 @@ def list_models(flags: ListFlags) -> int:
     """List the models that there are. A * marks the one in use, and the line says where that is set."""
     loaded = settings_here(flags)
     used, origin = _same_as_a_known(loaded.values.model), loaded.origin["model"]
-    rows = [_row(name, used, origin) for name in dict.fromkeys((SHIPPED, HASHING, *own_models(), used))]
+    rows = [
+        _row(name, used, origin, loaded.values.allow_network)
+        for name in dict.fromkeys((SHIPPED, HASHING, *own_models(), used))
+    ]
     if flags.json:
         from codelens.render.records import SCHEMA, to_json
 
@@ -40,10 +43,10 @@ def _same_as_a_known(setting: str) -> str:
     return setting
 
 
-def _row(setting: str, used: str, origin: str) -> dict[str, Any]:
+def _row(setting: str, used: str, origin: str, allow_network: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"model": setting, "name": None, "hash": None, "bytes": None, "path": None}
     try:
-        found = described(setting)
+        found = described(setting, allow_network)
         row |= {"name": found.name, "hash": found.digest, "bytes": found.size}
         row["path"] = str(found.path) if found.path else None
         row["note"] = "none came with this installation: hashing stands in" if _stands_in(setting) else None

@@ -33,11 +33,15 @@ class Described(NamedTuple):
     card: Mapping[str, Any]
 
 
-def described(setting: str) -> Described:
-    """Raises UsageError where there is no such model, or it is damaged."""
-    embedder, path = open_embedder(setting), model_place(setting)
-    if path is None:
-        return Described(setting, embedder.name, embedder.fingerprint(), embedder.dimensions, None, None, None, {})
+def described(setting: str, allow_network: bool = False) -> Described:
+    """What a model says of itself; one in a folder or behind an address has no card.
+
+    Raises UsageError where there is no such model, it is damaged, or it wants the network and that is not allowed.
+    """
+    embedder, path = open_embedder(setting, allow_network), model_place(setting)
+    if path is None or path.is_dir():
+        place = path.absolute() if path else None
+        return Described(setting, embedder.name, embedder.fingerprint(), embedder.dimensions, None, None, place, {})
     header = ModelFile(path).header
     card = {key: value for key, value in header.items() if key not in NOT_CARD}
     return Described(
@@ -53,13 +57,11 @@ def described(setting: str) -> Described:
 
 
 def model_file(setting: str) -> ModelFile:
-    """The file of a model. Raises UsageError for hashing, which has none."""
-    described(setting)
+    """The file of a model. Raises UsageError for what has none."""
     path = model_place(setting)
-    if path is None:
-        raise UsageError(
-            f"'{setting}' has no model file here: vectors are made by hashing", "`codelens model list` shows the others"
-        )
+    if path is None or path.is_dir():
+        raise UsageError(f"'{setting}' has no model file here", "`codelens model list` shows those that have")
+    described(setting)
     return ModelFile(path)
 
 

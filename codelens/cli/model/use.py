@@ -10,7 +10,7 @@ from codelens.cli.flags import CommonFlags
 from codelens.cli.model.named import described, settings_here
 from codelens.cli.own_setting import write_setting
 from codelens.cli.streams import say, say_plain
-from codelens.config import user_file_place
+from codelens.config import is_model_name, user_file_place
 from codelens.embed import lasting_name
 from codelens.errors import SettingsError, UsageError
 
@@ -25,11 +25,13 @@ def use(flags: UseFlags) -> int:
     """Make a model the one in use. The setting `model` of your own configuration file; the rest of the file stays as it is."""
     if flags.model is None:
         raise UsageError("which model?", "`codelens model list` shows those that there are")
-    found = described(flags.model)
+    found = described(flags.model, settings_here(flags).values.allow_network)
     place = user_file_place()
     if place is None:
         raise SettingsError("there is no home directory to keep a setting in", "set CODELENS_MODEL instead")
-    setting = os.path.normpath(lasting_name(flags.model)) if found.path else flags.model
+    setting = (
+        os.path.normpath(lasting_name(flags.model)) if found.path and not is_model_name(flags.model) else flags.model
+    )
     before = settings_here(flags).values.model
     write_setting(place, "model", setting)
     if not flags.quiet:
