@@ -53,9 +53,11 @@ class Package:
     questions: Questions
 
 
-def without_documentation(tree: Path, into: Path) -> Package:
-    """Write the code of a tree, without its documentation, to a new folder; what is no code is left out."""
-    settings = Settings(no_ignore=True)
+def without_documentation(tree: Path, into: Path, settings: Settings) -> Package:
+    """Write the code of a tree, without its documentation, to a new folder; what is no code is left out.
+
+    `settings` say which files there are.
+    """
     questions: Questions = {}
     for seen in sorted((s for s in walk(tree, settings) if isinstance(s, SeenFile)), key=lambda s: s.path):
         language = languages().get(detect_language(seen.path))
@@ -150,7 +152,7 @@ def measure(trees: Sequence[Path], models: Sequence[str], place: Path) -> Figure
     """Ask each tree with each model. `place` is an empty folder for copies and indexes."""
     figures: Figures = {}
     for tree in trees:
-        package = without_documentation(tree, place / tree.name)
+        package = without_documentation(tree, place / tree.name, Settings(no_ignore=True))
         index = place / f"{tree.name}.db"
         for model in models:
             settings = Settings(model=model)

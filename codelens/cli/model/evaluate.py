@@ -78,7 +78,7 @@ def _of_tree(flags: EvalFlags, tree: Path, models: Sequence[str], folder: Path) 
     from codelens.evaluation.docstrings import ask, without_documentation
     from codelens.index import Index
 
-    package = without_documentation(tree, folder / "tree")
+    package = without_documentation(tree, folder / "tree", Settings())
     found: dict[str, dict[str, list[float]]] = {}
     for model in models:
         if not package.questions:
