@@ -6,8 +6,10 @@ The manifest says which packages are held out. The card in the file says from wh
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -31,6 +33,7 @@ WORDS, PIECES = 22_500, 6_500
 MOST_ASKED = 800
 """Documentation pairs of one held-out package that are asked, and stand among each other. Chosen."""
 TOLD_EVERY = 100
+_LICENCE = re.compile(r"\b(?!(?:AND|OR|WITH)\b)[\w.+-]+")
 
 
 def read_corpus(folder: Path) -> Corpus:
@@ -64,7 +67,8 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     recipe = Recipe(**{key: getattr(asked, key) for key in ("dimensions", "steps", "batch", "run", "seed")})
     words = read_corpus(asked.pairs)
-    learnt, held_out = parted(words, read_manifest(manifest_text(asked.manifest)))
+    manifest = read_manifest(manifest_text(asked.manifest))
+    learnt, held_out = parted(words, manifest)
     if not len(learnt):
         print(f"{asked.pairs}: no pairs to learn from", file=sys.stderr)
         return 2
@@ -83,7 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     train(corpus, learnt, recipe, model, tell)
     found = mean_reciprocal_rank(corpus, held_out, model)
-    write_quantised(asked.model, model, names, card(asked.name, recipe, corpus, learnt, held_out, model, found))
+    about = card(asked.name, recipe, corpus, learnt, held_out, model, found)
+    write_quantised(asked.model, model, names, {**about, **sources(manifest)})
     kept, order = model_of(ModelFile(asked.model))
     written = mean_reciprocal_rank(as_rows(words, order), held_out, kept)
     print(
@@ -110,6 +115,22 @@ def card(
             "pairs": len(held_out),
             "mrr": round(found, 4),
         },
+    }
+
+
+def sources(manifest: Sequence[Package]) -> dict[str, Any]:
+    """What the file says of the packages that it was taught: how many of each registry, language and licence.
+
+    A package of several licences, together or by choice, counts for each.
+    """
+    taught = [package for package in manifest if package.split == "train"]
+    return {
+        "registries": dict(Counter(package.registry for package in taught)),
+        "languages": dict(Counter(package.language for package in taught)),
+        "licences": dict(
+            Counter(name for package in taught for name in sorted(set(_LICENCE.findall(package.licence))))
+        ),
+        "repeat": "python -m codelens.training.repeat FOLDER",
     }
 
 

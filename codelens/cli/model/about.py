@@ -58,13 +58,20 @@ def _lines(found: Described) -> Iterator[str]:
 def _flat(card: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """A card's entries, those of entries with their names joined by a dot."""
     for key, value in card.items():
-        if isinstance(value, dict) and value:
+        if isinstance(value, dict) and value and not _counts(value):
             yield from _flat(value, f"{above}{key}.")
         else:
             yield above + key, value
 
 
+def _counts(value: Mapping[str, Any]) -> bool:
+    """Whether it counts things, as licences; such a table is one line, the most frequent first."""
+    return len(value) > 1 and all(type(count) is int for count in value.values())
+
+
 def _text(value: Any) -> str:
+    if isinstance(value, dict) and _counts(value):
+        return ", ".join(f"{name} {count}" for name, count in sorted(value.items(), key=lambda i: (-i[1], i[0])))
     if isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value):
         return ", ".join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
