@@ -56,7 +56,8 @@ def _files_without(result: SearchResult, shown: Shown, files: Iterable[tuple[str
 
 
 def _matching_only(result: SearchResult) -> SearchResult:
-    if result.options.mode == "vector":
+    """Without what merely lies near. Of a literal or a pattern every hit holds a match, however it was found."""
+    if result.options.mode == "vector" or result.options.literal or result.options.regex:
         return result
     return replace(result, hits=tuple(hit for hit in result.hits if set(hit.channels) != {"vector"}))
 
