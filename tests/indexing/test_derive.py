@@ -5,7 +5,7 @@ from __future__ import annotations
 import zstandard
 
 from codelens.config import Settings
-from codelens.embed import HASHING, open_embedder
+from codelens.embed import SHIPPED, open_embedder
 from codelens.indexing.derive import Reuse, current_recipe, recipe
 from codelens.lang.registry import languages
 from codelens.store.packing import unpack_bindings, unpack_references
@@ -67,5 +67,5 @@ def test_each_language_has_a_recipe_of_its_own() -> None:
 def test_the_recipe_follows_what_is_derived() -> None:
     assert recipe("python") != recipe("python", fuzzy=False)
     document = derived("a.py", SOURCE)
-    assert (document.recipe, document.embedder) == (recipe("python"), open_embedder(HASHING).fingerprint())
+    assert (document.recipe, document.embedder) == (recipe("python"), open_embedder(SHIPPED).fingerprint())
     assert derived("a.py", SOURCE, settings=Settings(vector=False)).embedder == ""

@@ -126,7 +126,7 @@ def test_no_channel_matched(index: Index) -> None:
 
 
 def test_beyond_a_channels_cut(tmp_path: Path) -> None:
-    with Tree(tmp_path, {"many.py": functions(330)}).index() as index:
+    with Tree(tmp_path, {"many.py": functions(330)}, Settings(jobs=1, model="hashing")).index() as index:
         explanation = ask_one(index, "widget", "widget_0329", mode="exact")
         query = lost(explanation, "cut", "exact ranks it 330, and gives 300 matches")
         shows(index, query, "widget_0329", mode="exact")
@@ -204,17 +204,17 @@ def test_below_the_minimum(index: Index) -> None:
 
 
 def test_beaten(index: Index) -> None:
-    explanation = ask_one(index, "widget 0001", "widget_0099", limit=3)
+    explanation = ask_one(index, "widget", "widget_0099", limit=3)
     query = lost(explanation, "beaten", f"rank {explanation.rank} of ", " behind the last one shown, mostly by ")
     shows(index, query, "widget_0099", limit=3)
     assert explanation.candidate is not None
     assert explanation.rank is not None
-    order = find(index, "widget 0001", limit=1000).hits
+    order = find(index, "widget", limit=1000).hits
     gap = order[2].score - explanation.candidate.score
     assert explanation.loss is not None
     assert f"{gap:.6f} behind" in explanation.loss.text
     assert explanation.loss.remedy == f"-m {explanation.rank}, or ask: {query}"
-    shows(index, "widget 0001", "widget_0099", limit=explanation.rank)
+    shows(index, "widget", "widget_0099", limit=explanation.rank)
     assert order[explanation.rank - 1].unit.name == "widget_0099"
 
 
