@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,7 +216,16 @@ def test_an_index_that_is_not_finished_is_not_searched(tmp_path: Path) -> None:
         Index.open(tmp_path / "index.db")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Programs inherit that interrupts are ignored, as a shell ignores them for what it runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="ps --ppid")
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("update", [False, True])
 def test_an_interrupt_ends_a_run_at_once(tmp_path: Path, update: bool) -> None:
     root, index = tmp_path / "tree", tmp_path / "index.db"
