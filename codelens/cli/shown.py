@@ -1,6 +1,6 @@
 """The renderer that the flags of `search` ask for.
 
--l, -L, -c and -o are about what matches, as with grep: a hit that only the vector channel found is near, and no match.
+-l, -L, -c and -o are about what matches, as with grep: a hit of the vector channel alone that holds no match is merely near.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from codelens.model import SearchResult
+from codelens.model import Hit, SearchResult
 from codelens.render.paths import PathStyle
 
 
@@ -56,10 +56,16 @@ def _files_without(result: SearchResult, shown: Shown, files: Iterable[tuple[str
 
 
 def _matching_only(result: SearchResult) -> SearchResult:
-    """Without what merely lies near. Of a literal or a pattern every hit holds a match, however it was found."""
-    if result.options.mode == "vector" or result.options.literal or result.options.regex:
+    """Without what merely lies near: found by vectors alone, and nothing in it is what was asked for."""
+    if result.options.mode == "vector":
         return result
-    return replace(result, hits=tuple(hit for hit in result.hits if set(hit.channels) != {"vector"}))
+    return replace(
+        result, hits=tuple(hit for hit in result.hits if set(hit.channels) != {"vector"} or _is_matched(hit))
+    )
+
+
+def _is_matched(hit: Hit) -> bool:
+    return any(line.matches for line in hit.snippet)
 
 
 def _texts(result: SearchResult, shown: Shown, exit_code: int) -> Iterator[str]:

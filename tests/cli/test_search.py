@@ -302,3 +302,16 @@ def test_a_repository_that_there_is_not_is_said(indexed: Path, run: Run) -> None
     assert ran.code == 1
     assert "no repository fits repo:nope; there are notes, shop" in ran.err
     assert run("search", "repo:sho stock", cwd=indexed).err == ""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [["content:hash_password"], ["/hash_pass\\w+/"], ['"hash_password("'], ["-F", "hash_password("], ["hash_password"]],
+)
+def test_files_are_those_of_all_hits_that_hold_a_match(indexed: Path, run: Run, query: list[str]) -> None:
+    """However a hit was found: vectors alone find what has a condition for its words."""
+    listed = run("search", "-l", *query, cwd=indexed).out.splitlines()
+    assert {"notes/notes/auth.py", "notes/notes/__main__.py", "notes/tests/test_auth.py"} <= set(listed)
+    for path in listed:
+        if query != ["hash_password"]:
+            assert "hash_pass" in (indexed / path).read_text()
