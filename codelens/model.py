@@ -6,7 +6,7 @@ Those that a search does without are in `derived` and `runs`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import NewType
@@ -156,17 +156,37 @@ class UnitRow:
 
 @dataclass(slots=True)
 class Candidate:
-    """A unit on its way to become a hit. Its score is derived: the sum of its contributions, and nothing else."""
+    """A unit on its way to become a hit. Its score is derived: the sum of its contributions, and nothing else.
+
+    A search measures some twenty features of hundreds of candidates and tells those of a few, so the sentences are made when
+    they are asked for.
+    """
 
     unit: UnitRow
     channels: dict[str, int] = field(default_factory=dict)
     """Channel → rank, from 1."""
-    contributions: list[Contribution] = field(default_factory=list)
+    told: list[Contribution] = field(default_factory=list)
+    """What was written with its sentence: ranks, the walk, factors."""
+    measured: list[tuple[str, float, float]] = field(default_factory=list)
+    """(feature, weight, value)."""
+    says: Callable[[UnitRow, str, float], str] | None = None
+    """Unit, feature, value → the sentence."""
+
+    @property
+    def contributions(self) -> list[Contribution]:
+        """All that the score is made of; what is reckoned on a sum stands behind what it is the sum of."""
+        says = self.says
+        features = [
+            Contribution(name, weight * value, says(self.unit, name, value), "bonus", {"weight": weight, "value": value})
+            for name, weight, value in self.measured
+            if says is not None
+        ]
+        return features + self.told
 
     @property
     def score(self) -> float:
         """The exact sum (fsum) of the contributions so far, so their order does not matter."""
-        return math.fsum(c.amount for c in self.contributions)
+        return math.fsum([*(c.amount for c in self.told), *(weight * value for _, weight, value in self.measured)])
 
     def order(self) -> tuple[float, tuple[str, str, int, str, str]]:
         """Sort key of the total order, best first."""
@@ -248,9 +268,23 @@ class Event:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What kind of query it was taken for, and why."""
+
+    name: str
+    """identifier, path, regex, change, task or question."""
+    reason: str
+    shares: Mapping[str, float]
+    """Set of weights → its share; they sum to 1."""
+
+
 @dataclass(slots=True)
 class Trace:
     """What the pipeline writes down while it works; `why` prints it."""
+
+    intent: Intent | None = None
+    """None where the profile weighs all queries alike."""
 
     original: Original | None = None
     """What the hits are to resemble; None for a search by a query alone."""
@@ -289,6 +323,8 @@ class SearchOptions:
     fusion: str = "rrf"
     """rrf, weighted, minmax: how the channels are joined."""
     profile: str = "codelens"
+    intent: str = ""
+    """What kind of query it is (`search.intent.INTENTS`); empty to tell it from its words."""
     expand: str = ""
     """none, walk, bfs: how the answer spreads over the symbol graph; empty for the profile's own way."""
     depth: int | None = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import lru_cache
 
 from codelens.config import Settings
 from codelens.embed import HASHING, lasting_name, open_embedder, open_noted
 from codelens.embed.base import Embedder
 from codelens.errors import UsageError
 from codelens.model import Notice
+from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
 
 
@@ -34,3 +36,19 @@ def why_no_embedder(store: Store, settings: Settings) -> Notice:
             return Notice("no-model", f"no vector results: {fault}; {fault.hint}")
     other = store.meta("embedder")
     return Notice("other-embedder", f"the vectors are of another embedder ({other}): run `codelens index`")
+
+
+def vector_of(query: ExpandedQuery, store: Store, settings: Settings) -> bytes:
+    """The query's vector by the index's embedder; empty where its text says nothing. Raises EmbedderFault.
+
+    Who asks a second time for one search is not sent to a slow model, or over a network, again.
+    """
+    embedder = embedder_of_index(store, settings)
+    if query.vector or embedder is None:
+        return query.vector
+    return _embedded(embedder, query.text)
+
+
+@lru_cache(maxsize=4)
+def _embedded(embedder: Embedder, text: str) -> bytes:
+    return embedder.embed_query(text)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from codelens.nouns import dataclass
 from codelens.search.expand import load_words
-from codelens.search.signals import stem
+from codelens.search.evidence import stem
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.terms import tokens
 

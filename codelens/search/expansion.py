@@ -95,7 +95,7 @@ def _inherit(
     direction = "" if last.outgoing else ", against it"
     reason = f"from {names[hops[0].source]}{stations} by {last.kind}{direction}, {kept:.4g} of its score"
     operands = {"of": of, "kept": kept, "had": had}
-    candidate.contributions.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
+    candidate.told.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
 
 
 def _names(ways: Collection[Reached], known: Mapping[UnitId, Candidate], store: Store) -> dict[int, str]:

@@ -30,27 +30,22 @@ from codelens.model import (
     UnitRow,
 )
 from codelens.nouns import dataclass
-from codelens.search.embedding import embedder_of_index, why_no_embedder
+from codelens.search.embedding import embedder_of_index, vector_of, why_no_embedder
+from codelens.search.evidence import Evidence
 from codelens.search.expand import ExpandedQuery, expand
 from codelens.search.expansion import Expanding, add_expansion
+from codelens.search.features import CERTAIN_CLASS, measure
 from codelens.search.fuse import fuse, normalised
+from codelens.search.intent import intent_of
 from codelens.search.knowing import rank_by_walk
 from codelens.search.present import present
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
 from codelens.search.retrieve import add_literal, retrieve
 from codelens.search.scope import Scope, build_scope, unknown_repositories
-from codelens.search.signals import (
-    CERTAIN_CLASS,
-    Evidence,
-    add_bonuses,
-    add_factors,
-    gather_evidence,
-    product_of_factors,
-    spread_files,
-)
+from codelens.search.signals import add_factors, spread_files
 from codelens.search.spelling import with_corrections
-from codelens.search.spread import Spreading, add_uses, add_walk, joining, length, nearness, spread
+from codelens.search.spread import WALK, Spreading, add_walk, joining, nearness, spread
 from codelens.search.telling import with_common
 from codelens.store.store import Store
 from codelens.texts import Texts
@@ -124,14 +119,16 @@ def rank(
     expanded = with_common(expanded, store)
     trace.common = expanded.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
+    if profile.by_intent:
+        trace.intent = intent_of(query, options.intent)
     rankings = retrieve(expanded, store, profile, options, settings, trace, notices, itself)
     literal = add_literal(rankings, expanded, scope, options, trace, notices) if not likeness else ()
     if profile.composite:
         candidates = _by_walk(rankings, literal, expanded, profile, store, scope, trace)
     else:
-        candidates = _by_ranks(rankings, expanded, profile, store, scope, options, trace)
+        candidates = _by_ranks(rankings, expanded, profile, store, scope, options, settings, trace)
     add_factors(candidates, expanded, profile.factors)
-    candidates = spread_files(candidates, profile.factors.get("further", 1.0))
+    candidates = spread_files(candidates, profile.weights(trace.intent).get("further", 0.0))
     candidates = _expanded(candidates, profile, store, scope, trace)
     candidates = _minimum(candidates, profile, options, {match.unit for match in literal}, trace)
     candidates = _sorted(candidates, options, scope)
@@ -146,15 +143,18 @@ def _by_ranks(
     store: Store,
     scope: Scope,
     options: SearchOptions,
+    settings: Settings,
     trace: Trace,
 ) -> list[Candidate]:
-    """Candidates with what their ranks, the signals and the walk give them."""
-    weights = normalised(profile.channels, sorted(rankings))
+    """Candidates with what their ranks, the features and the walk give them."""
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
-    candidates = fuse(rankings, weights, profile.rrf_k, units, options.fusion)
-    evidence = gather_evidence(query, rankings, sorted(units), store)
-    add_bonuses(candidates, query, evidence, profile.bonuses, profile.rrf_k)
-    return _with_walk(candidates, query, evidence, profile, store, scope, trace)
+    candidates = fuse(rankings, normalised(profile.channels, sorted(rankings)), profile.rrf_k, units, options.fusion)
+    evidence = Evidence(query, rankings, store, profile.bm25f, vector_of(query, store, settings) if rankings.get("vector") else b"")
+    weights = profile.weights(trace.intent)
+    if weights:
+        evidence.gather(units.values())
+    measure(candidates, evidence, weights)
+    return _with_walk(candidates, evidence, weights, profile, store, scope, trace)
 
 
 def _by_walk(
@@ -168,43 +168,40 @@ def _by_walk(
 ) -> list[Candidate]:
     """Candidates of a profile whose channels only choose where a walk begins, with what its score is made of."""
     started = time.perf_counter()
-    evidence = Evidence({}, {}, {}, {}, {m.unit: m for m in rankings.get("equivalence", ())})
+    evidence = Evidence(query, rankings, store, profile.bm25f)
     own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
     certain = {*own, *(match.unit for match in literal)}
     candidates = rank_by_walk(
         query, rankings, certain, profile.channels, profile.rrf_k, profile.composite, scope.units, store, trace
     )
-    add_bonuses(candidates, query, evidence, profile.bonuses, profile.rrf_k)
+    measure(candidates, evidence, profile.weights(trace.intent))
     trace.seconds["graph"] = time.perf_counter() - started
     return candidates
 
 
 def _with_walk(
     candidates: list[Candidate],
-    query: ExpandedQuery,
     evidence: Evidence,
+    weights: Mapping[str, float],
     profile: Profile,
     store: Store,
     scope: Scope,
     trace: Trace,
 ) -> list[Candidate]:
     """What the walk over the symbol graph adds: to the candidates that it reached, and candidates that only it found."""
-    weight = profile.bonuses.get("walk", 0.0) / (profile.rrf_k + 1)
-    if not profile.graph or not weight:
+    if not profile.graph or not weights.keys() & WALK.keys():
         return candidates
     started = time.perf_counter()
     spreading = Spreading(**profile.graph)
-    preliminary = [(c, c.score * product_of_factors(c.unit, query, profile.factors)) for c in candidates]
+    preliminary = [(c, c.score) for c in candidates]
     found = spread(sorted(preliminary, key=lambda p: (-p[1], p[0].unit.content_order())), spreading, store)
     if found is not None:
         joined = joining(found, candidates, spreading, store, scope.units)
-        add_bonuses(joined, query, evidence, profile.bonuses, profile.rrf_k)
+        evidence.gather(candidate.unit for candidate in joined)
+        measure(joined, evidence, weights)
         candidates = [*candidates, *joined]
-        share = spreading.short_walk + (1 - spreading.short_walk) * length(query.text, spreading)
-        add_walk(candidates, found, spreading, weight * share, store)
+        add_walk(candidates, found, spreading, weights, store)
         trace.nearness = nearness(found)
-    if uses := profile.bonuses.get("uses", 0.0):
-        add_uses(candidates, query.text, spreading, uses / (profile.rrf_k + 1), store)
     trace.seconds["graph"] = time.perf_counter() - started
     return candidates
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from codelens.config import load_weights
 from codelens.errors import UsageError
-from codelens.model import SearchOptions
+from codelens.model import Intent, SearchOptions
 from codelens.nouns import dataclass
 from codelens.search.fuse import FUSIONS
+from codelens.search.spread import WALK
 
 EXPANSIONS = ("none", "walk", "bfs")
 WALKS_LIKE = "codelens"
@@ -26,16 +28,35 @@ class Profile:
     channels: Mapping[str, float]
     cuts: Mapping[str, int]
     fields: Mapping[str, float]
+    bm25f: Mapping[str, float]
+    """Column → its weight in the BM25F of the candidates (`search.evidence`); where a profile has none, those of `fields`."""
     factors: Mapping[str, float]
-    bonuses: Mapping[str, float]
+    features: Mapping[str, float | Mapping[str, float]]
+    """Feature → its weight, or its weight by set (`search.intent.SHAPES`), in units of the best possible fused score."""
     graph: Mapping[str, Any]
     """Settings of the walk over the symbol graph; empty where there is none."""
     composite: Mapping[str, Mapping[str, Any]]
-    """Sections of a profile whose score is knowing's composite; empty for one whose score is the ranks and signals."""
+    """Sections of a profile whose score is knowing's composite; empty for one whose score is ranks and features."""
     expansion: Mapping[str, Any]
     """Settings of the breadth-first expansion; empty where there is none."""
     minimum: Mapping[str, float]
     """Least shares of the best score, of text and of code; empty where nothing is left out."""
+
+    @property
+    def by_intent(self) -> bool:
+        """Whether it weighs some kinds of queries otherwise than others."""
+        return any(not isinstance(weight, float | int) for weight in self.features.values())
+
+    def weights(self, intent: Intent | None) -> Mapping[str, float]:
+        """Feature → what it weighs for such a query, without those of no weight."""
+        unit, shares = 1.0 / (self.rrf_k + 1), intent.shares if intent else {}
+        found = {}
+        for name, weight in self.features.items():
+            if not isinstance(weight, float | int):
+                weight = math.fsum(weight.get(shape, 0.0) * share for shape, share in shares.items())
+            if weight:
+                found[name] = weight * unit
+        return found
 
     @property
     def asks_graph(self) -> bool:
@@ -61,8 +82,9 @@ def load_profile(options: SearchOptions) -> Profile:
         channels={**row["channels"], **options.weights},
         cuts=row["cuts"],
         fields=row["fields"],
+        bm25f=row.get("bm25f", row["fields"]),
         factors=row["factors"],
-        bonuses=row["bonuses"],
+        features=row["features"],
         graph=row.get("graph", {}),
         composite={name: row[name] for name in ("seeds", "walk", "composite") if "composite" in row},
         expansion=row.get("expansion", {}),
@@ -80,8 +102,8 @@ def _expanding(profile: Profile, way: str) -> Profile:
     if way == "walk":
         walking = load_weights()[WALKS_LIKE]
         if not profile.graph and not profile.composite:
-            bonuses = {**profile.bonuses, "walk": walking["bonuses"]["walk"]}
-            profile = replace(profile, graph=walking["graph"], bonuses=bonuses)
+            of_walk = {name: weight for name, weight in walking["features"].items() if name in WALK}
+            profile = replace(profile, graph=walking["graph"], features={**profile.features, **of_walk})
         return replace(profile, expansion={})
     still = replace(profile, graph={})
     if profile.composite:

@@ -15,7 +15,7 @@ from codelens.search.expand import ExpandedQuery
 from codelens.search.fuse import fuse, normalised
 from codelens.search.neighbour_ranking import neighbour_ranking
 from codelens.search.noise import noise_of
-from codelens.search.signals import words_said
+from codelens.search.features import words_said
 from codelens.store.store import Store
 
 NOISE = "noise filter"

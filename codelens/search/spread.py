@@ -7,7 +7,7 @@ seeds. What it finds beside the channels' candidates joins them; each candidate 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import xxhash
@@ -25,6 +25,13 @@ WIDEST = 300
 PRECISE = TIERS["precise"].number
 
 
+WALK: Mapping[str, tuple[Callable[[float], float], str]] = {
+    "walk": (math.sqrt, "{share:.1%} of the walk's most, its root: {way}"),
+    "walk_log": (lambda share: math.log(share + 1e-4) / 9.2 + 1.0, "{share:.1%} of the walk's most, its logarithm"),
+}
+"""Feature → its transform of the share, and its sentence; the second is ranking.md's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spreading:
     """A profile's settings for the walk, from weights.toml."""
@@ -38,11 +45,6 @@ class Spreading:
     """Most units that join the candidates for their mass alone."""
     backward: float
     """What an edge weighs against its direction, as a share of what it weighs along it."""
-    short: int
-    short_walk: float
-    long: int
-    """Words of a query up to which its candidates' uses count nothing and the walk `short_walk` of its weight, and from which
-    both count in full."""
     precise: float
     """What an edge by an index of a language server weighs, as a share of what another of its kind weighs."""
     kinds: Mapping[str, float]
@@ -134,16 +136,19 @@ class ByContent:
 def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, store: Store) -> Spread | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
 
-    A seed's part is the square of its share of the best score, so that the first few lead (ranking.md's recipe).
+    A seed's part is the square of where its score stands between the first that is no seed any more and the best, so that the
+    first few lead (ranking.md's recipe), whatever all of them have in common.
     """
-    symbols = [(c, score) for c, score in ranked if c.unit.kind not in CHUNK_KINDS and score > 0][: spreading.seeds]
+    symbols = [(c, score) for c, score in ranked if c.unit.kind not in CHUNK_KINDS][: spreading.seeds + 1]
     if not symbols:
         return None
-    best = symbols[0][1]
+    best, low = symbols[0][1], symbols[-1][1] if len(symbols) > 1 else 0.0
+    reach = best - low
+    symbols = [(c, score) for c, score in symbols[: spreading.seeds] if score > low] or symbols[:1]
     around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
     nodes = ByContent(around, store)
     numbers = nodes.numbers(c.unit.id for c, _ in symbols)
-    seeds = {numbers[c.unit.id]: (score / best) ** 2 for c, score in symbols}
+    seeds = {numbers[c.unit.id]: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
     pushed = push(nodes, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
     arrived = _arrived(pushed, seeds, spreading.restart)
     return Spread(seeds, {nodes.unit[n]: held for n, held in arrived.items()}, pushed, around.kinds, nodes)
@@ -181,11 +186,10 @@ def joining(
     return [Candidate(row) for row in sorted(rows, key=UnitRow.content_order) if row.kind not in CHUNK_KINDS]
 
 
-def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weight: float, store: Store) -> None:
-    """Write a contribution for each candidate that the walk reached, with the way it took.
-
-    The value is the square root of the share of the walk's most: of log, square root and the share itself it measured best.
-    """
+def add_walk(
+    candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weights: Mapping[str, float], store: Store
+) -> None:
+    """Write a contribution for each transform of its share of the walk's most that has a weight, with the way it took."""
     most = max(found.mass.values(), default=0.0)
     reached = [c for c in candidates if found.mass.get(c.unit.id)]
     numbers, unit = found.nodes.numbers(c.unit.id for c in reached), found.nodes.unit
@@ -198,7 +202,9 @@ def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreadin
     for candidate in reached:
         share = found.mass[candidate.unit.id] / most
         way = in_words([unit[node] for node in stations[candidate.unit.id]], names, found.kinds)
-        add_bonus(candidate, "walk", weight, math.sqrt(share), f"{share:.1%} of the walk's most: {way}")
+        for name, (transform, sentence) in WALK.items():
+            if weight := weights.get(name):
+                add_bonus(candidate, name, weight, transform(share), sentence.format(share=share, way=way))
 
 
 def _senders(found: Spread) -> dict[int, int]:
@@ -227,23 +233,3 @@ def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], kinds: Mapping[
         arrow = f" ←{kind[1:]}─ " if kind.startswith("←") else f" ─{kind}→ "
         parts.append(arrow + names.get(target, "?"))
     return "".join(parts)
-
-
-def length(query: str, spreading: Spreading) -> float:
-    """How much a query reads as the description of a task: 0 for a short one, 1 for a long one, linear between."""
-    reach = spreading.long - spreading.short
-    return min(1.0, max(0.0, (len(query.split()) - spreading.short) / reach))
-
-
-def add_uses(candidates: Sequence[Candidate], query: str, spreading: Spreading, weight: float, store: Store) -> None:
-    """Write a contribution for each candidate that other files use: ln(1 + files) / 4, at most 1 (ranking.md).
-
-    What many use is what a long description of a task is about; a short query asks for what is changed, seldom that.
-    """
-    words, long = len(query.split()), length(query, spreading)
-    files = store.edges.files_using([c.unit.id for c in candidates]) if long else {}
-    for candidate in candidates:
-        if number := files.get(candidate.unit.id):
-            value = long * min(1.0, math.log1p(number) / 4)
-            reason = f"{number} other files use it" + (f"; {long:.0%} for a query of {words} words" if long < 1 else "")
-            add_bonus(candidate, "uses", weight, value, reason)

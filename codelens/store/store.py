@@ -30,6 +30,7 @@ from codelens.store.connection import (
 from codelens.store.documents import Documents, RepositoryRow
 from codelens.store.edges import Edges
 from codelens.store.migrate import check_version, migrate, schema_version
+from codelens.store.occurrences import OccurrenceCounter
 from codelens.store.postings import Postings
 from codelens.store.references import References
 from codelens.store.units import Units
@@ -62,6 +63,7 @@ class Store:
         self.units = Units(connection)
         self.references = References(connection)
         self.postings = Postings(connection)
+        self.occurrences = OccurrenceCounter(connection)
         self.vectors = Vectors(connection)
         self.edges = Edges(connection)
 

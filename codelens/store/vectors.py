@@ -65,6 +65,14 @@ class Vectors:
         found = self._connection.execute(sql, (query, f"[{','.join(map(str, ids))}]"))
         return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
 
+    def of_pool(self, query: bytes) -> dict[UnitId, float]:
+        """Unit of the pool (`Units.set_pool`) → the L2 distance of its nearest piece."""
+        sql = (
+            "SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.pool p "
+            f"CROSS JOIN vectors v ON v.id BETWEEN p.id * {PIECES} AND p.id * {PIECES} + {PIECES - 1} GROUP BY p.id"
+        )
+        return {UnitId(unit): float(distance) for unit, distance in self._connection.execute(sql, (query,))}
+
     def of_units(self, units: Sequence[tuple[UnitId, int]]) -> list[bytes]:
         """The vectors of these units, each with the number of its pieces; in that order."""
         sql = "SELECT embedding FROM vectors WHERE rowid = ?"

@@ -10,7 +10,7 @@ from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault
 from codelens.model import Match, UnitId
-from codelens.search.embedding import embedder_of_index
+from codelens.search.embedding import embedder_of_index, vector_of
 from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
 
@@ -35,7 +35,8 @@ class VectorChannel:
         embedder = embedder_of_index(store, self._settings) if "vector" in query.features else None
         if embedder is None:
             return []
-        vector = query.vector or (embedder.embed_query(query.text) if _says_something(query, store, embedder) else b"")
+        says_something = query.vector or _says_something(query, store, embedder)
+        vector = vector_of(query, store, self._settings) if says_something else b""
         if not vector:
             return []
         if len(vector) != (width := store.vectors.width() or len(vector)):

@@ -1,0 +1,203 @@
+"""What the index says of the query in the candidates: counted once for a search, read by every feature.
+
+BM25F (Robertson, Zaragoza, Taylor 2004) is computed here over the postings of the candidates alone, field by field, for all of
+them, whichever channel found them: FTS5's own score knows one length for all fields and stops at a channel's cut.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from codelens.model import DocumentId, Match, UnitId, UnitRow
+from codelens.search.channels.vector import cosine
+from codelens.search.expand import ExpandedQuery, load_words
+from codelens.store.occurrences import Occurrences
+from codelens.store.postings import COLUMNS
+from codelens.store.store import Store
+from codelens.text.identifiers import fold_identifier, split_identifier
+
+LENGTH_SHARE = 0.6
+"""b: how much a field's length counts (ranking.md)."""
+SATURATION = 1.2
+"""k1, the usual one."""
+OF_AN_ACTION = 0.4
+"""What the idf of a verb like `add` or `fix` counts (ranking.md): it says what is to be done, seldom what it is done to."""
+OF_AN_EXTRA = 0.3
+"""The same for abbreviations and corrected spellings. Chosen."""
+IN_FILE_LENGTH_SHARE = 0.5
+"""b for files, whose length is their number of units. Chosen."""
+SHORTEST_STEM = 3
+"""Letters that must remain of a word whose ending goes: `using` is no form of `us`. Chosen."""
+_LAST = len(COLUMNS)
+_AT = {name: place for place, name in enumerate(COLUMNS)}
+_NAMED = tuple(_AT[name] for name in ("name", "container"))
+
+
+class Evidence:
+    """Of one query. `gather` adds candidates; what is divided by a maximum has that of the first who were gathered."""
+
+    def __init__(
+        self,
+        query: ExpandedQuery,
+        rankings: Mapping[str, Sequence[Match]],
+        store: Store,
+        fields: Mapping[str, float],
+        vector: bytes = b"",
+    ) -> None:
+        """`fields`: column → its weight in BM25F; `vector`: the query's embedding where vectors take part."""
+        self.query, self._store, self._vector = query, store, vector
+        self._weights = tuple(fields.get(column, 0.0) for column in COLUMNS)
+        self.channels = frozenset(rankings)
+        self.resemblance = {m.unit: m.raw_score for m in rankings.get("fuzzy", ())}
+        self.concepts = {m.unit: m for m in rankings.get("equivalence", ())}
+        self._read_query()
+        self._count_terms()
+        self.units: dict[UnitId, UnitRow] = {}
+        self.found: dict[UnitId, Occurrences] = {}
+        self.bm25: dict[UnitId, float] = {}
+        self.cosine: dict[UnitId, float] = {}
+        self.in_files: dict[DocumentId, list[int]] = {}
+        self.files: dict[DocumentId, float] = {}
+        self.uses: dict[int, int] = {}
+        self.best_bm25 = self.best_cosine = self.best_file = 0.0
+
+    # The query
+
+    def _read_query(self) -> None:
+        query = self.query
+        self.said = frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
+        self.stems = {stem(t.text): t.text for t in reversed(query.words)}
+        self.names = {t.text: t for t in reversed(query.names)}
+        self.folded = fold_identifier(query.text)
+
+    def _count_terms(self) -> None:
+        """idf as Lucene has it, with 1 added: no term counts less than nothing."""
+        actions, total = load_words().action, self._store.units.count()
+        self.terms: list[str] = []
+        self.rarity: list[float] = []
+        asked = [(t, 1.0) for t in self.query.words]
+        asked += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
+        for term, share in asked:
+            if term.text in self.terms:
+                continue
+            frequency = self._store.postings.document_frequency(term.text)
+            idf = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
+            self.terms.append(term.text)
+            self.rarity.append(idf * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0))
+        self.words = len({t.text for t in self.query.words})
+        """How many of `terms` the query itself says; they come first."""
+        self.of_words = math.fsum(self.rarity[: self.words])
+        self.place = {term: place for place, term in enumerate(self.terms)}
+        self._means: Sequence[float] = ()
+
+    # The candidates
+
+    def gather(self, units: Iterable[UnitRow]) -> None:
+        """Ask the index for what it says of these."""
+        new = [unit for unit in units if unit.id not in self.units]
+        first = not self.units
+        self.units |= {unit.id: unit for unit in new}
+        self._store.units.set_pool(sorted(unit.id for unit in new))
+        found = self._store.occurrences.in_pool(self.terms)
+        self.found |= found
+        if not self._means:
+            told = (self._store.occurrences.mean_lengths(term) for term in self.terms)
+            self._means = next((tuple(lengths) for lengths in told if len(lengths)), ())
+        self.bm25 |= {unit: self._bm25f(occurrences) for unit, occurrences in found.items()}
+        if self._vector:
+            distances = self._store.vectors.of_pool(self._vector)
+            self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
+        self._gather_files({unit.document for unit in new} - self.files.keys())
+        self.uses |= self._store.edges.files_using([unit.id for unit in new])
+        if first:
+            self.best_bm25 = max(self.bm25.values(), default=0.0)
+            self.best_cosine = max(self.cosine.values(), default=0.0)
+            self.best_file = max(self.files.values(), default=0.0)
+        self._rank_in_files()
+
+    def _bm25f(self, found: Occurrences) -> float:
+        """Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length)."""
+        scales = [
+            weight / (1.0 - LENGTH_SHARE + LENGTH_SHARE * length / (mean or 1.0))
+            for weight, length, mean in zip(self._weights, found.lengths, self._means, strict=True)
+        ]
+        parts = []
+        for place, rarity in enumerate(self.rarity):
+            counts = found.counts[place * _LAST : place * _LAST + _LAST]
+            if any(counts):
+                frequency = math.fsum(c * s for c, s in zip(counts, scales, strict=True) if c)
+                parts.append(rarity * frequency / (SATURATION + frequency))
+        return math.fsum(parts)
+
+    def _gather_files(self, documents: set[DocumentId]) -> None:
+        if not documents:
+            return
+        lengths = self._store.occurrences.units_in(documents)
+        held = [self._store.occurrences.in_files(term, documents) for term in self.terms]
+        mean = self._store.units.count() / max(1, self._store.occurrences.files())
+        for document in documents:
+            self.in_files[document] = counts = [of_term.get(document, 0) for of_term in held]
+            norm = SATURATION * (1 - IN_FILE_LENGTH_SHARE + IN_FILE_LENGTH_SHARE * lengths.get(document, 1) / mean)
+            self.files[document] = math.fsum(
+                rarity * count / (count + norm) for rarity, count in zip(self.rarity, counts, strict=True)
+            )
+
+    def _rank_in_files(self) -> None:
+        """File → its two nearest units: what lies beside the nearest is lifted by it, and it by the second."""
+        self._nearest: dict[DocumentId, list[tuple[float, UnitId]]] = {}
+        for unit, near in self.cosine.items():
+            self._nearest.setdefault(self.units[unit].document, []).append((near, unit))
+        for document, near_units in self._nearest.items():
+            self._nearest[document] = sorted(near_units, key=lambda n: -n[0])[:2]
+
+    # What features ask
+
+    def share_said(self, unit: UnitId, fields: Sequence[int] = ()) -> float:
+        """The share of the query's words, by rarity, that the unit holds, in these fields or in any."""
+        found = self.found.get(unit)
+        if found is None or not self.of_words:
+            return 0.0
+        parts = []
+        for place in range(self.words):
+            counts = found.counts[place * _LAST : place * _LAST + _LAST]
+            if any(counts) if not fields else any(counts[f] for f in fields):
+                parts.append(self.rarity[place])
+        return math.fsum(parts) / self.of_words
+
+    def share_named(self, unit: UnitId) -> float:
+        """The same in name and container."""
+        return self.share_said(unit, _NAMED)
+
+    def share_in_path(self, unit: UnitId) -> float:
+        """The same in the path."""
+        return self.share_said(unit, (_AT["path"],))
+
+    def share_in_file(self, document: DocumentId) -> float:
+        """The share of the query's words, by rarity, that the file's units hold together."""
+        if not self.of_words:
+            return 0.0
+        counts = self.in_files[document]
+        return math.fsum(self.rarity[p] for p in range(self.words) if counts[p]) / self.of_words
+
+    def nearest_beside(self, unit: UnitRow) -> float:
+        """The cosine of the nearest other candidate of its file."""
+        return next((near for near, other in self._nearest.get(unit.document, ()) if other != unit.id), 0.0)
+
+    def words_of_name(self, name: str) -> tuple[list[str], list[str]]:
+        """(the words of a name, those of them that the query says), single letters left out."""
+        words = [w for w in split_identifier(name) if len(w) > 1]
+        return words, [w for w in words if stem(w) in self.stems]
+
+    def rarity_of(self, words: Iterable[str]) -> float:
+        """The share of the query's words, by rarity, that these words of a name are forms of."""
+        said = {self.place[self.stems[stem(w)]] for w in words}
+        return math.fsum(self.rarity[p] for p in sorted(said)) / self.of_words if self.of_words else 0.0
+
+
+def stem(word: str) -> str:
+    """A word without its commonest English ending, for comparing single words; the index itself stems by Porter."""
+    for ending in ("ing", "ies", "ed", "es", "er", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
+            return word[: -len(ending)]
+    return word[:-1] if len(word) > SHORTEST_STEM and word.endswith("e") else word

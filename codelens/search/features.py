@@ -1,0 +1,339 @@
+"""The features of a candidate: each a value, the transform that makes it, and the sentence that tells it.
+
+A score is the sum of weight × value over these, beside what the channels' ranks give; the weights are in weights.toml, by the
+kind of query. Values are about 0 to 1, so that weights compare. What tells nothing is 0 and no part of the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from codelens.model import CHUNK_KINDS, TYPE_KINDS, Candidate, UnitRow
+from codelens.nouns import dataclass
+from codelens.search.evidence import Evidence
+from codelens.search.expand import ExpandedQuery
+from codelens.text.identifiers import fold_identifier, split_identifier
+
+Value = Callable[[UnitRow, Evidence], float]
+Sentence = Callable[[UnitRow, Evidence, float], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One row of the table below."""
+
+    name: str
+    value: Value
+    says: Sentence
+    channel: str = ""
+    """The channel of whose evidence it is: where that takes no part, neither does it."""
+
+
+TEST_WORDS = "test tests testing tested unittest pytest spec specs fixture fixtures mock mocks"
+ROLE_WORDS: Mapping[str, frozenset[str]] = {
+    "test": frozenset(TEST_WORDS.split()),
+    "example": frozenset("example examples sample samples demo demos".split()),
+    "vendored": frozenset("vendor vendored".split()),
+    "docs": frozenset("doc docs documentation readme changelog guide tutorial".split()),
+    "generated": frozenset(("generated",)),
+}
+"""Role of a path → words of a query that ask for just that."""
+KIND_WORDS: Mapping[str, frozenset[str]] = {
+    "constant": frozenset("constant constants const default defaults enum flag flags macro macros variable setting".split()),
+    "type": frozenset("class classes type types struct structs interface interfaces trait traits enum".split()),
+}
+"""Group of kinds → words of a query that ask for just that."""
+CONSTANT_KINDS = ("constant", "variable", "property", "macro")
+FUNCTION_KINDS = ("function", "method")
+CONSTRUCTORS = frozenset(("__init__", "constructor", "new", "initialize", "__construct", "init"))
+OTHER_CONTAINER = 0.5
+"""Value of an exact name, of 1, where the query wrote it within something else: `Class.method`, and this is another class's.
+Chosen, not measured."""
+CERTAIN_CLASS = 0.9
+"""Weight of an equivalence class from which on a strong match goes to the top; only a person's own classes have it
+(knowing's figure)."""
+LONGEST_NAME = 80
+"""Characters of a query that may be a name as a whole."""
+MOST_PARTS, MOST_FOLDERS = 6, 8
+"""Parts of a name and of a path after which more say no more (ranking.md for names)."""
+
+
+# What the words say
+
+
+def _bm25(unit: UnitRow, e: Evidence) -> float:
+    return e.bm25.get(unit.id, 0.0) / e.best_bm25 if e.best_bm25 else 0.0
+
+
+def _found(unit: UnitRow, e: Evidence) -> float:
+    return e.bm25.get(unit.id, 0.0) / e.of_words if e.of_words else 0.0
+
+
+def _coverage(unit: UnitRow, e: Evidence) -> float:
+    return e.share_said(unit.id) ** 2
+
+
+def _file(unit: UnitRow, e: Evidence) -> float:
+    return e.files[unit.document] / e.best_file if e.best_file else 0.0
+
+
+def _file_coverage(unit: UnitRow, e: Evidence) -> float:
+    return e.share_in_file(unit.document) ** 2
+
+
+# What the name says
+
+
+def _exact_name(unit: UnitRow, e: Evidence) -> float:
+    if unit.kind in CHUNK_KINDS:
+        return 0.0
+    term = e.names.get(fold_identifier(unit.name))
+    if term is not None and term.tier != "pair":
+        return 1.0 if fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin)) else OTHER_CONTAINER
+    return 0.0
+
+
+def _whole_name(unit: UnitRow, e: Evidence) -> float:
+    if unit.kind in CHUNK_KINDS or not e.folded or len(e.query.text) > LONGEST_NAME:
+        return 0.0
+    if fold_identifier(unit.name) == e.folded:
+        return 1.0
+    last = unit.container.rpartition(".")[2]
+    return 1.0 if last and fold_identifier(last + unit.name) == e.folded else 0.0
+
+
+def _name_begins(unit: UnitRow, e: Evidence) -> float:
+    if unit.kind in CHUNK_KINDS or not e.folded or len(e.query.text) > LONGEST_NAME:
+        return 0.0
+    name = fold_identifier(unit.name)
+    return len(e.folded) / len(name) if name.startswith(e.folded) and name != e.folded else 0.0
+
+
+def _pair_name(unit: UnitRow, e: Evidence) -> float:
+    term = e.names.get(fold_identifier(unit.name)) if unit.kind not in CHUNK_KINDS else None
+    return 1.0 if term is not None and term.tier == "pair" else 0.0
+
+
+def _container_named(unit: UnitRow, e: Evidence) -> float:
+    if not unit.container or unit.kind in CHUNK_KINDS:
+        return 0.0
+    last = fold_identifier(unit.container.rpartition(".")[2])
+    return 1.0 if last in e.names or last in e.place else 0.0
+
+
+def _container_words(unit: UnitRow, e: Evidence) -> float:
+    if not unit.container or unit.kind in CHUNK_KINDS:
+        return 0.0
+    words, said = e.words_of_name(unit.container.rpartition(".")[2])
+    return len(said) / len(words) if words else 0.0
+
+
+def _name_precision(unit: UnitRow, e: Evidence) -> float:
+    if unit.kind in CHUNK_KINDS:
+        return 0.0
+    words, said = e.words_of_name(unit.name)
+    return len(said) / len(words) if words else 0.0
+
+
+def _name_match(unit: UnitRow, e: Evidence) -> float:
+    if unit.kind in CHUNK_KINDS:
+        return 0.0
+    words, said = e.words_of_name(unit.name)
+    if not said:
+        return 0.0
+    precision, recall = len(said) / len(words), e.rarity_of(said)
+    return 2 * precision * recall / (precision + recall) if recall else 0.0
+
+
+def _named(unit: UnitRow, e: Evidence) -> float:
+    return e.share_named(unit.id)
+
+
+def _resemblance(unit: UnitRow, e: Evidence) -> float:
+    raw = e.resemblance.get(unit.id, 0.0)
+    return raw if raw < 1.0 else 0.0
+
+
+def _own_class(unit: UnitRow, e: Evidence) -> float:
+    """knowing's injection: what a person wrote down for a phrase is the answer, whatever the words and ranks say."""
+    match = e.concepts.get(unit.id)
+    return 1.0 if match and match.raw_score >= CERTAIN_CLASS else 0.0
+
+
+# What the path says
+
+
+def _in_path(unit: UnitRow, e: Evidence) -> float:
+    return e.share_in_path(unit.id)
+
+
+def _stem_precision(unit: UnitRow, e: Evidence) -> float:
+    words, said = e.words_of_name(unit.path.rpartition("/")[2].partition(".")[0])
+    return len(said) / len(words) if words else 0.0
+
+
+def _depth(unit: UnitRow, _: Evidence) -> float:
+    return min(unit.path.count("/"), MOST_FOLDERS) / MOST_FOLDERS
+
+
+def _role(role: str) -> Value:
+    """1 on such a path, where the query does not ask for just that."""
+    return lambda unit, e: float(role in unit.roles and not ROLE_WORDS[role] & e.said)
+
+
+def _asked_role(role: str) -> Value:
+    """1 on such a path, where the query asks for it."""
+    return lambda unit, e: float(role in unit.roles and bool(ROLE_WORDS[role] & e.said))
+
+
+# What vectors say
+
+
+def _nearness(unit: UnitRow, e: Evidence) -> float:
+    return e.cosine.get(unit.id, 0.0) / e.best_cosine if e.best_cosine else 0.0
+
+
+def _nearest(unit: UnitRow, e: Evidence) -> float:
+    return _nearness(unit, e) ** 2
+
+
+def _cosine(unit: UnitRow, e: Evidence) -> float:
+    return e.cosine.get(unit.id, 0.0)
+
+
+def _near_beside(unit: UnitRow, e: Evidence) -> float:
+    return e.nearest_beside(unit) ** 2
+
+
+# What kind of thing it is
+
+
+def _kinds(kinds: Sequence[str]) -> Value:
+    return lambda unit, _: float(unit.kind in kinds)
+
+
+def _unasked(kinds: Sequence[str], group: str) -> Value:
+    return lambda unit, e: float(unit.kind in kinds and not KIND_WORDS[group] & e.said)
+
+
+def _local(unit: UnitRow, _: Evidence) -> float:
+    return float(unit.local)
+
+
+def _constructor(unit: UnitRow, _: Evidence) -> float:
+    own = bool(unit.container) and unit.name == unit.container.rpartition(".")[2]
+    return float(unit.kind in FUNCTION_KINDS and (own or unit.name in CONSTRUCTORS))
+
+
+def _private(unit: UnitRow, _: Evidence) -> float:
+    return float(unit.name.startswith("_"))
+
+
+def _documented(unit: UnitRow, _: Evidence) -> float:
+    return float(bool(unit.doc))
+
+
+def _lines(unit: UnitRow, _: Evidence) -> float:
+    return math.log1p(unit.end_line - unit.start_line + 1) / 5
+
+
+def _parts(unit: UnitRow, _: Evidence) -> float:
+    return 0.0 if unit.kind in CHUNK_KINDS else min(len(split_identifier(unit.name)), MOST_PARTS) / MOST_PARTS
+
+
+# What the rest of the code says
+
+
+def _uses(unit: UnitRow, e: Evidence) -> float:
+    return min(1.0, math.log1p(e.uses.get(int(unit.id), 0)) / 4)
+
+
+def _kind_said(unit: UnitRow, _: Evidence, __: float) -> str:
+    return unit.kind
+
+
+def _of_roles() -> Iterable[Feature]:
+    for role in ROLE_WORDS:
+        yield Feature(role, _role(role), _constant(f"{role} path"))
+        yield Feature(f"asked_{role}", _asked_role(role), _constant(f"{role} path, which the query asks for"))
+
+
+def _constant(text: str) -> Sentence:
+    return lambda _, __, ___: text
+
+
+FEATURES: Mapping[str, Feature] = {
+    feature.name: feature
+    for feature in (
+        Feature("bm25", _bm25, lambda u, e, v: f"{v:.0%} of the best BM25F", "exact"),
+        Feature("found", _found, lambda u, e, v: f"BM25F is {v:.0%} of what the words could give", "exact"),
+        Feature("coverage", _coverage, lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity", "exact"),
+        Feature("file", _file, lambda u, e, v: f"its file has {v:.0%} of the best file's BM25", "exact"),
+        Feature(
+            "file_coverage", _file_coverage, lambda u, e, v: f"its file holds {math.sqrt(v):.0%} of the words", "exact"
+        ),
+        Feature("exact_name", _exact_name, lambda u, e, v: f"is named {e.names[fold_identifier(u.name)].origin}"),
+        Feature("whole_name", _whole_name, _constant("the whole query is its name")),
+        Feature("name_begins", _name_begins, lambda u, e, v: f"the query is {v:.0%} of its name, from the start"),
+        Feature(
+            "pair_name", _pair_name, lambda u, e, v: f"is named by '{e.names[fold_identifier(u.name)].origin}' joined"
+        ),
+        Feature("container_named", _container_named, lambda u, e, v: f"query says {u.container}"),
+        Feature("container_words", _container_words, lambda u, e, v: f"query says {v:.0%} of the words of {u.container}"),
+        Feature(
+            "name_precision", _name_precision, lambda u, e, v: f"query says {', '.join(e.words_of_name(u.name)[1])} of its name"
+        ),
+        Feature("name_match", _name_match, lambda u, e, v: f"name and query agree by {v:.0%} (F1)"),
+        Feature("named", _named, lambda u, e, v: f"name and container say {v:.0%} of the query"),
+        Feature("resemblance", _resemblance, _constant("its name is one of the query's but for slips")),
+        Feature("own_class", _own_class, lambda u, e, v: e.concepts[u.id].reason),
+        Feature("in_path", _in_path, lambda u, e, v: f"its path says {v:.0%} of the query"),
+        Feature("file_name", _stem_precision, lambda u, e, v: f"query says {v:.0%} of the file's name"),
+        Feature("depth", _depth, lambda u, e, v: f"{u.path.count('/')} folders down"),
+        *_of_roles(),
+        Feature("nearness", _nearness, lambda u, e, v: f"{v:.0%} of the best cosine", "vector"),
+        Feature("nearest", _nearest, lambda u, e, v: f"{math.sqrt(v):.0%} of the best cosine, squared", "vector"),
+        Feature("cosine", _cosine, lambda u, e, v: f"cosine {v:.3f}", "vector"),
+        Feature("near_beside", _near_beside, lambda u, e, v: f"beside it in its file cosine {math.sqrt(v):.3f}", "vector"),
+        Feature("type", _kinds(TYPE_KINDS), _kind_said),
+        Feature("function", _kinds(FUNCTION_KINDS), _kind_said),
+        Feature("constant", _kinds(CONSTANT_KINDS), _kind_said),
+        Feature("unasked_constant", _unasked(CONSTANT_KINDS, "constant"), lambda u, e, v: f"{u.kind}, not asked for"),
+        Feature("module", _kinds(("module",)), _kind_said),
+        Feature("chunk", _kinds(("toplevel", "text")), lambda u, e, v: f"{u.kind} text, no definition"),
+        Feature("section", _kinds(("section",)), lambda u, e, v: "a section of a document"),
+        Feature("local", _local, lambda u, e, v: f"local to {u.container}"),
+        Feature("constructor", _constructor, _constant("makes its class's instances")),
+        Feature("private", _private, _constant("its name begins with _")),
+        Feature("documented", _documented, _constant("has a doc comment")),
+        Feature("lines", _lines, lambda u, e, v: f"{u.end_line - u.start_line + 1} lines, ln(1 + lines) / 5"),
+        Feature("parts", _parts, lambda u, e, v: f"{len(split_identifier(u.name))} words in its name"),
+        Feature("uses", _uses, lambda u, e, v: f"{e.uses[int(u.id)]} other files use it"),
+    )
+}
+"""Name → feature. Those of the walk over the graph are written by search/spread.py, once it has walked."""
+
+
+def words_said(query: ExpandedQuery) -> frozenset[str]:
+    """The query's words as written, case aside, and as terms of the index."""
+    return frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
+
+
+def measure(candidates: Iterable[Candidate], evidence: Evidence, weights: Mapping[str, float]) -> None:
+    """Write the features of these candidates, in place: those that have a weight and whose channel takes part."""
+    asked = [
+        (name, feature.value, weights[name])
+        for name, feature in FEATURES.items()
+        if weights.get(name) and (not feature.channel or feature.channel in evidence.channels)
+    ]
+
+    def says(unit: UnitRow, name: str, value: float) -> str:
+        return FEATURES[name].says(unit, evidence, value)
+
+    for candidate in candidates:
+        unit = candidate.unit
+        candidate.says = says
+        for name, value_of, weight in asked:
+            if value := value_of(unit, evidence):
+                candidate.measured.append((name, weight, value))

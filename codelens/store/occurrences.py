@@ -1,0 +1,99 @@
+"""Where the words of a query stand: how often in which field of a unit, and in how many units of a file.
+
+One question for all words and units, answered by a function that FTS5 calls with its own postings: no text is read.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Collection, Mapping, Sequence
+
+import apsw
+
+from codelens.model import DocumentId, UnitId
+from codelens.nouns import dataclass
+from codelens.store.postings import COLUMNS, any_of, quoted
+
+MOST = 255
+"""Occurrences of a word in a field that are told apart, a byte each; BM25 hardly tells 255 from more."""
+_FIELDS = len(COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """Of the words in one unit; fields stand in the order of COLUMNS."""
+
+    counts: bytes
+    """For each word in turn, how often it stands in each field."""
+    lengths: Sequence[int]
+    """Words in each field, 65 535 at most."""
+
+
+class OccurrenceCounter:
+    """The gateway to occurrences, of the units that `Units.set_pool` named and of the files they lie in."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._registered = False
+
+    def in_pool(self, terms: Sequence[str]) -> Mapping[UnitId, Occurrences]:
+        """Unit of the pool → its occurrences of these words, as the index stems them; units without any are left out."""
+        if not terms:
+            return {}
+        self._register()
+        sql = (
+            "SELECT rowid, occurrences(unit_terms) FROM unit_terms "
+            "WHERE unit_terms MATCH ? AND +rowid IN (SELECT id FROM temp.pool)"
+        )
+        held = len(terms) * _FIELDS
+        return {
+            UnitId(row): Occurrences(packed[:held], memoryview(packed[held + held % 2 :]).cast("H"))
+            for row, packed in self._connection.execute(sql, (any_of(terms),))
+        }
+
+    def mean_lengths(self, term: str) -> Sequence[float]:
+        """Mean number of words in each field, of all units of the index; empty where none has this word."""
+        self._register()
+        sql = "SELECT mean_lengths(unit_terms) FROM unit_terms WHERE unit_terms MATCH ? LIMIT 1"
+        row = self._connection.execute(sql, (quoted(term),)).fetchone()
+        return memoryview(row[0]).cast("d") if row else ()
+
+    def in_files(self, term: str, documents: Collection[DocumentId]) -> Mapping[DocumentId, int]:
+        """File → how many of its units hold the word in any field, of those files that have one."""
+        sql = (
+            "SELECT u.document_id, count(*) FROM unit_terms JOIN units u ON u.id = unit_terms.rowid "
+            "WHERE unit_terms MATCH ? GROUP BY u.document_id"
+        )
+        return {DocumentId(d): n for d, n in self._connection.execute(sql, (quoted(term),)) if d in documents}
+
+    def units_in(self, documents: Collection[DocumentId]) -> Mapping[DocumentId, int]:
+        """File → how many units it has."""
+        sql = "SELECT document_id, count(*) FROM units GROUP BY document_id"
+        return {DocumentId(d): n for d, n in self._connection.execute(sql) if d in documents}
+
+    def files(self) -> int:
+        """How many files there are."""
+        return int(self._connection.execute("SELECT count(*) FROM documents").fetchall()[0][0])
+
+    def _register(self) -> None:
+        if not self._registered:
+            self._connection.register_fts5_function("occurrences", _occurrences)
+            self._connection.register_fts5_function("mean_lengths", _mean_lengths)
+            self._registered = True
+
+
+def _occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
+    found = bytearray()
+    for phrase in range(api.phrase_count):
+        found += bytes(min(MOST, len(places)) for places in api.phrase_locations(phrase))
+    if len(found) % 2:
+        found.append(0)
+    for column in range(_FIELDS):
+        found += min(65_535, api.column_size(column)).to_bytes(2, sys.byteorder)
+    return bytes(found)
+
+
+def _mean_lengths(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
+    rows = max(1, api.row_count)
+    return struct.pack(f"{_FIELDS}d", *(api.column_total_size(column) / rows for column in range(_FIELDS)))
