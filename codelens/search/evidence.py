@@ -7,6 +7,7 @@ them, whichever channel found them: FTS5's own score knows one length for all fi
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from codelens.model import DocumentId, Match, UnitId, UnitRow
@@ -29,6 +30,8 @@ IN_FILE_LENGTH_SHARE = 0.5
 """b for files, whose length is their number of units. Chosen."""
 SHORTEST_STEM = 3
 """Letters that must remain of a word whose ending goes: `using` is no form of `us`. Chosen."""
+_COMMIT_TYPES = frozenset("feat fix docs style refactor perf test tests build ci chore revert".split())
+"""What conventional commits begin with: a kind of change, no part of the code."""
 _LAST = len(COLUMNS)
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
@@ -70,11 +73,17 @@ class Evidence:
         self.stems = {stem(t.text): t.text for t in reversed(query.words)}
         self.names = {t.text: t for t in reversed(query.names)}
         self.folded = fold_identifier(query.text)
+        scope = re.match(r"[\w(/., -]{2,40}?\)?(?=!?: )", query.text)
+        words = split_identifier(scope[0].replace("/", " ").replace("(", " ").replace(".", " ")) if scope else ()
+        actions = load_words().action | _COMMIT_TYPES
+        self.scope = tuple(dict.fromkeys(stem(w) for w in words if len(w) > 1 and w not in actions))
+        self._path_words: dict[str, frozenset[str]] = {}
 
     def _count_terms(self) -> None:
         """idf as Lucene has it, with 1 added: no term counts less than nothing."""
         actions, total = load_words().action, self._store.units.count()
         self.terms: list[str] = []
+        known: list[bool] = []
         self.rarity: list[float] = []
         asked = [(t, 1.0) for t in self.query.words]
         asked += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
@@ -82,12 +91,15 @@ class Evidence:
             if term.text in self.terms:
                 continue
             frequency = self._store.postings.document_frequency(term.text)
+            known.append(frequency > 0)
             idf = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
             self.terms.append(term.text)
             self.rarity.append(idf * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0))
         self.words = len({t.text for t in self.query.words})
         """How many of `terms` the query itself says; they come first."""
         self.of_words = math.fsum(self.rarity[: self.words])
+        held = [(idf, -p) for p, idf in enumerate(self.rarity[: self.words]) if known[p]]
+        self.rarest = -max(held)[1] if len(held) > 1 else -1
         self.place = {term: place for place, term in enumerate(self.terms)}
         self._means: Sequence[float] = ()
 
@@ -115,6 +127,7 @@ class Evidence:
             self.best_cosine = max(self.cosine.values(), default=0.0)
             self.best_file = max(self.files.values(), default=0.0)
         self._rank_in_files()
+        self._rank_inside()
 
     def _bm25f(self, found: Occurrences) -> float:
         """Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length)."""
@@ -151,6 +164,15 @@ class Evidence:
         for document, near_units in self._nearest.items():
             self._nearest[document] = sorted(near_units, key=lambda n: -n[0])[:2]
 
+    def _rank_inside(self) -> None:
+        """Unit → the best BM25F and cosine of what it directly holds, of the candidates."""
+        self.inside: dict[UnitId, float] = {}
+        self.near_inside: dict[UnitId, float] = {}
+        for unit in self.units.values():
+            if unit.parent is not None:
+                for held, best in ((self.bm25, self.inside), (self.cosine, self.near_inside)):
+                    best[unit.parent] = max(best.get(unit.parent, 0.0), held.get(unit.id, 0.0))
+
     # What features ask
 
     def share_said(self, unit: UnitId, fields: Sequence[int] = ()) -> float:
@@ -172,6 +194,26 @@ class Evidence:
     def share_in_path(self, unit: UnitId) -> float:
         """The same in the path."""
         return self.share_said(unit, (_AT["path"],))
+
+    def share_in_scope(self, unit: UnitRow) -> float:
+        """The share of the words before the query's colon (`fix(parser): …`, `lib/parse.c: …`) that path or container say."""
+        if not self.scope:
+            return 0.0
+        if unit.path not in self._path_words:
+            self._path_words[unit.path] = frozenset(
+                stem(w) for part in unit.path.split("/") for w in split_identifier(part)
+            )
+        own = frozenset(stem(w) for w in split_identifier(unit.qualified_name))
+        return sum(w in own or w in self._path_words[unit.path] for w in self.scope) / len(self.scope)
+
+    def holds_rarest(self, unit: UnitId) -> bool:
+        """Whether it holds the rarest word of the query that any unit holds."""
+        found = self.found.get(unit)
+        return (
+            self.rarest >= 0
+            and found is not None
+            and any(found.counts[self.rarest * _LAST : self.rarest * _LAST + _LAST])
+        )
 
     def share_in_file(self, document: DocumentId) -> float:
         """The share of the query's words, by rarity, that the file's units hold together."""

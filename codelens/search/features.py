@@ -40,7 +40,9 @@ ROLE_WORDS: Mapping[str, frozenset[str]] = {
 }
 """Role of a path → words of a query that ask for just that."""
 KIND_WORDS: Mapping[str, frozenset[str]] = {
-    "constant": frozenset("constant constants const default defaults enum flag flags macro macros variable setting".split()),
+    "constant": frozenset(
+        "constant constants const default defaults enum flag flags macro macros variable setting".split()
+    ),
     "type": frozenset("class classes type types struct structs interface interfaces trait traits enum".split()),
 }
 """Group of kinds → words of a query that ask for just that."""
@@ -72,6 +74,18 @@ def _found(unit: UnitRow, e: Evidence) -> float:
 
 def _coverage(unit: UnitRow, e: Evidence) -> float:
     return e.share_said(unit.id) ** 2
+
+
+def _rarest(unit: UnitRow, e: Evidence) -> float:
+    return float(e.holds_rarest(unit.id))
+
+
+def _around(unit: UnitRow, e: Evidence) -> float:
+    return e.bm25.get(unit.parent, 0.0) / e.best_bm25 if unit.parent is not None and e.best_bm25 else 0.0
+
+
+def _inside(unit: UnitRow, e: Evidence) -> float:
+    return e.inside.get(unit.id, 0.0) / e.best_bm25 if e.best_bm25 else 0.0
 
 
 def _file(unit: UnitRow, e: Evidence) -> float:
@@ -206,6 +220,14 @@ def _near_beside(unit: UnitRow, e: Evidence) -> float:
     return e.nearest_beside(unit) ** 2
 
 
+def _near_around(unit: UnitRow, e: Evidence) -> float:
+    return e.cosine.get(unit.parent, 0.0) ** 2 if unit.parent is not None else 0.0
+
+
+def _near_inside(unit: UnitRow, e: Evidence) -> float:
+    return e.near_inside.get(unit.id, 0.0) ** 2
+
+
 # What kind of thing it is
 
 
@@ -269,6 +291,9 @@ FEATURES: Mapping[str, Feature] = {
         Feature("bm25", _bm25, lambda u, e, v: f"{v:.0%} of the best BM25F", "exact"),
         Feature("found", _found, lambda u, e, v: f"BM25F is {v:.0%} of what the words could give", "exact"),
         Feature("coverage", _coverage, lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity", "exact"),
+        Feature("rarest", _rarest, lambda u, e, v: f"holds {e.terms[e.rarest]}, the query's rarest word", "exact"),
+        Feature("around", _around, lambda u, e, v: f"{u.container} has {v:.0%} of the best BM25F", "exact"),
+        Feature("inside", _inside, lambda u, e, v: f"what it holds has {v:.0%} of the best BM25F", "exact"),
         Feature("file", _file, lambda u, e, v: f"its file has {v:.0%} of the best file's BM25", "exact"),
         Feature(
             "file_coverage", _file_coverage, lambda u, e, v: f"its file holds {math.sqrt(v):.0%} of the words", "exact"
@@ -280,9 +305,13 @@ FEATURES: Mapping[str, Feature] = {
             "pair_name", _pair_name, lambda u, e, v: f"is named by '{e.names[fold_identifier(u.name)].origin}' joined"
         ),
         Feature("container_named", _container_named, lambda u, e, v: f"query says {u.container}"),
-        Feature("container_words", _container_words, lambda u, e, v: f"query says {v:.0%} of the words of {u.container}"),
         Feature(
-            "name_precision", _name_precision, lambda u, e, v: f"query says {', '.join(e.words_of_name(u.name)[1])} of its name"
+            "container_words", _container_words, lambda u, e, v: f"query says {v:.0%} of the words of {u.container}"
+        ),
+        Feature(
+            "name_precision",
+            _name_precision,
+            lambda u, e, v: f"query says {', '.join(e.words_of_name(u.name)[1])} of its name",
         ),
         Feature("name_match", _name_match, lambda u, e, v: f"name and query agree by {v:.0%} (F1)"),
         Feature("named", _named, lambda u, e, v: f"name and container say {v:.0%} of the query"),
@@ -290,12 +319,21 @@ FEATURES: Mapping[str, Feature] = {
         Feature("own_class", _own_class, lambda u, e, v: e.concepts[u.id].reason),
         Feature("in_path", _in_path, lambda u, e, v: f"its path says {v:.0%} of the query"),
         Feature("file_name", _stem_precision, lambda u, e, v: f"query says {v:.0%} of the file's name"),
+        Feature(
+            "scope",
+            lambda u, e: e.share_in_scope(u),
+            lambda u, e, v: f"place and name say {v:.0%} of {' '.join(e.scope)}",
+        ),
         Feature("depth", _depth, lambda u, e, v: f"{u.path.count('/')} folders down"),
         *_of_roles(),
         Feature("nearness", _nearness, lambda u, e, v: f"{v:.0%} of the best cosine", "vector"),
         Feature("nearest", _nearest, lambda u, e, v: f"{math.sqrt(v):.0%} of the best cosine, squared", "vector"),
         Feature("cosine", _cosine, lambda u, e, v: f"cosine {v:.3f}", "vector"),
-        Feature("near_beside", _near_beside, lambda u, e, v: f"beside it in its file cosine {math.sqrt(v):.3f}", "vector"),
+        Feature(
+            "near_beside", _near_beside, lambda u, e, v: f"beside it in its file cosine {math.sqrt(v):.3f}", "vector"
+        ),
+        Feature("near_around", _near_around, lambda u, e, v: f"{u.container} has cosine {math.sqrt(v):.3f}", "vector"),
+        Feature("near_inside", _near_inside, lambda u, e, v: f"what it holds has cosine {math.sqrt(v):.3f}", "vector"),
         Feature("type", _kinds(TYPE_KINDS), _kind_said),
         Feature("function", _kinds(FUNCTION_KINDS), _kind_said),
         Feature("constant", _kinds(CONSTANT_KINDS), _kind_said),

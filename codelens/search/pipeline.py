@@ -149,7 +149,9 @@ def _by_ranks(
     """Candidates with what their ranks, the features and the walk give them."""
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
     candidates = fuse(rankings, normalised(profile.channels, sorted(rankings)), profile.rrf_k, units, options.fusion)
-    evidence = Evidence(query, rankings, store, profile.bm25f, vector_of(query, store, settings) if rankings.get("vector") else b"")
+    evidence = Evidence(
+        query, rankings, store, profile.bm25f, vector_of(query, store, settings) if rankings.get("vector") else b""
+    )
     weights = profile.weights(trace.intent)
     if weights:
         evidence.gather(units.values())
