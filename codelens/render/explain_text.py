@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from codelens.explained import Explanation, WhyResult
-from codelens.model import Candidate, Original, SearchOptions, SearchResult, Trace
+from codelens.model import Intent, Candidate, Original, SearchOptions, SearchResult, Trace
 from codelens.render.visible import for_line
 
 Show = Callable[[Candidate], str]
@@ -68,12 +68,20 @@ def head_lines(trace: Trace) -> Iterator[str]:
         tiers.setdefault(tier, []).append(term if term == origin else f"{term} ({origin})")
     for tier, terms in tiers.items():
         yield for_line(f"{tier}: {', '.join(terms)}") + "\n"
+    if trace.intent is not None:
+        yield for_line(f"intent: {intent_line(trace.intent)}") + "\n"
     if trace.common:
         yield for_line(f"in too many units to tell them apart: {', '.join(trace.common)}") + "\n"
     counts = [
         f"{n} {len(m)} (at most {trace.cuts[n]})" if n in trace.cuts else f"{n} {len(m)}" for n, m in _sorted(trace)
     ]
     yield f"channels: {', '.join(counts) or 'none'}\n"
+
+
+def intent_line(intent: Intent) -> str:
+    """What the query was taken for, why, and which sets of weights it takes where that is more than one."""
+    mixed = ", ".join(f"{share:.0%} {name}" for name, share in intent.shares.items())
+    return f"{intent.name}, {intent.reason}" + (f"; weights: {mixed}" if len(intent.shares) > 1 else "")
 
 
 def original_line(original: Original) -> str:
