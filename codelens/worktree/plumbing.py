@@ -19,6 +19,10 @@ _DISARMED = {
     "credential.helper": "",
     "diff.external": "",
     "gc.auto": "0",
+    "gpg.program": "false",
+    "gpg.ssh.program": "false",
+    "gpg.x509.program": "false",
+    "log.showSignature": "false",
     "maintenance.auto": "false",
 }
 _ENVIRONMENT = {

@@ -8,6 +8,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.model import SeenFile
+from codelens.worktree.history import commits
 from codelens.worktree.plumbing import GitError, run_git
 from codelens.worktree.repository import configured, repository_at
 from codelens.worktree.walk import walk
@@ -95,3 +96,25 @@ def test_configuration_is_read_as_git_reads_it(tmp_path: Path, quiet_git: Path) 
 def test_broken_git_folder_makes_no_repository(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a/.git/": "", "b/.git": "gitdir: nowhere\n", "c/.git": "nonsense"})
     assert [repository_at(tmp_path / name) for name in "abc"] == [None] * 3
+
+
+def test_a_signed_commit_runs_no_program_that_its_repository_names(tmp_path: Path) -> None:
+    root = git_tree(tmp_path / "r", {"a.py": "x = 1\n"})
+    git(root, "add", "a.py")
+    tree = git(root, "write-tree").decode().strip()
+    signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n a\n -----END PGP SIGNATURE-----\n"
+    text = f"tree {tree}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n{signature}\nsubject\n"
+    made = git(root, "hash-object", "-t", "commit", "-w", "--stdin", given=text.encode()).decode().strip()
+    git(root, "update-ref", "HEAD", made)
+    trap = tmp_path / "trap"
+    write_tree(tmp_path, {"script": f"#!/bin/sh\ntouch {trap}\n"})
+    (tmp_path / "script").chmod(0o755)
+    git(root, "config", "log.showSignature", "true")
+    git(root, "config", "gpg.program", str(tmp_path / "script"))
+    git(root, "log")
+    assert trap.exists(), "git itself runs it"
+    trap.unlink()
+    repository = repository_at(root)
+    assert repository
+    assert [commit.subject for commit in commits(repository, 9)] == ["subject"]
+    assert not trap.exists()
