@@ -15,6 +15,7 @@ from codelens.errors import TargetError
 from codelens.explained import WhyResult
 from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
 from codelens.packed import ContextRequest, Layout, PackedText
+from codelens.past import HistoryRead
 from codelens.related import Related, RelationOptions, RepositoryMap
 from codelens.relations import RESOLVED
 from codelens.runs import IndexReport, Progress, Status
@@ -161,6 +162,11 @@ class Index:
 
         with self._store.reading():
             return read_status(self._store, self.info(), self._settings, check)
+
+    def histories(self) -> list[tuple[str, HistoryRead | None]]:
+        """(repository, how much of git's history is known of it); None where no run has read it."""
+        with self._store.reading():
+            return [(row.name, self._store.history.read(row.id)) for row in self._store.documents.repositories()]
 
     def skipped(self) -> Iterator[tuple[str, Skip]]:
         """(repository, skip) of all that was left out."""

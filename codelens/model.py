@@ -373,7 +373,7 @@ class IndexInfo:
     path: str
     schema: int
     snapshot: str
-    """A hash of what is indexed and how: equal for equal content, whatever the history (`Documents.content_id`)."""
+    """A hash of what is indexed and how: equal for equal content, whatever the runs (`Documents.content_id`)."""
     embedder: str
     repositories: tuple[RepositoryInfo, ...]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from codelens.model import IndexInfo, Notice
 from codelens.nouns import dataclass
+from codelens.past import HistoryRead
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Progress:
     """How far an index run is. `total` is 0 while it is not known; `path` is the file last finished."""
 
     phase: str
-    """index, link, embed, verify: a word for people."""
+    """index, link, history, embed, verify: a word for people."""
     done: int
     total: int
     path: str = ""
@@ -85,6 +86,9 @@ class RepositoryStatus:
     """Documents that another recipe made: the next index run derives them anew."""
     changes: Changes | None
     """None where the tree was not walked, or is not there."""
+
+    history: HistoryRead | None = None
+    """None where no run has read it."""
 
     gone: bool = False
     """The root is no folder any more."""

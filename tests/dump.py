@@ -33,6 +33,11 @@ _TABLES = {
         "FROM documents d JOIN repositories r ON r.id = d.repository_id"
     ),
     "snapshots": f"SELECT {_PATH.format('document_id')}, bytes FROM snapshots",
+    "histories": (
+        "SELECT r.name, h.head, h.terms, h.time, h.commits, h.whole, h.fault FROM histories h "
+        "JOIN repositories r ON r.id = h.repository_id"
+    ),
+    "changes": "SELECT r.name, c.path, c.commits, c.changed_at FROM changes c JOIN repositories r ON r.id = c.repository_id",
     "skips": "SELECT r.name, s.path, s.reason, s.detail FROM skips s JOIN repositories r ON r.id = s.repository_id",
     "units": (
         f"SELECT {_PATH.format('x.document_id')}, {_UNIT.format('x.parent_id')}, x.kind, x.name, x.folded, x.container, "
@@ -79,6 +84,8 @@ _OWNERS = {
     "name_trigrams_docsize": ("id", "units"),
     "documents": ("repository_id", "repositories"),
     "skips": ("repository_id", "repositories"),
+    "histories": ("repository_id", "repositories"),
+    "changes": ("repository_id", "repositories"),
 }
 """Table → (column, the table that must have that id)."""
 

@@ -131,7 +131,7 @@ def _grammars(all_of_them: bool) -> Iterator[Check]:
 
 def _files() -> Iterator[Check]:
     git = shutil.which("git")
-    yield Check(OK if git else LESS, "git", git or "not found: ignore files are read all the same")
+    yield Check(OK if git else LESS, "git", git or "not found: ignore files are read all the same, histories are not")
     missing = [name for name in CODECS if not _known(name)]
     detector = find_spec("chardet") is not None
     state = OK if detector and not missing else LESS
@@ -160,16 +160,19 @@ def _terminal() -> Iterator[Check]:
 
 def _index(flags: CommonFlags) -> Iterator[Check]:
     from codelens.cli.workplace import reading_place
+    from codelens.render.reports import history_text
 
     try:
         place = reading_place(flags)
         with place.open() as index:
-            found = index.info()
+            found, histories = index.info(), index.histories()
     except CodelensError as fault:
         yield Check(LESS, "index", f"{fault}; {fault.hint}")
         return
     documents = sum(r.documents for r in found.repositories)
     yield Check(OK, "index", f"{Path(found.path)}, schema {found.schema}, {documents} files, embedder {found.embedder}")
+    for name, history in histories:
+        yield Check(OK if history and not history.fault else LESS, f"history of {name}", history_text(history))
 
 
 def version_lines() -> Iterator[str]:

@@ -15,6 +15,7 @@ from codelens.derived import Unchanged
 from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import current_recipe
 from codelens.indexing.embed_again import embed_again
+from codelens.indexing.history import update_history
 from codelens.indexing.remembered import KEYS, WalkRules, chosen, remembered, walk_rules_key
 from codelens.indexing.renames import Moved, find_renames
 from codelens.indexing.transaction import LazyTransaction
@@ -115,6 +116,7 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
             run.progress(Progress("index", number, total, path))
     _write_skips(store, repository, skips, run, transaction)
     tally.notices = _link(store, repository, concerned, run, transaction)
+    update_history(store, repository, transaction, run.progress, anew=run.force)
     tally.wrote = transaction.writes > before
     return tally
 

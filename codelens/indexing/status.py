@@ -48,6 +48,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
         source_bytes=source_bytes,
         stale=sum(state.recipe != current_recipe(state.language, settings) for state in states.values()),
         changes=_changes(store, row, settings, states) if check and row.root.is_dir() else None,
+        history=store.history.read(row.id),
         gone=not row.root.is_dir(),
     )
 

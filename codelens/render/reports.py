@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codelens.model import SeenFile, Skip
+from codelens.past import HistoryRead
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64
 from codelens.render.visible import for_line
 from codelens.runs import Changes, IndexReport, RepositoryStatus, Status
@@ -146,8 +147,16 @@ def _repository_record(r: RepositoryStatus) -> Record:
         "source_bytes": r.source_bytes,
         "stale": r.stale,
         "changes": _changes_record(r.changes),
+        "history": _history_record(r.history),
         "gone": r.gone,
     }
+
+
+def _history_record(history: HistoryRead | None) -> Record | None:
+    if history is None:
+        return None
+    names = ("head", "time", "commits", "whole", "fault")
+    return {name: getattr(history, name) for name in names}
 
 
 def _changes_record(changes: Changes | None) -> Record | None:
@@ -182,7 +191,18 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
         yield from (f"            {for_line(path)}: {for_line(fault)}\n" for path, fault in list(r.faults.items())[:5])
     if r.stale:
         yield f"stale       {_number(r.stale, 'file')} made by another version: the next index run derives them anew\n"
+    yield f"history     {for_line(history_text(r.history))}\n"
     yield f"against disk {'the folder is gone' if r.gone else _changes_text(r.changes)}\n"
+
+
+def history_text(history: HistoryRead | None) -> str:
+    """How much of git's history is known, or why it is not."""
+    if history is None:
+        return "unknown: the next index run reads it"
+    if history.fault:
+        return f"unknown: {history.fault}"
+    read = _number(history.commits, "commit")
+    return f"{read if history.whole else f'the last {read}'} read, up to {history.head[:12]}"
 
 
 def _changes_text(changes: Changes | None) -> str:

@@ -221,7 +221,7 @@ class Documents:
         return (str(row[0]), str(row[1]))
 
     def content_id(self) -> str:
-        """A hash of what is indexed and how: equal for equal content, whatever the history."""
+        """A hash of what is indexed and how, up to which commits: equal for equal content, whatever the runs."""
         digest = xxhash.xxh3_64()
         sql = (
             "SELECT r.name, d.path, d.content_hash, d.recipe, d.embedder "
@@ -229,6 +229,12 @@ class Documents:
         )
         for name, path, content_hash, recipe, embedder in self._connection.execute(sql):
             digest.update(f"{name}\0{path}\0{recipe}\0{embedder}\0".encode() + content_hash)
+        sql = (
+            "SELECT r.name, h.head, h.terms FROM histories h JOIN repositories r ON r.id = h.repository_id "
+            "WHERE h.fault = '' ORDER BY r.name"
+        )
+        for name, head, terms in self._connection.execute(sql):
+            digest.update(f"{name}\0{head}\0{terms}\0".encode())
         return digest.hexdigest()
 
     def counts(self, column: str) -> dict[str, dict[str, int]]:

@@ -29,6 +29,7 @@ from codelens.store.connection import (
 )
 from codelens.store.documents import Documents, RepositoryRow
 from codelens.store.edges import Edges
+from codelens.store.history import Histories
 from codelens.store.migrate import check_version, migrate, schema_version
 from codelens.store.occurrences import OccurrenceCounter
 from codelens.store.postings import Postings
@@ -66,6 +67,7 @@ class Store:
         self.occurrences = OccurrenceCounter(connection)
         self.vectors = Vectors(connection)
         self.edges = Edges(connection)
+        self.history = Histories(connection)
 
     @classmethod
     def read(cls, path: Path) -> Store:

@@ -1,0 +1,194 @@
+"""The past of files in an index run: read once, carried on, the same as anew; and an index where there is none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import apsw
+import pytest
+
+from codelens.errors import IndexCorrupt
+from codelens.index import Index
+from codelens.past import History, HistoryRead
+from codelens.store.store import Store
+from codelens.worktree import changes
+from tests.indexing.here import Tree
+from tests.worktree.pasts import DAY, START, Past
+
+
+@pytest.fixture
+def past(tree: Tree) -> Past:
+    return Past(tree.root)
+
+
+def pasts(index: Path) -> dict[str, tuple[int, int]]:
+    """Path → (commits, the last one's day) of the documents that have a past."""
+    with Store.read(index) as store:
+        rows = {row.id: row.path for row in store.documents.rows()}
+        return {rows[i]: (h.commits, (h.changed - START) // DAY) for i, h in store.history.of(rows).items()}
+
+
+def read(index: Path) -> HistoryRead:
+    with Store.read(index) as store:
+        found = store.history.read(store.documents.repositories()[0].id)
+    assert found is not None
+    return found
+
+
+def snapshot(index: Path) -> str:
+    with Index.open(index) as opened:
+        return opened.info().snapshot
+
+
+def test_a_run_reads_the_past_and_rests(tree: Tree, past: Past) -> None:
+    past.commit({"a.py": "x = 1\n", "b.py": "x = 1\n"})
+    past.commit({"a.py": "x = 2\n"})
+    tree.write("new.py", "x = 1\n")
+    tree.run()
+    assert pasts(tree.index) == {"a.py": (2, 2), "b.py": (1, 1)}
+    assert (read(tree.index).commits, read(tree.index).fault) == (2, "")
+    tree.rests()
+
+
+def test_a_commit_of_what_is_indexed_changes_its_past_alone(tree: Tree, past: Past) -> None:
+    past.commit({"a.py": "x = 1\n"})
+    tree.write("a.py", "x = 2\n")
+    tree.run()
+    before = snapshot(tree.index)
+    past.commit({})
+    report = tree.run()
+    assert (report.wrote, report.changed, report.unchanged) == (True, 0, 1)
+    assert pasts(tree.index) == {"a.py": (2, 2)}
+    assert snapshot(tree.index) != before, "what ranks by age may rank otherwise"
+    tree.rests()
+    tree.equals_fresh()
+
+
+def test_a_file_that_is_taken_in_later_has_its_past(tree: Tree, past: Past) -> None:
+    past.commit({"a.py": "x = 1\n", "b.py": "x = 1\n", ".codelensignore": "b.py\n"})
+    past.commit({"b.py": "x = 2\n"})
+    tree.run()
+    assert pasts(tree.index) == {"a.py": (1, 1)}
+    past.commit({".codelensignore": None})
+    (tree.root / "a.py").unlink()
+    tree.run()
+    assert pasts(tree.index) == {"b.py": (2, 2)}
+    tree.equals_fresh()
+    past.git("restore", "a.py")
+    tree.run()
+    assert pasts(tree.index) == {"a.py": (1, 1), "b.py": (2, 2)}
+    tree.equals_fresh()
+
+
+def test_the_past_is_the_fresh_one_whatever_happened_between(
+    tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "MOST_COMMITS", 5)
+    for number in range(4):
+        past.commit({"a.py": f"x = {number}\n", f"{number}.py": "y = 1\n"})
+        tree.run()
+        tree.equals_fresh()
+    past.git("switch", "--quiet", "--create", "side", "HEAD~2")
+    past.commit({"side.py": "z = 1\n", "a.py": "x = 70\n"})
+    tree.run()
+    tree.equals_fresh()
+    past.git("switch", "--quiet", "main")
+    past.now += DAY
+    past.git("merge", "--quiet", "--strategy=ours", "--message=m", "side")
+    tree.run()
+    tree.equals_fresh()
+    past.git("reset", "--quiet", "--hard", "HEAD~1")
+    past.commit({"a.py": None}, "--amend", after=-3 * DAY)
+    tree.run()
+    tree.equals_fresh()
+    tree.rests()
+
+
+def test_force_trusts_nothing(tree: Tree, past: Past) -> None:
+    past.commit({"a.py": "x = 1\n"})
+    tree.run()
+    connection = apsw.Connection(str(tree.index))
+    connection.execute("UPDATE changes SET commits = 70").fetchall()
+    connection.close()
+    tree.run()
+    assert pasts(tree.index) == {"a.py": (70, 1)}
+    tree.run(force=True)
+    assert pasts(tree.index) == {"a.py": (1, 1)}
+
+
+def test_a_tree_without_git_is_indexed_and_says_so(tree: Tree) -> None:
+    tree.write("a.py", "x = 1\n")
+    assert tree.run().indexed == 1
+    assert (read(tree.index).fault, pasts(tree.index)) == ("no git repository", {})
+    tree.rests()
+    past = Past(tree.root)
+    tree.run()
+    assert read(tree.index).fault == "no commit yet"
+    tree.rests()
+    past.commit({})
+    tree.run()
+    assert (read(tree.index).fault, pasts(tree.index)) == ("", {"a.py": (1, 1)})
+    tree.equals_fresh()
+
+
+def test_without_git_what_is_known_stays_until_a_commit_comes(
+    tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past.commit({"a.py": "x = 1\n"})
+    tree.run()
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", str(tree.root))
+    tree.write("a.py", "x = 2\n")
+    tree.run()
+    assert pasts(tree.index) == {"a.py": (1, 1)}
+    monkeypatch.setenv("PATH", path)
+    past.commit({})
+    monkeypatch.setenv("PATH", str(tree.root))
+    tree.run()
+    assert (read(tree.index).fault, pasts(tree.index)) == ("git is not installed", {})
+    tree.equals_fresh()
+    tree.rests()
+    monkeypatch.setenv("PATH", path)
+    tree.run()
+    assert (read(tree.index).fault, pasts(tree.index)) == ("", {"a.py": (2, 2)})
+
+
+def test_what_took_too_long_is_not_tried_again_before_a_commit(
+    tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past.commit({"a.py": "x = 1\n"})
+    with monkeypatch.context() as patched:
+        patched.setattr(changes, "SECONDS", 0.0)
+        assert tree.run().indexed == 1
+    assert read(tree.index).fault == "git took longer than 0 seconds"
+    tree.rests()
+    past.commit({"a.py": "x = 2\n"})
+    tree.run()
+    assert pasts(tree.index) == {"a.py": (2, 2)}
+
+
+def test_an_index_of_the_schema_before_learns_its_past(tree: Tree, past: Past) -> None:
+    past.commit({"a.py": "x = 1\n"})
+    tree.run()
+    connection = apsw.Connection(str(tree.index))
+    connection.execute("DROP TABLE histories; DROP TABLE changes; PRAGMA user_version = 3").fetchall()
+    connection.close()
+    with pytest.raises(IndexCorrupt, match="old schema 3"):
+        Store.read(tree.index)
+    Store.write(tree.index).close()
+    with Index.open(tree.index) as opened:
+        assert opened.status().repositories[0].history is None
+    assert tree.run().unchanged == 1
+    assert pasts(tree.index) == {"a.py": (1, 1)}
+    tree.equals_fresh()
+
+
+def test_two_repositories_have_two_pasts(tree: Tree, past: Past, tmp_path: Path) -> None:
+    past.commit({"a.py": "x = 1\n"})
+    other = Past(tmp_path / "other")
+    other.commit({"a.py": "x = 1\n"}, after=5 * DAY)
+    tree.run(tree.root, other.root)
+    with Store.read(tree.index) as store:
+        times = {row.name: store.history.by_path(row.id) for row in store.documents.repositories()}
+    assert times == {"tree": {"a.py": History(1, START + DAY)}, "other": {"a.py": History(1, START + 5 * DAY)}}

@@ -1,0 +1,62 @@
+"""Random histories, written on and written anew: what is carried on is what is read anew."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codelens.worktree import changes
+from codelens.worktree.changes import head_of, read_changes
+from tests.worktree.pasts import DAY, Past
+
+FILE = st.sampled_from(("a.py", "b.py", "lib/c.py"))
+AFTER = st.sampled_from((DAY, DAY, 0, -DAY))
+STEP = st.one_of(
+    st.tuples(st.just("write"), FILE, AFTER),
+    st.tuples(st.just("write"), FILE, AFTER),
+    st.tuples(st.just("remove"), FILE, AFTER),
+    st.tuples(st.just("amend"), FILE, AFTER),
+    st.tuples(st.just("back"), FILE, AFTER),
+    st.tuples(st.just("branch"), FILE, AFTER),
+    st.tuples(st.just("merge"), FILE, AFTER),
+    st.tuples(st.just("forget"), FILE, AFTER),
+)
+
+
+def apply(past: Past, number: int, what: str, file: str, after: int) -> None:
+    """One step; what cannot be done is nothing."""
+    if what in ("write", "amend"):
+        past.commit({file: f"{number}\n"}, *(["--amend"] if what == "amend" else []), after=after)
+    elif what == "remove":
+        past.commit({file: None}, after=after)
+    elif what == "back":
+        past.git("reset", "--quiet", "--hard", "HEAD~1", fails=True)
+    elif what == "branch":
+        past.git("branch", "--force", "side")
+        past.git("reset", "--quiet", "--hard", "HEAD~2", fails=True)
+    elif what == "merge":
+        past.git("merge", "--quiet", "--strategy=ours", "--message=m", "side", fails=True)
+    elif what == "forget":
+        past.git("reflog", "expire", "--expire=now", "--all")
+        past.git("gc", "--quiet", "--prune=now")
+
+
+@given(runs=st.lists(st.lists(STEP, min_size=1, max_size=3), min_size=1, max_size=4), most=st.sampled_from((3, 6, 50)))
+@settings(max_examples=25)
+def test_what_is_carried_on_is_what_is_read_anew(runs: list[list[tuple[str, str, int]]], most: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(changes, "MOST_COMMITS", most)
+        past = Past(Path(folder) / "tree")
+        for number in range(3):
+            past.commit({"a.py": f"{number}\n", "b.py": "1\n"})
+        before = read_changes(head_of(past.root))
+        for steps in runs:
+            for step in steps:
+                apply(past, past.now, *step)
+            head = head_of(past.root)
+            before = read_changes(head, *before)
+            assert before == read_changes(head)
