@@ -1,0 +1,57 @@
+"""Recency and churn: values from 0 to 1 that fall and rise as they should, and what they say."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from codelens.past import History
+from codelens.search.age import churn, recency
+
+DAY = 86_400
+NOW = 1_700_000_000
+
+
+@pytest.mark.parametrize(
+    ("days", "value", "reason"),
+    [
+        (0, 1.0, "changed on the day of the indexed commit"),
+        (0.9, math.exp(-0.0045), "changed on the day of the indexed commit"),
+        (1, math.exp(-0.005), "changed 1 day before the indexed commit"),
+        (12, math.exp(-0.06), "changed 12 days before the indexed commit"),
+        (365, math.exp(-1.825), "changed 365 days before the indexed commit"),
+    ],
+)
+def test_recency_fades_by_the_day(days: float, value: float, reason: str) -> None:
+    found = recency(History(1, NOW - int(days * DAY)), NOW)
+    assert found is not None
+    assert found.value == pytest.approx(value)
+    assert found.reason == reason
+
+
+def test_what_lies_after_the_present_is_as_recent_as_can_be() -> None:
+    found = recency(History(1, NOW + 70 * DAY), NOW)
+    assert found is not None and found.value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("commits", "most", "value", "reason"),
+    [
+        (14, 14, 1.0, "14 commits touched its file"),
+        (1, 1, 1.0, "1 commit touched its file"),
+        (1, 3, 0.5, "1 commit touched its file"),
+        (9, 99, 0.5, "9 commits touched its file"),
+        (7, 2, 1.0, "7 commits touched its file"),
+    ],
+)
+def test_churn_is_a_share_of_the_most_by_logarithms(commits: int, most: int, value: float, reason: str) -> None:
+    found = churn(History(commits, NOW), most)
+    assert found is not None
+    assert found.value == pytest.approx(value)
+    assert found.reason == reason
+
+
+def test_of_a_file_without_a_past_nothing_is_said() -> None:
+    assert recency(None, NOW) is None
+    assert churn(None, 7) is None
