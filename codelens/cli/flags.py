@@ -78,8 +78,8 @@ AllowNetwork = Annotated[
 ]
 
 
-class RankingFlags:
-    """What decides which candidates there are, and their order."""
+class QueryFlags:
+    """What is asked, and where."""
 
     allow_network: AllowNetwork = False
     queries: Annotated[
@@ -132,6 +132,11 @@ class RankingFlags:
     types_not: TypesNot = None
     globs: Globs = None
     root_scope: RootScope = False
+
+
+class ScoreFlags:
+    """What decides scores, and so which candidates there are."""
+
     mode: Annotated[
         str | None,
         option(
@@ -192,6 +197,11 @@ class RankingFlags:
             help="Only hits with at least this share of the best score, 0 to 1",
         ),
     ] = None
+
+
+class RankingFlags(ScoreFlags, QueryFlags):
+    """What decides which hits there are, and their order."""
+
     limit: Annotated[
         int | None, option("-m", "--limit", section=RANKING, metavar="N", help="Show at most N hits [default: 20]")
     ] = None

@@ -47,7 +47,7 @@ def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Comparis
     if not common:
         raise ValueError("the runs have no task in common")
     differences = [after[t] - before[t] for t in common]
-    low, high = _bootstrap(differences)
+    low, high = bootstrap(differences)
     return Comparison(
         tasks=len(common),
         before=statistics.mean(before[t] for t in common),
@@ -68,7 +68,8 @@ def _permutation(differences: Sequence[float]) -> float:
     return (extreme + 1) / (TRIALS + 1)
 
 
-def _bootstrap(differences: Sequence[float]) -> tuple[float, float]:
+def bootstrap(differences: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of a mean, by percentiles of the means of samples drawn with replacement (Efron 1979)."""
     chance, count = random.Random(SEED), len(differences)
     means = sorted(sum(chance.choices(differences, k=count)) / count for _ in range(TRIALS // 5))
     return means[int(0.025 * len(means))], means[int(0.975 * len(means))]

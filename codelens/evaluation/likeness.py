@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.evaluation.scoring import CUTOFF
+from codelens.evaluation.judging import CUTOFF
 from codelens.model import Candidate, SearchOptions, Span, UnitId, UnitRow
 from codelens.search.pipeline import Ranking, rank
 from codelens.store.store import Store

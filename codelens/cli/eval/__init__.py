@@ -1,0 +1,40 @@
+"""codelens eval: how good the ranking is, by tasks whose answers are known. What is named after it are tasks, or a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+
+from codelens.cli.declare import CONTEXT, LazyGroup
+
+COMMANDS: Mapping[str, str] = {}
+"""The commands below `eval`, and their modules."""
+
+
+class Measuring(LazyGroup):
+    """Without the name of a command below it, `eval` is the command that measures, with its own arguments and help."""
+
+    places: ClassVar[Mapping[str, str]] = COMMANDS
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Called by typer with what follows `eval`; a context knows whose it is."""
+        if args[:1] and args[0] in self.places:
+            return super().make_context(info_name, args, parent, **extra)
+        measure = import_module("codelens.cli.eval.measure").command
+        return measure.make_context(info_name, args, parent, **extra)
+
+
+_app = typer.Typer(
+    name="eval", cls=Measuring, rich_markup_mode=None, context_settings=CONTEXT, pretty_exceptions_enable=False
+)
+
+
+@_app.callback()
+def _eval() -> None:
+    """Measure the ranking by tasks whose answers are known."""
+
+
+command = typer.main.get_command(_app)
