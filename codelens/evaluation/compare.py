@@ -1,20 +1,22 @@
-"""Two runs of the scorer over the same tasks → which is better, and whether that could be chance.
+"""Two runs over the same tasks → which is better, and whether that could be chance.
 
-    python -m codelens.evaluation.compare BEFORE.json AFTER.json [--metric snDCG@10]
-
-Reads the files that `score.py --out` writes. The test is a paired sign-flip permutation test on the differences per
-task (two-sided), as IR evaluation uses it; the interval is a percentile bootstrap over tasks. Both are seeded.
+A run is the file that `codelens eval --out` writes, or `score.py --out`. The test is a paired sign-flip permutation test on
+the differences per task (two-sided), as IR evaluation uses it; the interval is a percentile bootstrap over tasks. Both are
+seeded.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from codelens.errors import UsageError
+from codelens.evaluation.metrics import METRICS
+from codelens.nouns import dataclass
 
 TRIALS = 10_000
 SEED = 20_261_121
@@ -35,10 +37,37 @@ class Comparison:
     worse: int
 
 
-def load_run(path: Path, metric: str) -> dict[str, tuple[str, float]]:
-    """Task's id → (repository, value)."""
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return {f"{row['repo']}/{row['id']}": (row["repo"], float(row[metric])) for row in rows if metric in row}
+Run = Mapping[str, Mapping[str, float]]
+"""Metric → task's key → value."""
+
+
+def load_run(path: Path) -> tuple[dict[str, Any], Run]:
+    """What the file says beside its rows, and their values. Raises UsageError for what is no run."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        rows = [(f"{row['repo']}/{row['id']}", row) for row in record["rows"]]
+    except OSError as fault:
+        raise UsageError(f"{path}: {fault.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{path} is no saved run", "`codelens eval TASKS... --out FILE` writes one") from None
+    values = {
+        metric: {key: float(row[metric]) for key, row in rows if isinstance(row.get(metric), int | float)}
+        for metric in METRICS
+    }
+    return {name: value for name, value in record.items() if name != "rows"}, {m: v for m, v in values.items() if v}
+
+
+def compare_runs(before: Run, after: Run) -> dict[str, Comparison]:
+    """Of each metric that both have. Raises UsageError if they have no task in common."""
+    found = {}
+    for metric in (metric for metric in METRICS if metric in before and metric in after):
+        try:
+            found[metric] = compare(before[metric], after[metric])
+        except ValueError as fault:
+            raise UsageError(str(fault)) from None
+    if not found:
+        raise UsageError("the runs have no metric in common")
+    return found
 
 
 def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Comparison:
@@ -68,28 +97,8 @@ def _permutation(differences: Sequence[float]) -> float:
     return (extreme + 1) / (TRIALS + 1)
 
 
-def bootstrap(differences: Sequence[float]) -> tuple[float, float]:
+def bootstrap(values: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of a mean, by percentiles of the means of samples drawn with replacement (Efron 1979)."""
-    chance, count = random.Random(SEED), len(differences)
-    means = sorted(sum(chance.choices(differences, k=count)) / count for _ in range(TRIALS // 5))
+    chance, count = random.Random(SEED), len(values)
+    means = sorted(sum(chance.choices(values, k=count)) / count for _ in range(TRIALS // 5))
     return means[int(0.025 * len(means))], means[int(0.975 * len(means))]
-
-
-def main() -> None:
-    """Prints one line: both means, their difference with its interval, p, and how many tasks moved."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("before", type=Path)
-    parser.add_argument("after", type=Path)
-    parser.add_argument("--metric", default="snDCG@10")
-    options = parser.parse_args()
-    runs = [load_run(path, options.metric) for path in (options.before, options.after)]
-    found = compare(*({task: value for task, (_, value) in run.items()} for run in runs))
-    print(
-        f"{options.metric} {found.before:.4f} → {found.after:.4f}  {found.after - found.before:+.4f} "
-        f"[{found.low:+.4f}, {found.high:+.4f}]  p {found.p_value:.4f}  "
-        f"{found.better} better, {found.worse} worse of {found.tasks}"
-    )
-
-
-if __name__ == "__main__":
-    main()

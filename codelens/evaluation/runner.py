@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.errors import CodelensError, NoIndex
+from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.evaluation.judging import CUTOFF, Answer, Judged, Rule, judge
 from codelens.evaluation.qrels import Task
 from codelens.index import Index
@@ -139,6 +139,8 @@ def _ask_one(task: Task, store: Store, options: SearchOptions, setup: Setup) -> 
     wall, cpu = time.perf_counter(), time.process_time()
     try:
         candidates = rank(task.query, store, options, setup.settings, profile).candidates
+    except UsageError:
+        raise  # of the options, which are the same for all tasks
     except CodelensError as said:
         fault = f"{type(said).__name__}: {said}"
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall

@@ -7,7 +7,7 @@ bootstrap, over tasks and for MACRO over the repositories' means: few repositori
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from codelens.evaluation.compare import bootstrap
 from codelens.evaluation.metrics import METRICS, Values
@@ -109,8 +109,8 @@ def _of(by: str, name: str, asked: Sequence[Asked], found: Mapping[str, Sequence
         name,
         len(asked),
         {metric: _mean(metric, values) for metric, values in found.items() if values},
-        dict(_percentiles([answer.cpu_ms for answer in asked])),
-        dict(_percentiles([answer.wall_ms for answer in asked])),
+        percentiles([answer.cpu_ms for answer in asked]),
+        percentiles([answer.wall_ms for answer in asked]),
     )
 
 
@@ -119,8 +119,7 @@ def _mean(metric: str, values: Sequence[float]) -> Mean:
     return Mean(statistics.mean(values), low, high)
 
 
-def _percentiles(values: Sequence[float]) -> Iterator[tuple[str, float]]:
-    """The value below which such a share lies, by the nearest rank."""
+def percentiles(values: Sequence[float]) -> dict[str, float]:
+    """p50 and p95: the value below which such a share lies, by the nearest rank, as `score.py` has it."""
     ordered = sorted(values)
-    for name, share in PERCENTILES.items():
-        yield name, ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    return {name: ordered[min(len(ordered) - 1, int(share * len(ordered)))] for name, share in PERCENTILES.items()}

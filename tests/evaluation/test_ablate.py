@@ -1,119 +1,77 @@
-"""The scorer against figures reckoned by hand, and the table of leave-one-outs over a small index."""
+"""The rows of an ablation: each changes something, and none is forgotten."""
 
 from __future__ import annotations
 
-import json
-import math
-import sys
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from codelens.evaluation import ablate
-from codelens.evaluation.scoring import Answer, Relevant, Task, loose, parts_of, read_tasks, same_file, score, strict
-from codelens.index import Index
-from tests.search.trees import QUICK, Tree
+from codelens.config import load_weights
+from codelens.evaluation.ablate import GONE, Row, rows
+from codelens.model import SearchOptions
+from codelens.search.profiles import Profile, load_profile
+
+PROFILES = tuple(load_weights())
 
 
-@pytest.mark.parametrize(
-    ("hit", "truth", "is_loose", "is_strict"),
-    [
-        (("Flask.run", "src/app.py"), "Flask.run", True, True),
-        (("Flask.run", "src/app.py"), "run", True, True),
-        (("run", "src/app.py"), "Flask.run", True, False),
-        (("Scaffold.run", "src/app.py"), "Flask.run", False, False),
-        (("app.Flask.run", "src/app.py"), "Flask.run", True, True),
-        (("flask.RUN", "src/x.py"), "Flask.run", True, False),
-        (("Flask", "src/app.py"), "Flask.run", True, False),
-        (("a.b.Flask.run", "src/x.py"), "b.Flask", True, False),
-        (("Flask::run<T>", "src/app.rs"), "Flask#run", True, True),
-    ],
-)
-def test_when_a_hit_is_right(hit: tuple[str, str], truth: str, is_loose: bool, is_strict: bool) -> None:
-    assert loose(Answer(*hit), Relevant(truth, ())) is is_loose
-    assert strict(Answer(*hit), Relevant(truth, ())) is is_strict
+def of(profile: str, **options: str) -> tuple[Profile, list[Row]]:
+    asked = SearchOptions(profile=profile, **options)  # type: ignore[arg-type]
+    loaded = load_profile(asked)
+    return loaded, rows(loaded, asked)
 
 
-def test_the_rule_for_commits_wants_the_file() -> None:
-    truth = Relevant("Flask.run", ("src/app.py",))
-    assert same_file(Answer("Other.run", "src/app.py"), truth)
-    assert not same_file(Answer("Flask.run", "src/cli.py"), truth)
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_row_but_the_first_changes_something(name: str) -> None:
+    """A row that leaves out what the profile does not have would measure the profile twice."""
+    profile, found = of(name)
+    assert found[0](profile) == profile
+    assert not found[0].fusion
+    for row in found[1:]:
+        assert row(profile) != profile or row.options(SearchOptions()).fusion != "rrf", row.name
 
 
-def test_package_parts_that_repeat_the_path_are_left_out() -> None:
-    assert parts_of(Answer("crate.fs.walk.Walker.next", "fs/walk.rs")) == ["Walker", "next"]
-    assert parts_of(Answer("Walker.next", "fs/Walker.java")) == ["Walker", "next"]
-
-
-def test_figures() -> None:
-    """The entry `b` is credited once, though two hits match it; the loose precision counts both."""
-    task = Task("t", "r", "q", (Relevant("a", ()), Relevant("b", ()), Relevant("c", ())))
-    found = score(task, [Answer(name, f"{name}.py") for name in ("x", "b", "b", "a")], strict)
-    ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
-    assert found == pytest.approx(
-        {
-            "P@10": 0.3,
-            "sP@10": 0.2,
-            "snDCG@10": (1 / math.log2(3) + 1 / math.log2(5)) / ideal,
-            "shit@10": 1.0,
-        }
-    )
-    assert not any(score(task, [], strict).values())
-
-
-def test_only_the_first_ten_count() -> None:
-    task = Task("t", "r", "q", (Relevant("a", ()),))
-    assert score(task, [*([Answer("x", "")] * 10), Answer("a", "")], strict)["P@10"] == 0.0
-
-
-def test_as_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    tree = Tree(
-        tmp_path / "shop",
-        {"cart.py": "def add_item(cart):\n    return total(cart)\n\n\ndef total(cart):\n    return 1\n"},
-    )
-    Index.build(tmp_path / "shop.db", [tree.root], QUICK)
-    rows = [
-        {"id": f"t{n}", "repo": repo, "query": "add an item", "relevant": [{"symbol": "add_item", "files": []}]}
-        for n, repo in enumerate(["shop", "shop", "elsewhere"])
-    ]
-    (tmp_path / "tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert len(read_tasks(tmp_path / "tasks.jsonl")) == 3
-    arguments = [str(tmp_path), "--tasks", str(tmp_path / "tasks.jsonl"), "--rows", "codelens,knowing,- the walk"]
-    monkeypatch.setattr(sys, "argv", ["ablate", *arguments])
-    ablate.main()
-    out, said = capsys.readouterr()
-    lines = out.splitlines()
-    assert lines[0].startswith("| tasks, 2 | P@10 |")
-    assert [line.split(" | ")[0] for line in lines[2:5]] == ["| codelens", "| - the walk", "| knowing"]
-    assert "no elsewhere.db: 1 tasks are not asked" in said
-
-
-def test_a_row_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sys, "argv", ["ablate", str(tmp_path), "--rows", "magic"])
-    with pytest.raises(SystemExit):
-        ablate.main()
-
-
-def test_rows_can_be_named_on_the_command_line() -> None:
+@pytest.mark.parametrize("name", PROFILES)
+def test_rows_can_be_named_on_the_command_line(name: str) -> None:
     """They are parted by commas there."""
-    assert not [row.name for row in ablate.ROWS if "," in row.name]
-    assert len({row.name for row in ablate.ROWS}) == len(ablate.ROWS)
+    names = [row.name for row in of(name)[1]]
+    assert len(set(names)) == len(names)
+    assert not any("," in row for row in names)
 
 
-def test_a_part_left_out_is_compared_with_its_profile() -> None:
-    """Against `knowing` the last row is no difference, against the first row it is one."""
-    values = {"codelens": 0.9, "knowing": 0.5, "knowing - focus": 0.5}
-    runs = {n: ablate.Run({m: {"a": v, "b": v} for m in ablate.SHOWN}) for n, v in values.items()}
-    cells = [line.split(" | ") for line in ablate.table("tasks", runs)][2:]
-    assert [row[5].strip() for row in cells] == ["", "-0.4000", "+0.0000"]
+def test_every_signal_has_its_row() -> None:
+    """Read off the profile, so that a new one is measured as soon as it has a weight."""
+    profile, found = of("codelens")
+    names = {row.name for row in found}
+    assert {f"- bonus {name}" for name in profile.bonuses} <= names
+    assert {f"- factor {name}" for name, factor in profile.factors.items() if factor != 1} <= names
+    assert {f"- channel {name}" for name, cut in profile.cuts.items() if cut} <= names
+    more = replace(profile, bonuses={**profile.bonuses, "fashion": 1.0})
+    assert "- bonus fashion" in {row.name for row in rows(more, SearchOptions())}
 
 
-@pytest.mark.parametrize("row", ablate.ROWS, ids=lambda row: row.name)
-def test_every_row_changes_something(row: ablate.Row) -> None:
-    """A row that leaves out what the profile no longer has would measure the profile twice."""
-    from codelens.model import SearchOptions
-    from codelens.search.profiles import load_profile
+def test_what_is_left_out_is_gone_and_nothing_else() -> None:
+    profile, found = of("codelens")
+    by_name = {row.name: row(profile) for row in found}
+    assert by_name["- bonus words"] == replace(
+        profile, bonuses={k: v for k, v in profile.bonuses.items() if k != "words"}
+    )
+    without = by_name["- channel vector"]
+    assert (without.channels["vector"], without.cuts["vector"]) == (0, 0)
+    assert set(by_name["- edges calls"].graph["kinds"]) == set(profile.graph["kinds"]) - {"calls"}
+    assert by_name["- the walk"].graph == {}
+    assert load_profile(SearchOptions()) == profile
 
-    profile = load_profile(SearchOptions(profile=row.profile))
-    changed = row.change(profile) != profile or row.fusion != "rrf"
-    assert changed == (row.name != row.profile)
+
+def test_a_mode_has_rows_for_its_own_channels() -> None:
+    names = {row.name for row in of("codelens", mode="keyword")[1]}
+    assert "- channel exact" in names
+    assert "- channel vector" not in names
+    assert not any(row.name.startswith("- channel") for row in of("codelens", mode="vector")[1])
+
+
+def test_edits_go_as_deep_as_they_are_told() -> None:
+    profile = load_profile(SearchOptions(profile="knowing"))
+    changed = Row("x", ((("composite", "seeds", "paths"), 0), (("composite", "walk", "kinds", "calls"), GONE)))(profile)
+    assert changed.composite["seeds"] == {**profile.composite["seeds"], "paths": 0}
+    assert "calls" not in changed.composite["walk"]["kinds"]
+    assert "calls" in profile.composite["walk"]["kinds"]

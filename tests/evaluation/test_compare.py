@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from codelens.evaluation.compare import compare, load_run, main
+from codelens.errors import UsageError
+from codelens.evaluation.compare import compare, compare_runs, load_run
 
 
 def changed(*differences: float) -> tuple[dict[str, float], dict[str, float]]:
@@ -69,24 +68,29 @@ def test_only_tasks_of_both_runs_count() -> None:
 def write_run(path: Path, rows: Mapping[tuple[str, str], float]) -> Path:
     """As score.py writes it: tasks of two repositories may bear one id; a task that failed has no value."""
     values = [{"repo": repo, "id": name, "snDCG@10": value, "other": 1} for (repo, name), value in rows.items()]
-    path.write_text(json.dumps({"rows": [*values, {"repo": "x", "id": "failed"}]}))
+    path.write_text(json.dumps({"cmd": "x", "rows": [*values, {"repo": "x", "id": "failed", "snDCG@10": None}]}))
     return path
 
 
 def test_a_run_is_read(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1})
-    assert load_run(run, "snDCG@10") == {"a/1": ("a", 0.5), "b/1": ("b", 1.0)}
-    assert load_run(run, "MRR") == {}
+    said, run = load_run(write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1}))
+    assert run == {"snDCG@10": {"a/1": 0.5, "b/1": 1.0}}
+    assert said == {"cmd": "x"}
 
 
-def test_as_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    before = write_run(tmp_path / "before.json", {("a", "1"): 0.5, ("b", "1"): 0.5, ("b", "2"): 0.125})
-    after = write_run(tmp_path / "after.json", {("a", "1"): 0.875, ("b", "1"): 0.375, ("b", "3"): 0.0})
-    monkeypatch.setattr(sys, "argv", ["compare", str(before), str(after)])
-    main()
-    assert capsys.readouterr().out == (
-        "snDCG@10 0.5000 → 0.6250  +0.1250 [-0.1250, +0.3750]  p 1.0000  1 better, 1 worse of 2\n"
-    )
-    monkeypatch.setattr(sys, "argv", ["compare", str(before), str(before), "--metric", "other"])
-    main()
-    assert re.fullmatch(r"other 1\.0000 → 1\.0000 .* 0 better, 0 worse of 3\n", capsys.readouterr().out)
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [1]}', '{"rows": [{"repo": "a"}]}'])
+def test_what_is_no_run_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(UsageError, match=r"run\.json is no saved run"):
+        load_run(tmp_path / "run.json")
+
+
+def test_runs_are_compared_by_what_both_have() -> None:
+    before = {"MRR": {"a": 0.5, "b": 0.25}, "P@10": {"a": 0.5}}
+    found = compare_runs(before, {"MRR": {"a": 1.0, "b": 0.25}, "R@10": {"a": 0.0}})
+    assert list(found) == ["MRR"]
+    assert (found["MRR"].after - found["MRR"].before, found["MRR"].better) == (0.25, 1)
+    with pytest.raises(UsageError, match="no metric"):
+        compare_runs(before, {})
+    with pytest.raises(UsageError, match="no task"):
+        compare_runs(before, {"MRR": {"c": 1.0}})

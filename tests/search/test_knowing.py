@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from codelens.config import load_weights
-from codelens.evaluation.ablate import with_section
 from codelens.graph.hits import Hits
 from codelens.index import Index
 from codelens.model import Candidate, Event, SearchOptions, UnitRow
@@ -75,8 +74,14 @@ def ranked(db: Path, query: str, profile: str = "knowing", **sections: Mapping[s
     options = SearchOptions(profile=profile)
     changed = load_profile(options)
     for section, values in sections.items():
-        changed = with_section(section, **values)(changed)
+        changed = with_section(changed, section, **values)
     return ranked_by(db, query, options, changed)
+
+
+def with_section(profile: Profile, section: str, **values: Any) -> Profile:
+    """Other settings of one stage."""
+    changed = {**profile.composite[section], **values}
+    return replace(profile, composite={**profile.composite, section: changed})
 
 
 def ranked_by(db: Path, query: str, options: SearchOptions, profile: Profile) -> Ranking:
@@ -196,7 +201,7 @@ def test_where_names_and_words_find_little_nearness_and_likeness_fill_up(tree: T
     assert "Ledger.post_entry" in names(find(index, QUERY, profile="knowing", mode="vector"))
     assert "Ledger.post_entry" in names(find(index, "post_entyr", profile="knowing", mode="fuzzy"))
     options = SearchOptions(profile="knowing", mode="vector")
-    assert ranked_by(tree.db, QUERY, options, with_section("seeds", fewest=0)(load_profile(options))).candidates == []
+    assert ranked_by(tree.db, QUERY, options, with_section(load_profile(options), "seeds", fewest=0)).candidates == []
 
 
 def test_types_where_the_path_is_named_help_the_walk_alone(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from codelens.cli.declare import argument, option
 from codelens.cli.flags import OUTPUT, AllowNetwork, CommonFlags, JsonFlags, ProgressFlags, ScoreFlags
 
 TASKS = "Tasks and indexes"
+WAYS = "Instead of measuring once"
 
 
 class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
@@ -57,3 +58,17 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
         Path | None,
         option("--out", section=OUTPUT, metavar="FILE", help="Keep everything in FILE as JSON, task by task"),
     ] = None
+    compare: Annotated[
+        bool,
+        option("--compare", section=WAYS, help="TASKS are two runs that --out kept: B against A, with a paired test"),
+    ] = False
+    ablate: Annotated[
+        bool, option("--ablate", section=WAYS, help="Each channel, rule and signal of the profile left out in turn")
+    ] = False
+    rows: Annotated[
+        str | None,
+        option(
+            "--rows", section=WAYS, metavar="A,B", help="Only what is named so of --ablate, as in --rows channel,walk"
+        ),
+    ] = None
+    markdown: Annotated[bool, option("--markdown", section=OUTPUT, help="A table of Markdown")] = False

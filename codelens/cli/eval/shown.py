@@ -1,9 +1,16 @@
-"""Groups of figures → a table: aligned columns for a pipe."""
+"""Records of measurements → tables, and what a command writes: one table for each, or the object with --json."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shutil
+import sys
+from collections.abc import Sequence
 from typing import Any
+
+from codelens.cli.eval.flags import EvalFlags
+from codelens.cli.streams import colored, write, write_json
+from codelens.render.columns import Columns, markdown_columns, plain_columns, screen_columns
+from codelens.render.records import to_json
 
 SHOWN = (
     *("P@10", "R@10", "MRR", "sP@10", "sR@10", "sMRR", "snDCG@10", "shit@10"),
@@ -12,39 +19,76 @@ SHOWN = (
 """Metrics in the order of the columns; the hit rate of the loose rule is in --json only."""
 INTERVAL = "snDCG@10"
 """The metric whose 95 % interval is shown beside it."""
-LATENCY = ("p50", "p95")
+ESSENTIAL = ("group", "n", "P@10", INTERVAL, "95 %", "shit@10", "file@10", "candidates")
 
 
-def cells(groups: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Heads, and a row of texts for each group."""
+def show(flags: EvalFlags, record: dict[str, Any], table: Columns, color: str) -> None:
+    """`color` is the setting; a terminal gets rules and colours, a pipe aligned columns."""
+    if flags.json:
+        write_json([to_json(record)])
+    elif flags.quiet:
+        return
+    elif flags.markdown:
+        write(markdown_columns(table))
+    elif sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        write(screen_columns(table, width, colored(color, True)), styled=True)
+    else:
+        write(plain_columns(table))
+
+
+def groups_table(groups: Sequence[dict[str, Any]]) -> Columns:
+    """A row for each group, its figures and the CPU milliseconds of a query."""
     heads = ["group", "n"]
     for metric in SHOWN:
         heads += [metric, "95 %"] if metric == INTERVAL else [metric]
-    return [*heads, *(f"CPU {name}" for name in LATENCY)], [_row(group) for group in groups]
+    heads += ["CPU p50", "CPU p95"]
+    return Columns(tuple(heads), tuple(_group(group) for group in groups), ESSENTIAL)
 
 
-def _row(group: dict[str, Any]) -> list[str]:
+def _group(group: dict[str, Any]) -> tuple[str, ...]:
     name = group["name"] if group["by"] in ("all", "macro") else f"{group['by']} {group['name']}"
     row = [name, str(group["n"])]
     for metric in SHOWN:
         found = group["metrics"].get(metric)
         row.append(_short(found["mean"]) if found else "")
         if metric == INTERVAL:
-            row.append(f"{_short(found['low'])}-{_short(found['high'])}" if found and "low" in found else "")
-    return [*row, *(f"{group['cpu_ms'][name]:.0f}" for name in LATENCY)]
+            row.append(f"{_short(found['low'])} to {_short(found['high'])}" if found and "low" in found else "")
+    return (*row, f"{group['cpu_ms']['p50']:.0f}", f"{group['cpu_ms']['p95']:.0f}")
+
+
+def comparison_table(record: dict[str, Any]) -> Columns:
+    """A row for each metric: both means, and how sure their difference is."""
+    heads = ("metric", "n", "A", "B", "B - A", "95 %", "p", "better", "worse")
+    rows = (
+        (
+            *(name, str(row["n"]), _short(row["before"]), _short(row["after"]), f"{row['difference']:+.4f}"),
+            *(_reach(row), f"{row['p']:.4f}", str(row["better"]), str(row["worse"])),
+        )
+        for name, row in record["metrics"].items()
+    )
+    return Columns(heads, tuple(rows))
+
+
+def ablation_table(record: dict[str, Any]) -> Columns:
+    """A row for each part left out, with the difference to the first row."""
+    heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
+    rows = (
+        (
+            *(row["name"], *(_short(row["means"].get(metric, 0.0)) for metric in record["shown"])),
+            *((f"{row['difference']:+.4f}", _reach(row), f"{row['p']:.3f}") if "p" in row else ("", "", "")),
+            f"{row['cpu_ms']['p50']:.0f}",
+        )
+        for row in record["rows"]
+    )
+    essential = ("left out", record["metric"], f"Δ {record['metric']}", "95 %", "p")
+    return Columns(heads, tuple(rows), essential)
+
+
+def _reach(row: dict[str, Any]) -> str:
+    return f"{row['low']:+.4f} to {row['high']:+.4f}"
 
 
 def _short(value: float) -> str:
     """Without the zero before the point, as such tables are set."""
-    return f"{value:.3f}".replace("0.", ".", 1) if value < 1 else f"{value:.2f}"
-
-
-def plain_table(groups: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Lines whose columns are aligned, numbers to the right."""
-    heads, rows = cells(groups)
-    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
-    for row in [heads, *rows]:
-        first, *others = (
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        yield f"{first}  {'  '.join(others)}".rstrip() + "\n"
+    return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"
