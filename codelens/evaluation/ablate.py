@@ -45,6 +45,8 @@ COMPOSITE: Mapping[str, Edit] = {
 SINGULAR: Mapping[str, str] = {"factors": "factor", "bonuses": "bonus", "features": "feature", "fields": "field"}
 NOT_LISTED = frozenset({"channels", "cuts", "fields", "graph", "composite", "expansion", "minimum"})
 """Sections that are no lists of parts: their rows are made one by one below."""
+WALK = "walk"
+"""What the walk adds has a row of the graph, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def _listed(profile: Profile) -> Iterator[Row]:
         if field.name in NOT_LISTED or not isinstance(section, Mapping):
             continue
         for name, weight in section.items():
-            if weight != (1.0 if field.name == "factors" else 0.0):
+            if weight != (1.0 if field.name == "factors" else 0.0) and not (name == WALK and profile.graph):
                 yield Row(f"- {SINGULAR.get(field.name, field.name)} {name}", (((field.name, name), GONE),))
 
 

@@ -117,7 +117,10 @@ def read_trec(topics: Path, qrels: Path) -> tuple[list[Task], list[str]]:
 
 
 def read_topics(path: Path) -> dict[str, str]:
-    """Topic → query: its title, of `<top>` elements; or lines of number, tab and query. Raises UsageError."""
+    """Topic → query: the title of `<top>` elements; or of lines: number, tab and query, or objects with id and query.
+
+    Raises UsageError.
+    """
     lines = list(_lines(path))
     text = "\n".join(line for _, line in lines)
     return _elements(text, path) if re.search(r"<top>", text, re.IGNORECASE) else _rows(lines, path)
@@ -149,13 +152,25 @@ def _rows(lines: Sequence[tuple[int, str]], path: Path) -> dict[str, str]:
     for number, line in lines:
         if not line.strip():
             continue
-        topic, _, query = (part.strip() for part in line.partition("\t"))
+        topic, query = _row(line)
         if not (topic and query):
             raise UsageError(f"{path}:{number}: not a topic's number, a tab and its query")
         if topic in found:
             raise UsageError(f"{path}:{number}: a second topic {topic}")
         found[topic] = query
     return found
+
+
+def _row(line: str) -> tuple[str, str]:
+    """Both empty where the line is neither."""
+    if not line.startswith("{"):
+        topic, _, query = line.partition("\t")
+        return topic.strip(), query.strip()
+    try:
+        row = json.loads(line)
+        return str(row["id"]), str(row["query"])
+    except (ValueError, KeyError):
+        return "", ""
 
 
 def read_qrels(path: Path) -> dict[str, tuple[Relevant, ...]]:

@@ -78,10 +78,13 @@ def summarise(asked: Sequence[Asked], values: Values) -> list[Group]:
     return groups
 
 
+TIERS = ("easy", "medium", "hard")
+
+
 def _in_order(name: str) -> tuple[int, str]:
-    """Bands of numbers by their first number, other names by their letters."""
+    """Tiers and bands of numbers as they rise, other names by their letters."""
     digits = name.split("-")[0].split("+")[0]
-    return (int(digits), name) if digits.isdecimal() else (0, name)
+    return (TIERS.index(name) if name in TIERS else int(digits) if digits.isdecimal() else 0, name)
 
 
 def _group(by: str, name: str, asked: Sequence[Asked], values: Values) -> Group:

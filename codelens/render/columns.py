@@ -70,7 +70,13 @@ def screen_columns(table: Columns, width: int, color: bool) -> Iterator[str]:
     """For a terminal of so many characters a line."""
     if table.essential and sum(table.widths()) + GAP * len(table.heads) > width:
         table = table.only(table.essential)
-    drawn = Table(box=box.SIMPLE_HEAD, title=for_terminal(table.title) or None, title_justify="left", header_style=HEAD)
+    drawn = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        title=for_terminal(table.title) or None,
+        header_style=HEAD,
+    )
     for i, head in enumerate(table.heads):
         drawn.add_column(Text(for_terminal(head)), justify="right" if i else "left", no_wrap=True)
     for row in table.rows:

@@ -90,11 +90,18 @@ def test_topics_as_rows(tmp_path: Path) -> None:
     }
 
 
+def test_topics_as_objects(tmp_path: Path) -> None:
+    text = '{"id": 1, "query": "add an item"}\n{"id": "b", "query": "total"}\n'
+    assert read_topics(write(tmp_path / "topics.jsonl", text)) == {"1": "add an item", "b": "total"}
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [
         ("1\tadd\n1\tadd", "topics:2: a second topic 1"),
         ("add", "topics:1: not a topic"),
+        ('{"id": 1}', "topics:1: not a topic"),
+        ("{", "topics:1: not a topic"),
         ("\n<top><title>x</top>", "topics:2: a topic has no number"),
         ("<top><num>1</top>", "topics:1: a topic has no title"),
         ("<top><num>1<title>a</top>\n<top><num>1<title>b</top>", "topics:2: a second topic 1"),

@@ -1,6 +1,6 @@
 """The judged queries of the sample repositories: what a person expects comes first, for most of them.
 
-qrels.tsv is in TREC's form (query, 0, PATH#NAME, grade): 2 is what was asked for, 1 is of use.
+qrels.tsv is in TREC's form (query, 0, PATH:NAME, grade): 2 is what was asked for, 1 is of use.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_grades(repository: str) -> dict[str, dict[str, int]]:
 
 def place_of(unit: UnitRow) -> str:
     """A section is judged by its own heading, without those above it."""
-    return f"{unit.path}#{unit.name if unit.kind == 'section' else unit.qualified_name}"
+    return f"{unit.path}:{unit.name if unit.kind == 'section' else unit.qualified_name}"
 
 
 @pytest.fixture(scope="module")

@@ -72,3 +72,7 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
         ),
     ] = None
     markdown: Annotated[bool, option("--markdown", section=OUTPUT, help="A table of Markdown")] = False
+    plot: Annotated[
+        Path | None,
+        option("--plot", section=OUTPUT, metavar="FILE", help="Draw nDCG by repository and tier: PNG or SVG"),
+    ] = None

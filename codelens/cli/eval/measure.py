@@ -22,6 +22,12 @@ def measure(flags: EvalFlags) -> int:
         raise UsageError("--compare and --ablate cannot both be had")
     if flags.rows and not flags.ablate:
         raise UsageError("--rows chooses rows of --ablate")
+    if flags.plot is not None:
+        from codelens.evaluation.plot import drawing
+
+        if flags.compare or flags.ablate:
+            raise UsageError("--plot draws a measurement, neither --compare nor --ablate")
+        drawing()
     if flags.compare:
         from codelens.cli.eval.compared import compared
 
@@ -55,6 +61,10 @@ def _measured(flags: EvalFlags) -> int:
     record = measurement(setup, _command(), tasks, infos(batches, setup.settings), missing, groups)
     keep(flags.out, record | {"rows": rows(asked, values)})
     show(flags, record, groups_table(record["groups"]), setup.settings.color)
+    if flags.plot is not None:
+        from codelens.evaluation.plot import plot
+
+        plot(record["groups"], flags.plot, f"{len(tasks)} tasks, profile {setup.options.profile}")
     return 0
 
 
