@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,32 +37,55 @@ class Comparison:
     worse: int
 
 
-Run = Mapping[str, Mapping[str, float]]
-"""Metric → task's key → value."""
+Values = Mapping[str, float]
+"""Task's key → value of one metric."""
 
 
-def load_run(path: Path) -> tuple[dict[str, Any], Run]:
-    """What the file says beside its rows, and their values. Raises UsageError for what is no run."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A saved run."""
+
+    said: Mapping[str, Any]
+    """What the file says beside its rows."""
+    repositories: Mapping[str, str]
+    """Task's key → repository."""
+    values: Mapping[str, Values]
+    """By metric."""
+
+    def macro(self, metric: str, keys: Iterable[str]) -> float:
+        """The mean over the repositories of these tasks."""
+        parted: dict[str, list[float]] = {}
+        for key in sorted(keys):
+            parted.setdefault(self.repositories[key], []).append(self.values[metric][key])
+        return statistics.mean(statistics.mean(own) for own in parted.values())
+
+
+def load_run(path: Path) -> Run:
+    """Of a file that holds one. Raises UsageError for what does not."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        rows = [(f"{row['repo']}/{row['id']}", row) for row in record["rows"]]
+        rows = {f"{row['repo']}/{row['id']}": row for row in record["rows"]}
     except OSError as fault:
         raise UsageError(f"{path}: {fault.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{path} is no saved run", "`codelens eval TASKS... --out FILE` writes one") from None
     values = {
-        metric: {key: float(row[metric]) for key, row in rows if isinstance(row.get(metric), int | float)}
+        metric: {key: float(row[metric]) for key, row in rows.items() if isinstance(row.get(metric), int | float)}
         for metric in METRICS
     }
-    return {name: value for name, value in record.items() if name != "rows"}, {m: v for m, v in values.items() if v}
+    return Run(
+        {name: value for name, value in record.items() if name != "rows"},
+        {key: str(row["repo"]) for key, row in rows.items()},
+        {metric: found for metric, found in values.items() if found},
+    )
 
 
 def compare_runs(before: Run, after: Run) -> dict[str, Comparison]:
     """Of each metric that both have. Raises UsageError if they have no task in common."""
     found = {}
-    for metric in (metric for metric in METRICS if metric in before and metric in after):
+    for metric in (metric for metric in METRICS if metric in before.values and metric in after.values):
         try:
-            found[metric] = compare(before[metric], after[metric])
+            found[metric] = compare(before.values[metric], after.values[metric])
         except ValueError as fault:
             raise UsageError(str(fault)) from None
     if not found:
@@ -70,7 +93,7 @@ def compare_runs(before: Run, after: Run) -> dict[str, Comparison]:
     return found
 
 
-def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Comparison:
+def compare(before: Values, after: Values) -> Comparison:
     """Of the tasks that both runs have. Raises ValueError if there are none."""
     common = sorted(before.keys() & after.keys())
     if not common:

@@ -14,7 +14,7 @@ from codelens.evaluation.metrics import Values
 from codelens.evaluation.qrels import Task
 from codelens.evaluation.runner import Asked, Setup
 from codelens.evaluation.summary import Group, shape
-from codelens.model import IndexInfo
+from codelens.model import IndexInfo, SearchOptions
 from codelens.search.profiles import load_profile
 
 SCHEMA = 1
@@ -32,18 +32,17 @@ def digest(tasks: Sequence[Task]) -> str:
 
 
 def configuration(setup: Setup) -> Record:
-    """Options that rank, and every number of the profile, as they hold for these answers."""
-    options = setup.options
-    profile = load_profile(options)
+    """Options that are not as they come, and every number of the profile, as they hold for these answers."""
+    options, usual = setup.options, SearchOptions()
+    changed = {
+        name: value for name, value in asdict(options).items() if value != getattr(usual, name) and name != "limit"
+    }
     return {
         "rule": setup.rule.__name__,
         "model": setup.settings.model,
         "profile_name": options.profile,
-        "mode": options.mode,
-        "fusion": options.fusion,
-        "expand": options.expand,
-        "min_score": options.min_score,
-        "profile": asdict(profile),
+        "options": changed,
+        "profile": asdict(load_profile(options)),
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import UsageError
-from codelens.evaluation.compare import compare, compare_runs, load_run
+from codelens.evaluation.compare import Run, compare, compare_runs, load_run
 
 
 def changed(*differences: float) -> tuple[dict[str, float], dict[str, float]]:
@@ -73,9 +73,15 @@ def write_run(path: Path, rows: Mapping[tuple[str, str], float]) -> Path:
 
 
 def test_a_run_is_read(tmp_path: Path) -> None:
-    said, run = load_run(write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1}))
-    assert run == {"snDCG@10": {"a/1": 0.5, "b/1": 1.0}}
-    assert said == {"cmd": "x"}
+    run = load_run(write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1}))
+    assert run.values == {"snDCG@10": {"a/1": 0.5, "b/1": 1.0}}
+    assert run.said == {"cmd": "x"}
+
+
+def test_the_mean_over_repositories(tmp_path: Path) -> None:
+    run = load_run(write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1, ("b", "2"): 0.5, ("b/c", "1"): 0}))
+    assert run.macro("snDCG@10", ["a/1", "b/1", "b/2"]) == 0.625
+    assert run.macro("snDCG@10", run.values["snDCG@10"]) == pytest.approx(1.25 / 3)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [1]}', '{"rows": [{"repo": "a"}]}'])
@@ -86,11 +92,11 @@ def test_what_is_no_run_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_runs_are_compared_by_what_both_have() -> None:
-    before = {"MRR": {"a": 0.5, "b": 0.25}, "P@10": {"a": 0.5}}
-    found = compare_runs(before, {"MRR": {"a": 1.0, "b": 0.25}, "R@10": {"a": 0.0}})
+    before = Run({}, {}, {"MRR": {"a": 0.5, "b": 0.25}, "P@10": {"a": 0.5}})
+    found = compare_runs(before, Run({}, {}, {"MRR": {"a": 1.0, "b": 0.25}, "R@10": {"a": 0.0}}))
     assert list(found) == ["MRR"]
     assert (found["MRR"].after - found["MRR"].before, found["MRR"].better) == (0.25, 1)
     with pytest.raises(UsageError, match="no metric"):
-        compare_runs(before, {})
+        compare_runs(before, Run({}, {}, {}))
     with pytest.raises(UsageError, match="no task"):
-        compare_runs(before, {"MRR": {"c": 1.0}})
+        compare_runs(before, Run({}, {}, {"MRR": {"c": 1.0}}))

@@ -6,12 +6,12 @@ from typing import Any
 
 from codelens.cli.eval.flags import EvalFlags
 from codelens.cli.eval.prepared import keep
-from codelens.cli.eval.shown import comparison_table, show
+from codelens.cli.eval.shown import chosen, comparison_table, show
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import say
 from codelens.cli.workplace import settings_at, working_folder
 from codelens.errors import UsageError
-from codelens.evaluation.compare import Comparison, compare_runs, load_run
+from codelens.evaluation.compare import Comparison, Run, compare_runs, load_run
 from codelens.evaluation.record import PLACES, SCHEMA
 
 
@@ -19,29 +19,31 @@ def compared(flags: EvalFlags) -> int:
     """Of the tasks that both runs have. Raises UsageError for what is no run."""
     if len(flags.tasks or ()) != 2 or flags.topics or flags.indexes:
         raise UsageError("--compare takes two saved runs", "`codelens eval --compare BEFORE.json AFTER.json`")
-    (said, before), (said_after, after) = map(load_run, flags.tasks or ())
+    before, after = map(load_run, flags.tasks or ())
     found = compare_runs(before, after)
     if not flags.quiet:
-        _tell_unlike(said, said_after)
+        _tell_unlike(before, after)
     record: dict[str, Any] = {
         "schema": SCHEMA,
         "runs": [str(path) for path in flags.tasks or ()],
-        "metrics": {metric: _row(comparison) for metric, comparison in found.items()},
+        "metrics": {metric: _row(metric, comparison, before, after) for metric, comparison in found.items()},
     }
     keep(flags.out, record)
-    show(flags, record, comparison_table(record), _color(flags))
+    show(flags, record, comparison_table(record, chosen(flags)), _color(flags))
     return 0
 
 
-def _tell_unlike(before: dict[str, Any], after: dict[str, Any]) -> None:
+def _tell_unlike(before: Run, after: Run) -> None:
     """Differences that are not what a comparison is usually about."""
     for name, what in (("tasks", "were asked other tasks"), ("indexes", "asked other indexes")):
-        if name in before and name in after and before[name] != after[name]:
+        if name in before.said and name in after.said and before.said[name] != after.said[name]:
             say(f"note: the runs {what}; only the tasks of both count")
 
 
-def _row(found: Comparison) -> dict[str, Any]:
+def _row(metric: str, found: Comparison, before: Run, after: Run) -> dict[str, Any]:
+    common = before.values[metric].keys() & after.values[metric].keys()
     row: dict[str, Any] = {"n": found.tasks, "before": found.before, "after": found.after}
+    row |= {"macro_before": before.macro(metric, common), "macro_after": after.macro(metric, common)}
     row |= {"difference": found.after - found.before, "low": found.low, "high": found.high, "p": found.p_value}
     return {name: round(value, PLACES) for name, value in row.items()} | {"better": found.better, "worse": found.worse}
 

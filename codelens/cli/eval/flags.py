@@ -71,6 +71,10 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
             "--rows", section=WAYS, metavar="A,B", help="Only what is named so of --ablate, as in --rows channel,walk"
         ),
     ] = None
+    metrics: Annotated[
+        str | None,
+        option("--metrics", section=OUTPUT, metavar="A,B", help="Only these in the table, as snDCG@10,candidates"),
+    ] = None
     markdown: Annotated[bool, option("--markdown", section=OUTPUT, help="A table of Markdown")] = False
     plot: Annotated[
         Path | None,

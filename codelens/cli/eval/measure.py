@@ -41,7 +41,7 @@ def measure(flags: EvalFlags) -> int:
 
 def _measured(flags: EvalFlags) -> int:
     from codelens.cli.eval.prepared import keep, prepared
-    from codelens.cli.eval.shown import groups_table, show
+    from codelens.cli.eval.shown import chosen, groups_table, show
     from codelens.cli.progress import watcher
     from codelens.cli.streams import say
     from codelens.evaluation.metrics import figures
@@ -49,6 +49,7 @@ def _measured(flags: EvalFlags) -> int:
     from codelens.evaluation.runner import ask_all, infos, workers
     from codelens.evaluation.summary import summarise
 
+    metrics = chosen(flags)
     batches, missing, setup = prepared(flags)
     with watcher(flags.progress, flags.quiet) as progress, workers(flags.jobs) as pool:
         asked = ask_all(batches, setup, pool, progress)
@@ -60,7 +61,7 @@ def _measured(flags: EvalFlags) -> int:
     tasks = [answer.task for answer in asked]
     record = measurement(setup, _command(), tasks, infos(batches, setup.settings), missing, groups)
     keep(flags.out, record | {"rows": rows(asked, values)})
-    show(flags, record, groups_table(record["groups"]), setup.settings.color)
+    show(flags, record, groups_table(record["groups"], metrics), setup.settings.color)
     if flags.plot is not None:
         from codelens.evaluation.plot import plot
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from codelens.cli.eval.flags import EvalFlags
 from codelens.cli.streams import colored, write, write_json
+from codelens.errors import UsageError
+from codelens.evaluation.metrics import METRICS
 from codelens.render.columns import Columns, markdown_columns, plain_columns, screen_columns
 from codelens.render.records import to_json
 
@@ -16,7 +18,7 @@ SHOWN = (
     *("P@10", "R@10", "MRR", "sP@10", "sR@10", "sMRR", "snDCG@10", "shit@10"),
     *("file@10", "candidates"),
 )
-"""Metrics in the order of the columns; the hit rate of the loose rule is in --json only."""
+"""Metrics in the order of the columns, where --metrics names none: all but the hit rate of the loose rule."""
 INTERVAL = "snDCG@10"
 """The metric whose 95 % interval is shown beside it."""
 ESSENTIAL = ("group", "n", "P@10", INTERVAL, "95 %", "shit@10", "file@10", "candidates")
@@ -37,19 +39,27 @@ def show(flags: EvalFlags, record: dict[str, Any], table: Columns, color: str) -
         write(plain_columns(table))
 
 
-def groups_table(groups: Sequence[dict[str, Any]]) -> Columns:
+def chosen(flags: EvalFlags) -> list[str]:
+    """What --metrics names, in its order; else all that are shown. Raises UsageError for what is none."""
+    names = [name.strip() for name in (flags.metrics or "").split(",") if name.strip()]
+    if unknown := [name for name in names if name not in METRICS]:
+        raise UsageError(f"no metric '{unknown[0]}'", f"metrics: {', '.join(METRICS)}")
+    return names or list(SHOWN)
+
+
+def groups_table(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Columns:
     """A row for each group, its figures and the CPU milliseconds of a query."""
     heads = ["group", "n"]
-    for metric in SHOWN:
+    for metric in metrics:
         heads += [metric, "95 %"] if metric == INTERVAL else [metric]
     heads += ["CPU p50", "CPU p95"]
-    return Columns(tuple(heads), tuple(_group(group) for group in groups), ESSENTIAL)
+    return Columns(tuple(heads), tuple(_group(group, metrics) for group in groups), ESSENTIAL)
 
 
-def _group(group: dict[str, Any]) -> tuple[str, ...]:
+def _group(group: dict[str, Any], metrics: Sequence[str]) -> tuple[str, ...]:
     name = group["name"] if group["by"] in ("all", "macro") else f"{group['by']} {group['name']}"
     row = [name, str(group["n"])]
-    for metric in SHOWN:
+    for metric in metrics:
         found = group["metrics"].get(metric)
         row.append(_short(found["mean"]) if found else "")
         if metric == INTERVAL:
@@ -57,17 +67,18 @@ def _group(group: dict[str, Any]) -> tuple[str, ...]:
     return (*row, f"{group['cpu_ms']['p50']:.0f}", f"{group['cpu_ms']['p95']:.0f}")
 
 
-def comparison_table(record: dict[str, Any]) -> Columns:
-    """A row for each metric: both means, and how sure their difference is."""
-    heads = ("metric", "n", "A", "B", "B - A", "95 %", "p", "better", "worse")
+def comparison_table(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
+    """A row for each metric: both means, over tasks and over repositories, and how sure the first difference is."""
+    heads = ("metric", "n", "A", "B", "A macro", "B macro", "B - A", "95 %", "p", "better", "worse")
     rows = (
         (
-            *(name, str(row["n"]), _short(row["before"]), _short(row["after"]), f"{row['difference']:+.4f}"),
-            *(_reach(row), f"{row['p']:.4f}", str(row["better"]), str(row["worse"])),
+            *(name, str(row["n"]), *(_short(row[of]) for of in ("before", "after", "macro_before", "macro_after"))),
+            *(f"{row['difference']:+.4f}", _reach(row), f"{row['p']:.4f}", str(row["better"]), str(row["worse"])),
         )
         for name, row in record["metrics"].items()
+        if name in metrics
     )
-    return Columns(heads, tuple(rows))
+    return Columns(heads, tuple(rows), ("metric", "A", "B", "B - A", "95 %", "p"))
 
 
 def ablation_table(record: dict[str, Any]) -> Columns:

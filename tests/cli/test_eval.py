@@ -1,0 +1,181 @@
+"""codelens eval: the sample repositories' own judgements measured, kept, compared and drawn; and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codelens.evaluation.metrics import METRICS
+from codelens.evaluation.record import PLACES
+from tests.cli.conftest import SAMPLES, Run
+
+TREC = ("--topics", str(SAMPLES / "notes/queries.jsonl"), "--qrels", str(SAMPLES / "notes/qrels.tsv"))
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    """Three of notes, one of a repository that has no index."""
+    rows = [
+        ("notes", "lock an account after wrong passwords", "TooManyAttempts", "notes/auth.py", "easy"),
+        ("notes", "verify_password", "verify_password", "notes/auth.py", "easy"),
+        ("notes", "prevent scripts in links of a note", "nothing_of_that_name", "notes/nowhere.py", "hard"),
+        ("elsewhere", "x", "y", "z.py", "hard"),
+    ]
+    lines = [
+        {
+            "id": f"t{n}",
+            "repo": repo,
+            "query": query,
+            "tier": tier,
+            "kind": "task",
+            "relevant": [{"symbol": name, "files": [file]}],
+        }
+        for n, (repo, query, name, file, tier) in enumerate(rows)
+    ]
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def indexes(indexed: Path, tmp_path: Path) -> Path:
+    """A folder of one index, named as its repository."""
+    folder = tmp_path / "indexes"
+    folder.mkdir()
+    (folder / "notes-v1.db").write_bytes((indexed / ".codelens/index.db").read_bytes())
+    return folder
+
+
+def test_the_table(tasks: Path, indexes: Path, run: Run) -> None:
+    ran = run("eval", str(tasks), "--indexes", str(indexes), "--suffix=-v1")
+    assert ran.code == 0
+    head, *rows = ran.out.splitlines()
+    assert head.split()[:3] == ["group", "n", "P@10"]
+    assert [row.split("  ")[0] for row in rows] == [
+        *("ALL", "MACRO", "tier easy", "tier hard", "repo notes", "kind task", "shape 1-2 words", "shape 3-10 words"),
+    ]
+    assert rows[0].split()[1] == "3"
+    assert "not asked, for want of an index: 1 of elsewhere" in ran.err
+
+
+def test_the_object(tasks: Path, indexes: Path, run: Run) -> None:
+    ran = run(
+        "eval", str(tasks), "--indexes", str(indexes), "--suffix", "-v1", "--json", "--mode", "keyword", "--same-file"
+    )
+    record = json.loads(ran.out)
+    assert record["missing"] == {"elsewhere": 1}
+    assert record["tasks"]["count"] == 3
+    assert record["configuration"]["options"] == {"mode": "keyword"}
+    assert record["configuration"]["rule"] == "same_file"
+    assert record["configuration"]["profile"]["channels"]["exact"] > 0
+    assert len(record["indexes"]["notes-v1"]["snapshot"]) == 16
+    whole = record["groups"][0]
+    assert list(whole["metrics"]) == list(METRICS)
+    assert whole["metrics"]["shit@10"]["mean"] == pytest.approx(2 / 3, abs=10**-PLACES)
+    assert whole["metrics"]["shit@10"]["low"] <= 2 / 3 <= whole["metrics"]["shit@10"]["high"]
+
+
+def test_a_choice_of_metrics(tasks: Path, indexed: Path, run: Run) -> None:
+    head = run("eval", str(tasks), "--metrics", "candidates, hit@10", cwd=indexed).out.splitlines()[0]
+    assert head.split() == ["group", "n", "candidates", "hit@10", "CPU", "p50", "CPU", "p95"]
+
+
+def test_trec_files_ask_one_index(indexed: Path, run: Run) -> None:
+    ran = run("eval", *TREC, "--json", "--weights", "vector=0", cwd=indexed)
+    record = json.loads(ran.out)
+    assert record["tasks"]["count"] == len((SAMPLES / "notes/queries.jsonl").read_text().splitlines())
+    assert record["groups"][0]["metrics"]["sMRR"]["mean"] > 0.8, "the samples' own test says so of these queries"
+    assert record["configuration"]["profile"]["channels"]["vector"] == 0
+
+
+def test_a_run_is_kept_and_compared(indexed: Path, run: Run, tmp_path: Path) -> None:
+    before, after, drawn = (str(tmp_path / name) for name in ("before.json", "after.json", "plot.png"))
+    assert run("eval", *TREC, "--out", before, "--mode", "fuzzy", "-q", cwd=indexed).out == ""
+    assert run("eval", *TREC, "--out", after, "--plot", drawn, "--jobs", "2").code == 0
+    assert Path(drawn).read_bytes().startswith(b"\x89PNG")
+    row = json.loads(Path(after).read_text())["rows"][0]
+    assert row["top"][0][1] == "notes/auth.py"
+    assert (row["repo"], row["error"], row["shape"]) == ("", None, "3-10 words")
+    ran = run("eval", "--compare", before, after)
+    rows = {line.split()[0]: line.split() for line in ran.out.splitlines()}
+    assert list(rows) == ["metric", *(name for name in METRICS if name != "hit@10")]
+    assert rows["sMRR"][6].startswith("+")
+    same = json.loads(run("eval", "--compare", after, after, "--json").out)["metrics"]["sMRR"]
+    assert (same["difference"], same["p"], same["better"], same["worse"]) == (0, 1, 0, 0)
+
+
+def test_other_tasks_are_noted_when_runs_are_compared(indexed: Path, tasks: Path, run: Run, tmp_path: Path) -> None:
+    runs = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    for asked, kept in zip((str(tasks), str(tasks.with_name("fewer"))), runs, strict=True):
+        tasks.with_name("fewer").write_text("".join(tasks.read_text().splitlines(keepends=True)[:2]))
+        assert run("eval", asked, "--out", kept, "-q", cwd=indexed).code == 0
+    ran = run("eval", "--compare", *runs)
+    assert "were asked other tasks" in ran.err
+    assert ran.out.splitlines()[1].split()[1] == "2"
+
+
+def test_parts_left_out(indexed: Path, run: Run) -> None:
+    ran = run("eval", *TREC, "--ablate", "--rows", "bonus words, - the walk", "--markdown", cwd=indexed)
+    names = [line.split(" | ")[0] for line in ran.out.splitlines()[2:]]
+    assert names == ["| codelens", "| - bonus words", "| - the walk"]
+    assert "- bonus words: snDCG@10 " in ran.err
+    refused = run("eval", *TREC, "--ablate", "--rows", "magic")
+    assert (refused.code, refused.out) == (2, "")
+    assert "bonus words" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no task to ask"),
+        (["--topics", "t"], "--topics and --qrels go together"),
+        (["{tasks}", "--jobs", "0"], "--jobs is at least 1"),
+        (["{tasks}", "--indexes", "nowhere"], "no such folder: nowhere"),
+        (["{tasks}", "--suffix", "-v1"], "--suffix is of"),
+        (["{tasks}", "--db", "x.db", "--indexes", "."], "--indexes and --db"),
+        (["{tasks}", "--metrics", "MRR,magic"], "no metric 'magic'"),
+        (["{tasks}", "--mode", "magic"], "no mode 'magic'"),
+        (["{tasks}", "--profile", "magic"], "no profile 'magic'"),
+        (["{tasks}", "--out", "nowhere/run.json"], "nowhere/run.json"),
+        (["{tasks}", "--plot", "plot.magic"], "--plot plot.magic"),
+        (["{tasks}", "--compare"], "--compare takes two saved runs"),
+        (["{tasks}", "{tasks}", "--compare"], "is no saved run"),
+        (["{tasks}", "--rows", "walk"], "--rows chooses rows of --ablate"),
+        (["{tasks}", "--ablate", "--compare"], "cannot both be had"),
+        (["{tasks}", "--ablate", "--plot", "x.png"], "--plot draws a measurement"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(arguments: list[str], said: str, tasks: Path, indexed: Path, run: Run) -> None:
+    ran = run("eval", *(argument.format(tasks=tasks) for argument in arguments), cwd=indexed)
+    assert ran.code == 2
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_without_an_index(tasks: Path, run: Run, tmp_path: Path) -> None:
+    assert run("eval", str(tasks), cwd=tmp_path).code == 3
+    ran = run("eval", str(tasks), "--indexes", str(tmp_path))
+    assert ran.code == 3
+    assert "no elsewhere.db or notes.db" in ran.err
+
+
+@pytest.mark.parametrize(("missing", "more"), [("ir_measures", []), ("matplotlib", ["--plot", "x.png"])])
+def test_without_the_extra_it_says_what_to_install(tasks: Path, indexed: Path, missing: str, more: list[str]) -> None:
+    """In a process of its own, in which the package cannot be imported."""
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; from codelens.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "eval", str(tasks), *more], cwd=indexed, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines()[-1] == "hint: pip install 'codelens[eval]'"
+
+
+def test_a_file_of_tasks_may_bear_a_commands_name(indexed: Path, run: Run) -> None:
+    ran = run("eval", "./make-tasks", cwd=indexed)
+    assert (ran.code, "make-tasks: No such file" in ran.err) == (2, True)
