@@ -26,12 +26,13 @@ def undocumented(text: str, language: str) -> tuple[str, dict[int, str]]:
     """(the text without documentation, line of a definition's name → the first sentence of what documented it)."""
     before = TextMap(DecodedText(text, "utf-8", 1.0, 0))
     units = [unit for unit in definitions(before, language) if unit.doc]
-    bare = _blanked(before, units)
+    bare = blanked(before, units)
+    return bare, dict(questions(units, bare, language))
+
+
+def questions(units: Sequence[Unit], bare: str, language: str) -> Iterator[tuple[int, str]]:
+    """(line of the name, sentence) of those documented `units` of a text that stand in its `bare` form without their docs."""
     after = {unit.name_line: unit for unit in definitions(TextMap(DecodedText(bare, "utf-8", 1.0, 0)), language)}
-    return bare, dict(_questions(units, after, bare))
-
-
-def _questions(units: Sequence[Unit], after: dict[int, Unit], bare: str) -> Iterator[tuple[int, str]]:
     lowered = bare.lower()
     for unit in units:
         left = after.get(unit.name_line)
@@ -42,7 +43,8 @@ def _questions(units: Sequence[Unit], after: dict[int, Unit], bare: str) -> Iter
             yield unit.name_line, asked
 
 
-def _blanked(text: TextMap, units: Sequence[Unit]) -> str:
+def blanked(text: TextMap, units: Sequence[Unit]) -> str:
+    """The text without the documentation of these definitions, each of which has one."""
     lines = text.utf8.decode("utf-8").split("\n")
     for unit in units:
         wanted = set(filter(None, map(str.strip, unit.doc.split("\n"))))

@@ -1,15 +1,18 @@
-"""A repository's history → what its commits said and which lines they changed, newest first."""
+"""A repository's history → what its commits said, which lines they changed, and what files were at a commit."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from codelens.nouns import dataclass
-from codelens.worktree.diffs import read_diff
+from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.plumbing import run_git
 from codelens.worktree.repository import Repository
 
 _COMMIT = b"\0codelens commit\0"
+_COMMIT_LINE = re.compile(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
+"""Before the diff of each commit; a diff's own lines all begin with a mark or a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +86,93 @@ def texts_at(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Itera
         else:  # a folder or a submodule's commit
             yield None
             at += int(head[2]) + 1 if len(head) == 3 and head[2].isdigit() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a commit says of itself, and the paths before it of the files that it changed; of an added file the new path."""
+
+    id: str
+    parents: tuple[str, ...]
+    author: str
+    """Name <address>."""
+    subject: str
+    body: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """A regular file of a commit's tree, with its size in bytes."""
+
+    path: str
+    size: int
+
+
+def first_parents(repository: Repository, head: str) -> list[str]:
+    """The commits of the first line of descent, newest first, `head` included. Raises GitError."""
+    return run_git(repository, "rev-list", "--first-parent", "--end-of-options", head).decode().split()
+
+
+def commits_between(repository: Repository, after: str, head: str) -> list[str]:
+    """Those of `head`'s history that are no merges and not in the history of `after`, newest first. Raises GitError."""
+    return run_git(repository, "rev-list", "--no-merges", "--topo-order", head, f"^{after}").decode().split()
+
+
+def messages(repository: Repository, after: str, head: str) -> list[Message]:
+    """The same commits with what they say. Raises GitError."""
+    told = run_git(
+        repository,
+        *("log", "--no-merges", "--topo-order", "--raw", "--no-abbrev", "-z", "--find-renames", "--no-color"),
+        *("--no-ext-diff", "--no-show-signature", "--no-notes", "--format=tformat:%H%x00%P%x00%an <%ae>%x00%s%x00%b"),
+        *(head, f"^{after}"),
+    )
+    return list(_messages(told.split(b"\0")))
+
+
+def _messages(fields: Sequence[bytes]) -> Iterator[Message]:
+    """Five fields of each commit, then for each changed file its kind of change and one path or two."""
+    at = 0
+    while at + 5 <= len(fields):
+        identity, parents, author, subject, body = (f.decode("utf-8", "replace") for f in fields[at : at + 5])
+        at += 5
+        paths: list[str] = []
+        while at < len(fields) and fields[at].lstrip(b"\n")[:1] in (b":", b""):
+            kind = fields[at].rpartition(b" ")[2][:1] if fields[at].strip() else b""
+            paths += [_path(fields[at + 1])] if kind else []
+            at += 1 + (len(kind) if kind not in (b"R", b"C") else 2)
+        yield Message(identity.strip(), tuple(parents.split()), author, subject, body, tuple(paths))
+
+
+def changes_of(repository: Repository, wanted: Sequence[str]) -> Iterator[list[FileChange]]:
+    """For each commit, which has one parent, what it changed in that one, without context lines. Raises GitError."""
+    told = run_git(
+        repository,
+        *("diff-tree", "--stdin", "-r", "-p", "--unified=0", "--find-renames", "--no-color", "--no-ext-diff"),
+        *("--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none"),
+        given="".join(f"{identity}\n" for identity in wanted).encode(),
+    )
+    parts = _COMMIT_LINE.split(told)
+    diffs = dict(zip((identity.decode() for identity in parts[1::2]), parts[2::2], strict=True))
+    for identity in wanted:
+        yield read_diff(diffs.get(identity, b""))
+
+
+def tree_files(repository: Repository, commit: str) -> list[TreeFile]:
+    """The regular files of a commit's tree in git's order; no links, no submodules. Raises GitError.
+
+    Paths that are not UTF-8, or that would on any system lead out of a folder or into its `.git`, are left out.
+    """
+    told = run_git(repository, "ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options", commit)
+    found = []
+    for entry in told.split(b"\0"):
+        head, _, name = entry.partition(b"\t")
+        fields = head.split()
+        if len(fields) == 4 and fields[0] in (b"100644", b"100755") and (path := _path(name)) and _is_inside(path):
+            found.append(TreeFile(path, int(fields[3])))
+    return found
+
+
+def _is_inside(path: str) -> bool:
+    parts = path.replace("\\", "/").split("/")
+    return not any(part in ("", ".", "..") or part.casefold() == ".git" or ":" in part for part in parts)

@@ -38,6 +38,12 @@ def repository_at(folder: Path) -> Repository | None:
     return Repository(folder, named, common) if (common / "objects").is_dir() else None
 
 
+def bare_repository_at(folder: Path) -> Repository | None:
+    """A git folder itself: one without a work tree, or the `.git` of one."""
+    is_git = os.path.lexists(folder / "HEAD") and (folder / "objects").is_dir() and (folder / "refs").is_dir()
+    return Repository(folder, folder, folder) if is_git else None
+
+
 def enclosing_repository(start: Path) -> Repository | None:
     """The repository that holds `start`: the nearest one from there upwards."""
     return next((found for folder in (start, *start.parents) if (found := repository_at(folder))), None)

@@ -23,7 +23,7 @@ def diff_between(repository: Repository, revisions: str) -> bytes:
     if not found:
         raise UsageError(f"'{revisions}' is no range of revisions", "as in --pr main..HEAD or --pr main...HEAD")
     try:
-        base, head = (_commit(repository, found[side] or "HEAD") for side in ("base", "head"))
+        base, head = (commit_id(repository, found[side] or "HEAD") for side in ("base", "head"))
         if found["dots"] == "...":
             base = run_git(repository, "merge-base", base, head).decode().strip()
         return run_git(
@@ -36,8 +36,8 @@ def diff_between(repository: Repository, revisions: str) -> bytes:
         raise UsageError(f"--pr {revisions}: {fault}", HINT) from None
 
 
-def _commit(repository: Repository, name: str) -> str:
-    """The full id of a revision, so that what a person writes is never an option or a path."""
+def commit_id(repository: Repository, name: str) -> str:
+    """The full id of a revision, so that what a person writes is never an option or a path. Raises GitError."""
     try:
         found = run_git(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
     except GitError as fault:

@@ -1,0 +1,77 @@
+"""A git repository → files of tasks, and the trees to ask them of: the story of `made`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from codelens.evaluation.made.commits import Changing, Chosen, Place, choose
+from codelens.evaluation.made.documentation import documentation_rows
+from codelens.evaluation.made.laying import drawn, lay
+from codelens.evaluation.made.names import name_rows
+from codelens.evaluation.made.reading import Reader
+from codelens.evaluation.made.rows import commit_rows, long_rows, write_rows
+from codelens.evaluation.made.trees import read_tree
+from codelens.nouns import dataclass
+from codelens.worktree.repository import Repository
+from codelens.worktree.revisions import commit_id
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How much is to be made."""
+
+    commits: int = 60
+    docs: int = 40
+    identifiers: int = 40
+    max_files: int = 3000
+    """Of a tree. A larger one is cut to the files that answers lie in and a draw of the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was made: where the tree was taken, how many tasks of each kind, and why commits were left out."""
+
+    base: str
+    head: str
+    files: int
+    tasks: tuple[tuple[str, int], ...]
+    looked_at: int
+    left_out: tuple[tuple[str, int], ...]
+    """(reason, commits), most first."""
+
+
+def make_tasks(repository: Repository, name: str, folder: Path, wanted: Wanted, head: str = "HEAD") -> Made:
+    """Write NAME-commits.jsonl, NAME-tasks.jsonl, NAME-names.jsonl and their tree NAME-commits/, NAME-docs.jsonl and its tree
+    NAME-docs/ to a folder. Raises GitError and OSError."""
+    reader = Reader(repository)
+    chosen = choose(reader, commit_id(repository, head), wanted.commits)
+    needed = {path for task in chosen.tasks for path, _ in task.places}
+    tree = folder / f"{name}-commits"
+    lay(reader, chosen.base, drawn(reader.files(chosen.base), needed, wanted.max_files), tree)
+    texts = list(read_tree(tree))
+    there = {(text.path, unit.qualified_name) for text in texts for unit in text.answers}
+    tasks, left_out = _findable(chosen, there)
+    rows = {
+        "commits": commit_rows(name, chosen.base, tasks),
+        "tasks": long_rows(name, chosen.base, tasks),
+        "docs": documentation_rows(name, texts, folder / f"{name}-docs", wanted.docs),
+        "names": name_rows(name, texts, wanted.identifiers),
+    }
+    for kind, found in rows.items():
+        write_rows(folder / f"{name}-{kind}.jsonl", found)
+    counts = tuple((kind, len(found)) for kind, found in rows.items())
+    ordered = tuple(sorted(left_out.items(), key=lambda entry: (-entry[1], entry[0])))
+    return Made(chosen.base, chosen.head, len(texts), counts, chosen.looked_at, ordered)
+
+
+def _findable(chosen: Chosen, there: set[Place]) -> tuple[list[Changing], Counter[str]]:
+    """The tasks with those of their answers that an index of the tree holds."""
+    left_out = Counter(chosen.left_out)
+    tasks = []
+    for one in chosen.tasks:
+        if kept := tuple(place for place in one.places if place in there):
+            tasks.append(Changing(one.message, kept))
+        else:
+            left_out["changes only what an index leaves out"] += 1
+    return tasks, left_out

@@ -1,0 +1,38 @@
+"""A laid tree → what an index of it would hold: its texts and their definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from codelens.config import Settings
+from codelens.derived import Unit
+from codelens.evaluation.made.definitions import Defined, defined, defines, is_answer
+from codelens.indexing.reading import ReadText, read_text
+from codelens.model import SeenFile
+from codelens.nouns import dataclass
+from codelens.worktree.walk import walk
+
+
+@dataclass(frozen=True, slots=True)
+class TreeText:
+    """One file that the walk finds; `defined` is None where nothing in it can be an answer."""
+
+    path: str
+    raw: bytes
+    text: str
+    defined: Defined | None
+
+    @property
+    def answers(self) -> list[Unit]:
+        """Its definitions that can be an answer."""
+        return [unit for unit in self.defined.units if is_answer(unit)] if self.defined else []
+
+
+def read_tree(root: Path) -> Iterator[TreeText]:
+    """The files that an index with the default settings would hold, in the walk's order."""
+    settings = Settings()
+    for seen in walk(root, settings):
+        if isinstance(seen, SeenFile) and isinstance(read := read_text(root, seen, settings), ReadText):
+            found = defined(seen.path, read.raw) if defines(seen.path) else None
+            yield TreeText(seen.path, read.raw, read.decoded.text, found)
