@@ -7,6 +7,7 @@ none: it would be the answer to every question about its file.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from codelens.derived import Unit
@@ -25,6 +26,8 @@ MAX_FILE = 400_000
 """Bytes. A longer file is generated, or all of a library in one piece. Chosen, as for training."""
 CERTAIN = 0.5
 """Confidence at which a guessed encoding is taken. Chosen: nearly all sources are UTF-8."""
+MOST_ALIKE = 4
+"""Definitions of a file that share a qualified name, as overloads do; of more (a test framework's TEST) none can be meant."""
 COUNTED = frozenset(SYMBOL_KINDS) - {"module"} | {"section"}
 
 
@@ -37,9 +40,16 @@ class Defined:
     units: tuple[Unit, ...]
 
     @property
+    def answers(self) -> tuple[Unit, ...]:
+        """Those that a task may ask for."""
+        found = [unit for unit in self.units if is_answer(unit)]
+        borne = Counter(unit.qualified_name for unit in found)
+        return tuple(unit for unit in found if borne[unit.qualified_name] <= MOST_ALIKE)
+
+    @property
     def names(self) -> frozenset[str]:
-        """The qualified names of those that can be an answer."""
-        return frozenset(unit.qualified_name for unit in self.units if is_answer(unit))
+        """The qualified names of those."""
+        return frozenset(unit.qualified_name for unit in self.answers)
 
 
 def defines(path: str) -> bool:
@@ -66,7 +76,7 @@ def defined(path: str, raw: bytes) -> Defined | None:
 
 
 def is_answer(unit: Unit) -> bool:
-    """Whether a task may ask for it: what is local to a function belongs to that function."""
+    """Whether it can be meant by itself: what is local to a function belongs to that function."""
     return unit.kind in COUNTED and not unit.local and bool(parts(unit.name)) and unit.name.strip() != ""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import xxhash
 
 from codelens.derived import DecodedText, Unit
-from codelens.evaluation.made.definitions import Defined, is_answer
+from codelens.evaluation.made.definitions import Defined
 from codelens.evaluation.made.laying import write_new
 from codelens.evaluation.made.rows import Row, row
 from codelens.evaluation.made.trees import TreeText
@@ -76,8 +76,8 @@ def _without(text: TreeText) -> tuple[str, list[_Question] | None]:
     bare = blanked(_utf8(text.defined), documented)
     return bare, [
         _Question(asked, unit, text.path, text.defined.language, bare, documented)
-        for unit in documented
-        if is_answer(unit) and unit.kind in ASKED_KINDS and (asked := sentence(unit.doc, unit.name))
+        for unit in text.answers
+        if unit.doc and unit.kind in ASKED_KINDS and (asked := sentence(unit.doc, unit.name))
     ]
 
 

@@ -12,7 +12,7 @@ from codelens.worktree.history import Message
 
 FEWEST_WORDS, MOST_WORDS = 8, 60
 """Of a body that makes a task, and of what is taken of it. Chosen: a sentence, and a paragraph."""
-_NUMBER = re.compile(r"\s*\((?:#|GH-)\d+\)\s*$")
+_NUMBER = re.compile(r"(?:\s*\((?:#|GH-)\d+\)|\s+#\d+)+\s*$")
 _BOT = re.compile(
     r"\[bot\]|\bbot\b|dependabot|renovate|greenkeeper|github-actions|pre-commit-ci|weblate|transifex|mergify|crowdin|snyk-",
     re.IGNORECASE,
@@ -24,27 +24,36 @@ _RELEASE = (
     r".*\bupdates? (?:dependency|dependencies|deps)\b",
     r".*\b(?:chore|build|fix)\(deps[^)]*\)",
     r".*\bnext (?:development|dev|snapshot) (?:version|iteration)",
+    r"prepar(?:e|ing)\b.*\brelease$",
     r"(?:\[?\w[\w-]*\]?:? )?(?:prepare|cut|tag|start|begin|post|pre|finali[sz]e)?[- ]?(?:for |the |a |next |new )*"
-    r"release[sd]?\b.*(?:\d\.\d|$)",
+    r"release[sd]?(?:\b.*\d\.\d|$)",
     r".*\b(?:version|release) v?\d+\.\d",
     r".*\bupdate (?:the )?(?:version|changelog|change log)\b",
     r".*\bfrom v?\d+\.\d\S* to v?\d",
 )
+_MERGED = (
+    r"(?:remote-tracking |the )?(?:pull|branch|tag|commit|pr\b)|[#'\"]|\S+ (?:in)?to \S+$|(?:\S+ )?from \S+$"
+    r"|[\w./-]*[/_.-]\S*$|\w+$"
+)
+"""Git's own words, or names of branches: "Merge the two overloads" is a change."""
 _KINDS = (
-    ("a merge", re.compile(r"merge\b", re.IGNORECASE)),
+    ("a merge", re.compile(rf"merge[sd]?:? (?:{_MERGED})", re.IGNORECASE)),
     (
         "a revert",
-        re.compile(r"(?:\w+(?:\([^)]*\))?:\s*)?(?:revert|this reverts|reapply|back out|undo)\b", re.IGNORECASE),
+        re.compile(r"(?:\w+(?:\([^)]*\))?:\s*)?(?:revert|this reverts|reapply|back out)\b", re.IGNORECASE),
     ),
     ("a release or a version", re.compile("|".join(_RELEASE), re.IGNORECASE)),
 )
 _TRAILER = re.compile(
-    r"(?:[A-Z][\w]*(?:-[\w]+)+|fix(?:es|ed)?|close[sd]?|refs?|see|resolve[sd]?|issue|bug|cc|pr|link|related(?: to)?|part of)"
+    r"(?:[A-Z][\w]*(?:-[\w]+)+|fix\w*|close[sd]?|refs?|see|resolve[sd]?|issue|bug|cc|pr|link|related(?: to)?|part of)"
     r"\s*:?\s*(?:(?:[\w./-]*#|GH-)\d+|https?:|:|\S+@)|[A-Z][\w]*(?:-[\w]+)+:\s|\(cherry picked",
     re.IGNORECASE,
 )
 _URL = re.compile(r"<?\bhttps?://\S+")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FENCE = re.compile(r"\s*(?:```|~~~)")
+_FORM = re.compile(r"#+ |[-*+] \[[ xX]\]")
+"""Lines of a form for pull requests: headings, and boxes to tick."""
 
 
 def refused(message: Message) -> str:
@@ -65,22 +74,21 @@ def query_of(message: Message) -> str:
 
 
 def long_query_of(message: Message) -> str:
-    """The subject and the first paragraph of the body on one line; empty where that paragraph says too little."""
-    words = _paragraph(message.body).lstrip(".… ").split()
-    if len(words) < FEWEST_WORDS:
+    """The subject and the first paragraph of the body on one line; empty where that paragraph adds too little to the subject."""
+    subject = query_of(message)
+    words = _paragraph(message.body).removeprefix(subject).lstrip(".… ").split()
+    if len(words) < FEWEST_WORDS or set(words) <= set(subject.split()):
         return ""
-    return f"{query_of(message).rstrip('.… ')}. {' '.join(words[:MOST_WORDS])}"
+    return f"{subject.rstrip('.… ')}. {' '.join(words[:MOST_WORDS])}"
 
 
 def _paragraph(body: str) -> str:
     """Its first paragraph that holds words, without trailers and addresses; empty where code comes first."""
     kept: list[str] = []
-    for line in body.splitlines():
-        if _FENCE.match(line):
+    for line in map(str.strip, _COMMENT.sub("", body).splitlines()):
+        if _FENCE.match(line) or (not line and kept):
             break
         said = _URL.sub("", line).strip()
-        if not line.strip() and kept:
-            break
-        if said.strip("-=*_ ") and not _TRAILER.match(line.strip()):
+        if said.strip("-=*_ ") and not _TRAILER.match(line) and not _FORM.match(line):
             kept.append(said.removeprefix("* ").removeprefix("- "))
     return " ".join(kept)

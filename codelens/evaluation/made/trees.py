@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.derived import Unit
-from codelens.evaluation.made.definitions import Defined, defined, defines, is_answer
+from codelens.evaluation.made.definitions import Defined, defined, defines
 from codelens.indexing.reading import ReadText, read_text
 from codelens.model import SeenFile
 from codelens.nouns import dataclass
@@ -24,9 +24,9 @@ class TreeText:
     defined: Defined | None
 
     @property
-    def answers(self) -> list[Unit]:
-        """Its definitions that can be an answer."""
-        return [unit for unit in self.defined.units if is_answer(unit)] if self.defined else []
+    def answers(self) -> tuple[Unit, ...]:
+        """Its definitions that a task may ask for."""
+        return self.defined.answers if self.defined else ()
 
 
 def read_tree(root: Path) -> Iterator[TreeText]:
