@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from codelens.nouns import dataclass
 from codelens.worktree.diffs import FileChange, read_diff
-from codelens.worktree.plumbing import run_git
+from codelens.worktree.plumbing import GitError, run_git
 from codelens.worktree.repository import Repository
 
 _COMMIT = b"\0codelens commit\0"
@@ -90,7 +90,7 @@ def texts_at(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Itera
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a commit says of itself, and the paths before it of the files that it changed; of an added file the new path."""
+    """What a commit says of itself, and the paths of the files that it changed; of a renamed one both."""
 
     id: str
     parents: tuple[str, ...]
@@ -120,10 +120,10 @@ def commits_between(repository: Repository, after: str, head: str) -> list[str]:
 
 
 def messages(repository: Repository, after: str, head: str) -> list[Message]:
-    """The same commits with what they say. Raises GitError."""
+    """The same commits with what they say. No file is read for it. Raises GitError."""
     told = run_git(
         repository,
-        *("log", "--no-merges", "--topo-order", "--raw", "--no-abbrev", "-z", "--find-renames", "--no-color"),
+        *("log", "--no-merges", "--topo-order", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-color"),
         *("--no-ext-diff", "--no-show-signature", "--no-notes", "--format=tformat:%H%x00%P%x00%an <%ae>%x00%s%x00%b"),
         *(head, f"^{after}"),
     )
@@ -131,31 +131,40 @@ def messages(repository: Repository, after: str, head: str) -> list[Message]:
 
 
 def _messages(fields: Sequence[bytes]) -> Iterator[Message]:
-    """Five fields of each commit, then for each changed file its kind of change and one path or two."""
+    """Five fields of each commit, then for each changed file its kind of change and its path."""
     at = 0
     while at + 5 <= len(fields):
         identity, parents, author, subject, body = (f.decode("utf-8", "replace") for f in fields[at : at + 5])
         at += 5
         paths: list[str] = []
-        while at < len(fields) and fields[at].lstrip(b"\n")[:1] in (b":", b""):
-            kind = fields[at].rpartition(b" ")[2][:1] if fields[at].strip() else b""
+        while at < len(fields) and (kind := fields[at].lstrip(b"\n"))[:1] in (b":", b""):
             paths += [_path(fields[at + 1])] if kind else []
-            at += 1 + (len(kind) if kind not in (b"R", b"C") else 2)
-        yield Message(identity.strip(), tuple(parents.split()), author, subject, body, tuple(paths))
+            at += 2 if kind else 1
+        yield Message(identity, tuple(parents.split()), author, subject, body, tuple(paths))
 
 
-def changes_of(repository: Repository, wanted: Sequence[str]) -> Iterator[list[FileChange]]:
-    """For each commit, which has one parent, what it changed in that one, without context lines. Raises GitError."""
-    told = run_git(
-        repository,
-        *("diff-tree", "--stdin", "-r", "-p", "--unified=0", "--find-renames", "--no-color", "--no-ext-diff"),
-        *("--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none"),
-        given="".join(f"{identity}\n" for identity in wanted).encode(),
-    )
+def changes_of(repository: Repository, wanted: Sequence[str]) -> list[list[FileChange] | None]:
+    """For each commit, which has one parent, what it changed in that one, without context lines; None where git lacks files of
+    it, as in a partial clone."""
+    if not wanted:
+        return []
+    try:
+        told = run_git(
+            repository,
+            *("diff-tree", "--stdin", "-r", "-p", "--unified=0", "--find-renames", "--no-color", "--no-ext-diff"),
+            *("--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none"),
+            given="".join(f"{identity}\n" for identity in wanted).encode(),
+        )
+    except GitError:
+        middle = len(wanted) // 2
+        return (
+            [None]
+            if not middle
+            else [*changes_of(repository, wanted[:middle]), *changes_of(repository, wanted[middle:])]
+        )
     parts = _COMMIT_LINE.split(told)
     diffs = dict(zip((identity.decode() for identity in parts[1::2]), parts[2::2], strict=True))
-    for identity in wanted:
-        yield read_diff(diffs.get(identity, b""))
+    return [read_diff(diffs.get(identity, b"")) for identity in wanted]
 
 
 def tree_files(repository: Repository, commit: str) -> list[TreeFile]:
@@ -168,7 +177,8 @@ def tree_files(repository: Repository, commit: str) -> list[TreeFile]:
     for entry in told.split(b"\0"):
         head, _, name = entry.partition(b"\t")
         fields = head.split()
-        if len(fields) == 4 and fields[0] in (b"100644", b"100755") and (path := _path(name)) and _is_inside(path):
+        is_file = len(fields) == 4 and fields[0] in (b"100644", b"100755") and fields[3].isdigit()  # BAD: git lacks it
+        if is_file and (path := _path(name)) and _is_inside(path):
             found.append(TreeFile(path, int(fields[3])))
     return found
 

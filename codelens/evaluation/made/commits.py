@@ -105,7 +105,7 @@ class _Search:
         self._reader = reader
         self.asked: dict[str, Message] = {}
         self._refused: dict[str, str] = {}
-        self._places: dict[str, tuple[Place, ...]] = {}
+        self._places: dict[str, tuple[Place, ...] | None] = {}
         subjects: set[str] = set()
         for message in told:
             subject = query_of(message).casefold()
@@ -124,38 +124,45 @@ class _Search:
         """Reason → how many of the commits make no task."""
         counts = Counter(self._refused[one] for one in commits if one in self._refused)
         for one, kept in self._kept(base, commits):
-            if _misses(kept):
-                counts[_misses(kept) if self._places[one] else "changes no definition"] += 1
+            if self._places[one] is None:
+                counts["git lacks its files"] += 1
+            elif why := _misses(kept):
+                counts[why if self._places[one] else "changes no definition"] += 1
         return counts
 
     def _kept(self, base: str, commits: Sequence[str]) -> Iterator[tuple[str, tuple[Place, ...]]]:
         asked = [one for one in commits if one in self.asked]
         self._read([one for one in asked if one not in self._places])
-        paths = sorted({path for one in asked for path, _ in self._places[one]})
+        paths = sorted({path for one in asked for path, _ in self._places[one] or ()})
         names = self._reader.names(base, paths)
         for one in asked:
-            yield one, tuple(p for p in self._places[one] if p[1] in names.get(p[0], ()))
+            yield one, tuple(p for p in self._places[one] or () if p[1] in names.get(p[0], ()))
 
     def _read(self, commits: Sequence[str]) -> None:
         for start in range(0, len(commits), AT_ONCE):
             together = commits[start : start + AT_ONCE]
             self._places |= dict(zip(together, self._changed(together), strict=True))
 
-    def _changed(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...]]:
+    def _changed(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:
         """The definitions that each commit changed, in order of files and places, as they were in its parent."""
         parents = [self.asked[one].parents[0] for one in commits]
+        found = changes_of(self._reader.repository, commits)
         changes = [
-            [(path, c.hunks) for c in found if c.old is not None and c.hunks and defines(path := os.fsdecode(c.old))]
-            for found in changes_of(self._reader.repository, commits)
+            [
+                (path, c.hunks)
+                for c in one or ()
+                if c.old is not None and c.hunks and defines(path := os.fsdecode(c.old))
+            ]
+            for one in found
         ]
         wanted = [(parent, path) for parent, files in zip(parents, changes, strict=True) for path, _ in files]
         texts = iter(self._reader.texts(wanted))
-        for files in changes:
+        for one, files in zip(found, changes, strict=True):
             places: dict[Place, None] = {}
             for path, hunks in files:
                 file = self._reader.parsed(path, next(texts))
                 places |= {(path, unit.qualified_name): None for unit in (changed(file, hunks) if file else ())}
-            yield tuple(places)
+            yield tuple(places) if one is not None else None
 
 
 def _refused(message: Message) -> str:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from codelens.derived import Unit
-from codelens.evaluation.scoring import parts
+from codelens.evaluation.judging import parts
 from codelens.indexing.extract import definitions, extract
 from codelens.lang.registry import detect_language, languages
 from codelens.model import SYMBOL_KINDS

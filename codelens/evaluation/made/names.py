@@ -10,7 +10,7 @@ import xxhash
 from codelens.derived import Unit
 from codelens.evaluation.made.rows import Row, row
 from codelens.evaluation.made.trees import TreeText
-from codelens.evaluation.scoring import parts
+from codelens.evaluation.judging import parts
 from codelens.model import SYMBOL_KINDS
 
 SHORTEST = 3

@@ -1,4 +1,4 @@
-"""Tasks → rows of a file with one JSON object a line, as `evaluation.scoring` reads them."""
+"""Tasks → rows of a file with one JSON object a line, as `evaluation.judging` reads them."""
 
 from __future__ import annotations
 
