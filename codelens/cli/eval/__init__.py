@@ -10,7 +10,7 @@ import typer
 
 from codelens.cli.declare import CONTEXT, LazyGroup
 
-COMMANDS: Mapping[str, str] = {}
+COMMANDS: Mapping[str, str] = {"make-tasks": "codelens.cli.eval.make_tasks"}
 """The commands below `eval`, and their modules."""
 
 

@@ -1,15 +1,16 @@
-"""python -m codelens.evaluation.made REPO --out FOLDER: the tasks of one repository, and a line on what was made."""
+"""python -m codelens.evaluation.made REPO --out FOLDER: `codelens eval make-tasks` for scripts, which tell it the same way."""
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
+from dataclasses import fields
 from pathlib import Path
 
-from codelens.evaluation.made.making import Made, Wanted, make_tasks
+from codelens.errors import CodelensError
+from codelens.evaluation.made.folder import name_meant, repository_meant
+from codelens.evaluation.made.making import Wanted, make_tasks, told
 from codelens.worktree.plumbing import GitError
-from codelens.worktree.repository import bare_repository_at, enclosing_repository
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,33 +20,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--name", default="")
     parser.add_argument("--head", default="HEAD")
-    parser.add_argument("--commits", type=int, default=Wanted().commits)
-    parser.add_argument("--docs", type=int, default=Wanted().docs)
-    parser.add_argument("--identifiers", type=int, default=Wanted().identifiers)
-    parser.add_argument("--max-files", type=int, default=Wanted().max_files)
+    for field in fields(Wanted):
+        parser.add_argument(f"--{field.name.replace('_', '-')}", type=int, default=field.default)
     asked = parser.parse_args(arguments)
-    folder = asked.repo.resolve()
-    repository = bare_repository_at(folder) or enclosing_repository(folder)
-    if repository is None:
-        parser.error(f"no git repository: {asked.repo}")
-    name = re.sub(r"[^\w.-]", "-", asked.name or folder.name.removesuffix(".git") or "tree")
-    wanted = Wanted(asked.commits, asked.docs, asked.identifiers, asked.max_files)
     try:
-        made = make_tasks(repository, name, asked.out, wanted, asked.head)
-    except (GitError, OSError) as fault:
+        repository = repository_meant(asked.repo)
+        name = name_meant(asked.name, repository)
+        wanted = Wanted(asked.commits, asked.docs, asked.identifiers, asked.max_files)
+        made = make_tasks(repository, name, asked.out.resolve(), wanted, asked.head)
+    except (CodelensError, GitError, OSError) as fault:
         parser.error(str(fault))
-    sys.stderr.writelines(said(name, made))
+    sys.stderr.writelines(f"{line}\n" for line in told(name, made))
     return 0
-
-
-def said(name: str, made: Made) -> list[str]:
-    """What was made and what was left out, a line each."""
-    tasks = ", ".join(f"{count} {kind}" for kind, count in made.tasks)
-    left_out = ", ".join(f"{count} {why}" for why, count in made.left_out)
-    return [
-        f"{name}: {tasks}; base {made.base}, {made.looked_at} commits before {made.head}, {made.files} files\n",
-        f"{name}: of {made.looked_at} commits left out: {left_out or 'none'}\n",
-    ]
 
 
 if __name__ == "__main__":

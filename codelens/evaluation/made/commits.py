@@ -15,6 +15,7 @@ from codelens.evaluation.made.definitions import changed, defines
 from codelens.evaluation.made.reading import Reader
 from codelens.evaluation.made.subjects import query_of, refused
 from codelens.nouns import dataclass
+from codelens.runs import Progress, ProgressSink
 from codelens.worktree.history import Message, changes_of, commits_between, first_parents, messages
 
 LOOKED_AT = 10
@@ -51,14 +52,14 @@ class Chosen:
     """Reason → commits."""
 
 
-def choose(reader: Reader, head: str, wanted: int) -> Chosen:
+def choose(reader: Reader, head: str, wanted: int, progress: ProgressSink | None = None) -> Chosen:
     """The base and its commits; where the history has fewer than are wanted, the base that has most of them.
 
     `head` is a commit's id. Raises GitError.
     """
     line = _Line(reader, head)
     farthest = line.nearest(wanted * LOOKED_AT, None)
-    search = _Search(reader, messages(reader.repository, line.commits[farthest], head))
+    search = _Search(reader, messages(reader.repository, line.commits[farthest], head), progress)
     tried: list[tuple[int, int]] = []
     window, at = float(wanted), -1
     while at < farthest and (not tried or tried[-1][0] < wanted):
@@ -101,8 +102,8 @@ class _Line:
 class _Search:
     """What commits changed, read as far as it is asked for."""
 
-    def __init__(self, reader: Reader, told: Sequence[Message]) -> None:
-        self._reader = reader
+    def __init__(self, reader: Reader, told: Sequence[Message], progress: ProgressSink | None) -> None:
+        self._reader, self._progress = reader, progress
         self.asked: dict[str, Message] = {}
         self._refused: dict[str, str] = {}
         self._places: dict[str, tuple[Place, ...] | None] = {}
@@ -141,6 +142,8 @@ class _Search:
     def _read(self, commits: Sequence[str]) -> None:
         for start in range(0, len(commits), AT_ONCE):
             together = commits[start : start + AT_ONCE]
+            if self._progress:
+                self._progress(Progress("history", len(self._places), 0, self.asked[together[0]].subject))
             self._places |= dict(zip(together, self._changed(together), strict=True))
 
     def _changed(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from codelens.evaluation.made.commits import Changing, Chosen, Place, choose
 from codelens.evaluation.made.documentation import documentation_rows
+from codelens.evaluation.made.folder import clear
 from codelens.evaluation.made.laying import drawn, lay
 from codelens.evaluation.made.names import name_rows
 from codelens.evaluation.made.reading import Reader
 from codelens.evaluation.made.rows import commit_rows, long_rows, write_rows
 from codelens.evaluation.made.trees import read_tree
 from codelens.nouns import dataclass
+from codelens.runs import ProgressSink
 from codelens.worktree.repository import Repository
 from codelens.worktree.revisions import commit_id
 
@@ -35,21 +38,37 @@ class Made:
     base: str
     head: str
     files: int
+    """Of the tree that an index would hold."""
+    not_drawn: int
+    """Files of the commit that are too large, or more than were wanted."""
+    not_written: int
+    """Files that this system cannot have."""
     tasks: tuple[tuple[str, int], ...]
     looked_at: int
     left_out: tuple[tuple[str, int], ...]
     """(reason, commits), most first."""
 
 
-def make_tasks(repository: Repository, name: str, folder: Path, wanted: Wanted, head: str = "HEAD") -> Made:
+def make_tasks(
+    repository: Repository,
+    name: str,
+    folder: Path,
+    wanted: Wanted,
+    head: str = "HEAD",
+    progress: ProgressSink | None = None,
+) -> Made:
     """Write NAME-commits.jsonl, NAME-tasks.jsonl, NAME-names.jsonl and their tree NAME-commits/, NAME-docs.jsonl and its tree
-    NAME-docs/ to a folder. Raises GitError and OSError."""
+    NAME-docs/ to a folder, in place of those made before. Raises UsageError, CannotWrite, GitError and OSError."""
+    last = commit_id(repository, head)
+    clear(folder, name)
     reader = Reader(repository)
-    chosen = choose(reader, commit_id(repository, head), wanted.commits)
+    chosen = choose(reader, last, wanted.commits, progress)
     needed = {path for task in chosen.tasks for path, _ in task.places}
     tree = folder / f"{name}-commits"
-    lay(reader, chosen.base, drawn(reader.files(chosen.base), needed, wanted.max_files), tree)
-    texts = list(read_tree(tree))
+    files = reader.files(chosen.base)
+    paths = drawn(files, needed, wanted.max_files)
+    failed = lay(reader, chosen.base, paths, tree)
+    texts = list(read_tree(tree, progress, len(paths)))
     there = {(text.path, unit.qualified_name) for text in texts for unit in text.answers}
     tasks, left_out = _findable(chosen, there)
     rows = {
@@ -62,7 +81,9 @@ def make_tasks(repository: Repository, name: str, folder: Path, wanted: Wanted, 
         write_rows(folder / f"{name}-{kind}.jsonl", found)
     counts = tuple((kind, len(found)) for kind, found in rows.items())
     ordered = tuple(sorted(left_out.items(), key=lambda entry: (-entry[1], entry[0])))
-    return Made(chosen.base, chosen.head, len(texts), counts, chosen.looked_at, ordered)
+    return Made(
+        chosen.base, chosen.head, len(texts), len(files) - len(paths), failed, counts, chosen.looked_at, ordered
+    )
 
 
 def _findable(chosen: Chosen, there: set[Place]) -> tuple[list[Changing], Counter[str]]:
@@ -75,3 +96,14 @@ def _findable(chosen: Chosen, there: set[Place]) -> tuple[list[Changing], Counte
         else:
             left_out["changes only what an index leaves out"] += 1
     return tasks, left_out
+
+
+def told(name: str, made: Made) -> Iterator[str]:
+    """Lines on what was made of which commit, and what was left out for which reason: nothing is dropped in silence."""
+    yield f"{name}: {', '.join(f'{count} {kind}' for kind, count in made.tasks)}"
+    yield f"{name}: the tree is that of {made.base[:12]}, {made.looked_at} commits before {made.head[:12]}: {made.files} files"
+    if made.not_drawn or made.not_written:
+        yield f"{name}: files left out: {made.not_drawn} too large or too many, {made.not_written} that cannot be written here"
+    kept = made.looked_at - sum(count for _, count in made.left_out)
+    reasons = ", ".join(f"{count} {why}" for why, count in made.left_out)
+    yield f"{name}: {made.looked_at} commits looked at, {kept} kept; left out: {reasons or 'none'}"

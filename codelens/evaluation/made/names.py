@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import xxhash
 
 from codelens.derived import Unit
+from codelens.evaluation.judging import parts
 from codelens.evaluation.made.rows import Row, row
 from codelens.evaluation.made.trees import TreeText
-from codelens.evaluation.judging import parts
 from codelens.model import SYMBOL_KINDS
 
 SHORTEST = 3

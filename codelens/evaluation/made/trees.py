@@ -11,6 +11,7 @@ from codelens.evaluation.made.definitions import Defined, defined, defines
 from codelens.indexing.reading import ReadText, read_text
 from codelens.model import SeenFile
 from codelens.nouns import dataclass
+from codelens.runs import Progress, ProgressSink
 from codelens.worktree.walk import walk
 
 
@@ -29,10 +30,12 @@ class TreeText:
         return self.defined.answers if self.defined else ()
 
 
-def read_tree(root: Path) -> Iterator[TreeText]:
+def read_tree(root: Path, progress: ProgressSink | None = None, total: int = 0) -> Iterator[TreeText]:
     """The files that an index with the default settings would hold, in the walk's order."""
     settings = Settings()
-    for seen in walk(root, settings):
+    for number, seen in enumerate(walk(root, settings)):
+        if progress:
+            progress(Progress("read", number, total, seen.path))
         if isinstance(seen, SeenFile) and isinstance(read := read_text(root, seen, settings), ReadText):
             found = defined(seen.path, read.raw) if defines(seen.path) else None
             yield TreeText(seen.path, read.raw, read.decoded.text, found)
