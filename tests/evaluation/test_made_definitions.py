@@ -169,6 +169,7 @@ WHY = "They lay in the harbour all winter long."
         (f"{WHY}\n\nMore of it.", f"Let boats sail. {WHY}"),
         (f"\n\nFixes #12\nSigned-off-by: Ada <a@b>\n\n{WHY}\nSee https://example.org/x.", f"Let boats sail. {WHY}"),
         (f"<!-- A form. -->\n### Goals\n- [ ] tests\n\n{WHY}", f"Let boats sail. {WHY}"),
+        (f"* Let boats swim\n\n* Let boats sail\n\n{WHY}", f"Let boats sail. {WHY}"),
         ("Because.", ""),
         ("Co-authored-by: Bob of the harbour and of all the boats <b@b>", ""),
         ("```\nmany words of code that are no sentence at all\n```", ""),

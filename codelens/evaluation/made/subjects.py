@@ -29,6 +29,7 @@ _RELEASE = (
     r"release[sd]?(?:\b.*\d\.\d|$)",
     r".*\b(?:version|release) v?\d+\.\d",
     r".*\bupdate (?:the )?(?:version|changelog|change log)\b",
+    r"deploy(?:ing|ed)? to \S+ from @",
     r".*\bfrom v?\d+\.\d\S* to v?\d",
 )
 _MERGED = (
@@ -52,8 +53,8 @@ _TRAILER = re.compile(
 _URL = re.compile(r"<?\bhttps?://\S+")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_FORM = re.compile(r"#+ |[-*+] \[[ xX]\]")
-"""Lines of a form for pull requests: headings, and boxes to tick."""
+_FORM = re.compile(r"#+ |[-+] \[[ xX]\]|\* ")
+"""Lines of a form for pull requests (headings, boxes to tick), and the subjects of the commits that were squashed into one."""
 
 
 def refused(message: Message) -> str:
@@ -90,5 +91,5 @@ def _paragraph(body: str) -> str:
             break
         said = _URL.sub("", line).strip()
         if said.strip("-=*_ ") and not _TRAILER.match(line) and not _FORM.match(line):
-            kept.append(said.removeprefix("* ").removeprefix("- "))
+            kept.append(said.removeprefix("- "))
     return " ".join(kept)
