@@ -177,7 +177,9 @@ class Candidate:
         """All that the score is made of; what is reckoned on a sum stands behind what it is the sum of."""
         says = self.says
         features = [
-            Contribution(name, weight * value, says(self.unit, name, value), "bonus", {"weight": weight, "value": value})
+            Contribution(
+                name, weight * value, says(self.unit, name, value), "bonus", {"weight": weight, "value": value}
+            )
             for name, weight, value in self.measured
             if says is not None
         ]

@@ -111,6 +111,7 @@ def search_options(
         rrf_k=flags.rrf_k,
         fusion=flags.fusion,
         profile=profile,
+        intent=flags.intent or "",
         expand=flags.expand or "",
         depth=flags.depth,
         decay=flags.decay,
@@ -129,7 +130,7 @@ def search_options(
         reverse=flags.reverse,
         context_before=before,
         context_after=after,
-        **({"snippet_lines": EVERYTHING} if every_line else {}),
+        snippet_lines=EVERYTHING if every_line else SearchOptions().snippet_lines,
     )
 
 

@@ -172,6 +172,15 @@ class ScoreFlags:
             "[default: codelens; with --like likeness]",
         ),
     ] = None
+    intent: Annotated[
+        str | None,
+        option(
+            "--intent",
+            section=RANKING,
+            metavar="KIND",
+            help="What kind of query it is: identifier, path, regex, change, task or question [default: told from its words]",
+        ),
+    ] = None
     expand: Annotated[
         str | None,
         option(

@@ -23,11 +23,11 @@ def composite(unit: UnitRow, blast: float, reason: str, confidence: float, hops:
         _part("recency", RECENCY, STATIC_RECENCY, "no trace has seen it run"),
         _part("distance", DISTANCE, 1.0 / (1 + hops), f"{hops} edges away"),
     ]
-    made = Candidate(unit, contributions=parts)
+    made = Candidate(unit, told=parts)
     if hops and "test" in unit.roles:
         operands = {"factor": TEST_FACTOR, "of": made.score}
         amount = (TEST_FACTOR - 1.0) * operands["of"]
-        made.contributions.append(Contribution("test", amount, "test path", "factor", operands))
+        made.told.append(Contribution("test", amount, "test path", "factor", operands))
     return made
 
 

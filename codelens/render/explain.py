@@ -23,6 +23,7 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
         "query": search.query,
         "explanations": [_explanation(e, search.trace) for e in why.explanations],
         "terms": [{"tier": tier, "term": term, "origin": origin} for tier, term, origin in search.trace.terms],
+        "intent": _intent(search.trace),
         "channels": _channels(search.trace),
         "common": list(search.trace.common),
         "events": [{"stage": e.stage, "unit": place_record(e.unit), "text": e.text} for e in search.trace.events],
@@ -34,6 +35,11 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
     }
     record |= like_record(search.trace)
     return record | ({"stats": dict(search.trace.seconds)} if stats else {})
+
+
+def _intent(trace: Trace) -> Record | None:
+    intent = trace.intent
+    return None if intent is None else {"name": intent.name, "reason": intent.reason, "shares": dict(intent.shares)}
 
 
 def _explanation(explanation: Explanation, trace: Trace) -> Record:
@@ -87,6 +93,7 @@ def _options(options: SearchOptions) -> Record:
         "fusion": options.fusion,
         "limit": options.limit,
         "offset": options.offset,
+        "intent": options.intent,
         "expand": options.expand,
         "depth": options.depth,
         "decay": options.decay,

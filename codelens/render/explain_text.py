@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from codelens.explained import Explanation, WhyResult
-from codelens.model import Intent, Candidate, Original, SearchOptions, SearchResult, Trace
+from codelens.model import Candidate, Intent, Original, SearchOptions, SearchResult, Trace
 from codelens.render.visible import for_line
 
 Show = Callable[[Candidate], str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import lru_cache
+from typing import Any
 
 from codelens.config import Settings
 from codelens.embed import HASHING, lasting_name, open_embedder, open_noted
@@ -12,6 +13,14 @@ from codelens.errors import UsageError
 from codelens.model import Notice
 from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
+
+LENGTH = 127.0
+"""Of a stored vector: int8, normalised."""
+
+
+def cosine(distance: float) -> float:
+    """Of two vectors of length 127 that lie this far apart: |a - b|² = 2 · 127² · (1 - cos)."""
+    return 1.0 - distance * distance / (2.0 * LENGTH * LENGTH)
 
 
 def embedder_of_index(store: Store, settings: Settings) -> Embedder | None:
@@ -50,5 +59,6 @@ def vector_of(query: ExpandedQuery, store: Store, settings: Settings) -> bytes:
 
 
 @lru_cache(maxsize=4)
-def _embedded(embedder: Embedder, text: str) -> bytes:
-    return embedder.embed_query(text)
+def _embedded(embedder: Any, text: str) -> bytes:
+    vector: bytes = embedder.embed_query(text)
+    return vector

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from codelens.nouns import dataclass
-from codelens.search.expand import load_words
 from codelens.search.evidence import stem
+from codelens.search.expand import load_words
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.terms import tokens
 

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from codelens.model import DocumentId, Match, UnitId, UnitRow
-from codelens.search.channels.vector import cosine
+from codelens.search.age import Aged, churn, recency
+from codelens.search.embedding import cosine
 from codelens.search.expand import ExpandedQuery, load_words
 from codelens.store.occurrences import Occurrences
 from codelens.store.postings import COLUMNS
@@ -30,7 +31,9 @@ IN_FILE_LENGTH_SHARE = 0.5
 """b for files, whose length is their number of units. Chosen."""
 SHORTEST_STEM = 3
 """Letters that must remain of a word whose ending goes: `using` is no form of `us`. Chosen."""
-_COMMIT_TYPES = frozenset("feat fix docs style refactor perf test tests build ci chore revert".split())
+_COMMIT_TYPES = frozenset(
+    ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
+)
 """What conventional commits begin with: a kind of change, no part of the code."""
 _LAST = len(COLUMNS)
 _AT = {name: place for place, name in enumerate(COLUMNS)}
@@ -63,6 +66,9 @@ class Evidence:
         self.in_files: dict[DocumentId, list[int]] = {}
         self.files: dict[DocumentId, float] = {}
         self.uses: dict[int, int] = {}
+        self.aged: dict[DocumentId, tuple[Aged | None, Aged | None]] = {}
+        """File → how recent its last change is, and how often it was changed."""
+        self._presents: dict[str, tuple[int, int]] = {}
         self.best_bm25 = self.best_cosine = self.best_file = 0.0
 
     # The query
@@ -120,6 +126,7 @@ class Evidence:
         if self._vector:
             distances = self._store.vectors.of_pool(self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
+        self._gather_history({unit.document: unit.repository for unit in new})
         self._gather_files({unit.document for unit in new} - self.files.keys())
         self.uses |= self._store.edges.files_using([unit.id for unit in new])
         if first:
@@ -142,6 +149,19 @@ class Evidence:
                 frequency = math.fsum(c * s for c, s in zip(counts, scales, strict=True) if c)
                 parts.append(rarity * frequency / (SATURATION + frequency))
         return math.fsum(parts)
+
+    def _gather_history(self, documents: Mapping[DocumentId, str]) -> None:
+        """What git says of the files; their present is their repository's indexed commit, so that no clock decides."""
+        store = self._store
+        if not self._presents:
+            for repository in store.documents.repositories():
+                read = store.history.read(repository.id)
+                if read is not None and read.commits:
+                    self._presents[repository.name] = (read.time, store.history.most_commits(repository.id))
+        asked = sorted(d for d, name in documents.items() if name in self._presents and d not in self.aged)
+        for document, past in (store.history.of(asked) if asked else {}).items():
+            present, most = self._presents[documents[document]]
+            self.aged[document] = recency(past, present), churn(past, most)
 
     def _gather_files(self, documents: set[DocumentId]) -> None:
         if not documents:

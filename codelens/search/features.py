@@ -30,21 +30,17 @@ class Feature:
     """The channel of whose evidence it is: where that takes no part, neither does it."""
 
 
-TEST_WORDS = "test tests testing tested unittest pytest spec specs fixture fixtures mock mocks"
-ROLE_WORDS: Mapping[str, frozenset[str]] = {
-    "test": frozenset(TEST_WORDS.split()),
-    "example": frozenset("example examples sample samples demo demos".split()),
-    "vendored": frozenset("vendor vendored".split()),
-    "docs": frozenset("doc docs documentation readme changelog guide tutorial".split()),
-    "generated": frozenset(("generated",)),
+_ROLE_WORDS = {
+    "test": "test tests testing tested unittest pytest spec specs fixture fixtures mock mocks",
+    "example": "example examples sample samples demo demos",
+    "vendored": "vendor vendored",
+    "docs": "doc docs documentation readme changelog guide tutorial",
+    "generated": "generated",
 }
+ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
 """Role of a path → words of a query that ask for just that."""
-KIND_WORDS: Mapping[str, frozenset[str]] = {
-    "constant": frozenset(
-        "constant constants const default defaults enum flag flags macro macros variable setting".split()
-    ),
-    "type": frozenset("class classes type types struct structs interface interfaces trait traits enum".split()),
-}
+_CONSTANT_WORDS = "constant constants const default defaults enum flag flags macro macros variable setting"
+KIND_WORDS: Mapping[str, frozenset[str]] = {"constant": frozenset(_CONSTANT_WORDS.split())}
 """Group of kinds → words of a query that ask for just that."""
 CONSTANT_KINDS = ("constant", "variable", "property", "macro")
 FUNCTION_KINDS = ("function", "method")
@@ -271,6 +267,22 @@ def _uses(unit: UnitRow, e: Evidence) -> float:
     return min(1.0, math.log1p(e.uses.get(int(unit.id), 0)) / 4)
 
 
+def _aged(which: int) -> Value:
+    def value(unit: UnitRow, e: Evidence) -> float:
+        aged = e.aged.get(unit.document, (None, None))[which]
+        return aged.value if aged else 0.0
+
+    return value
+
+
+def _aged_said(which: int) -> Sentence:
+    def says(unit: UnitRow, e: Evidence, _: float) -> str:
+        aged = e.aged[unit.document][which]
+        return aged.reason if aged else ""
+
+    return says
+
+
 def _kind_said(unit: UnitRow, _: Evidence, __: float) -> str:
     return unit.kind
 
@@ -347,6 +359,8 @@ FEATURES: Mapping[str, Feature] = {
         Feature("documented", _documented, _constant("has a doc comment")),
         Feature("lines", _lines, lambda u, e, v: f"{u.end_line - u.start_line + 1} lines, ln(1 + lines) / 5"),
         Feature("parts", _parts, lambda u, e, v: f"{len(split_identifier(u.name))} words in its name"),
+        Feature("recency", _aged(0), _aged_said(0)),
+        Feature("churn", _aged(1), _aged_said(1)),
         Feature("uses", _uses, lambda u, e, v: f"{e.uses[int(u.id)]} other files use it"),
     )
 }

@@ -30,7 +30,7 @@ SHORT, LONG = 10, 16
 """Words up to which a query asks for one thing, and from which it tells of a task; between them it slides (ranking.md)."""
 _PATH = re.compile(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}")
 _NAME = re.compile(r"[\w$@~]+(?:(?:\.|::|->|#)[\w$@~!?]+)*[!?]?(?:\(\))?")
-_ASKING = frozenset("how what where which why when who does do is are can".split())
+_ASKING = frozenset(["how", "what", "where", "which", "why", "when", "who", "does", "do", "is", "are", "can"])
 _PREFIX = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
 """`fix(parser):` and `lib/parse.c:` stand before what is to be changed."""
 

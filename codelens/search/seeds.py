@@ -12,10 +12,10 @@ from codelens.model import CHUNK_KINDS, TYPE_KINDS, Candidate, Event, Match, Tra
 from codelens.nouns import dataclass
 from codelens.relations import is_unit
 from codelens.search.expand import ExpandedQuery
+from codelens.search.features import words_said
 from codelens.search.fuse import fuse, normalised
 from codelens.search.neighbour_ranking import neighbour_ranking
 from codelens.search.noise import noise_of
-from codelens.search.features import words_said
 from codelens.store.store import Store
 
 NOISE = "noise filter"

@@ -74,7 +74,8 @@ class OccurrenceCounter:
 
     def files(self) -> int:
         """How many files there are."""
-        return int(self._connection.execute("SELECT count(*) FROM documents").fetchall()[0][0])
+        row = self._connection.execute("SELECT count(*) FROM documents").fetchone()
+        return int(row[0]) if row else 0
 
     def _register(self) -> None:
         if not self._registered:

@@ -72,6 +72,8 @@ def fit(
         return float(losses @ counts / total + pull * away @ away), slope.astype(np.float64) + 2 * pull * away
 
     limits = [(b.least, b.most) for b in bounds]
-    begin = np.clip(origin, [-np.inf if b.least is None else b.least for b in bounds], [np.inf if b.most is None else b.most for b in bounds])
+    lowest = [-np.inf if b.least is None else b.least for b in bounds]
+    highest_allowed = [np.inf if b.most is None else b.most for b in bounds]
+    begin = np.clip(origin, lowest, highest_allowed)
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS})
     return [float(w) for w in found.x], float(found.fun)

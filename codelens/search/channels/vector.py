@@ -10,7 +10,7 @@ from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault
 from codelens.model import Match, UnitId
-from codelens.search.embedding import embedder_of_index, vector_of
+from codelens.search.embedding import cosine, embedder_of_index, vector_of
 from codelens.search.expand import ExpandedQuery
 from codelens.store.store import Store
 
@@ -18,8 +18,6 @@ OVERFETCH = (1.25, 3.0)
 """Times the limit. Long units have several vectors, so what fills the limit with vectors may not fill it with units; only
 then more are fetched, for the time that vec0 takes grows with the number (55,000 vectors: 200 in 31 ms, 600 in 76 ms).
 Three times is the marketplace's figure; a quarter more is chosen."""
-LENGTH = 127.0
-"""Of a stored vector: int8, normalised."""
 
 
 class VectorChannel:
@@ -77,8 +75,3 @@ def _ordered(best: Mapping[UnitId, float], store: Store) -> list[UnitId]:
     sharing = Counter(best.values())
     rows = store.units.rows([u for u, distance in best.items() if sharing[distance] > 1])
     return sorted(best, key=lambda u: (best[u], rows[u].content_order() if u in rows else ()))
-
-
-def cosine(distance: float) -> float:
-    """Of two vectors of length 127 that lie this far apart: |a - b|² = 2 · 127² · (1 - cos)."""
-    return 1.0 - distance * distance / (2.0 * LENGTH * LENGTH)
