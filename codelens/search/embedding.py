@@ -55,7 +55,8 @@ def vector_of(query: ExpandedQuery, store: Store, settings: Settings) -> bytes:
     embedder = embedder_of_index(store, settings)
     if query.vector or embedder is None:
         return query.vector
-    return _embedded(embedder, query.text)
+    hashable: Any = embedder
+    return _embedded(hashable, query.text)
 
 
 @lru_cache(maxsize=4)

@@ -6,8 +6,9 @@ set of learned weights has a share, and between the rules the shares slide: one 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.errors import UsageError
 from codelens.model import Intent
@@ -29,10 +30,27 @@ INTENTS: Mapping[str, Mapping[str, float]] = {
 SHORT, LONG = 10, 16
 """Words up to which a query asks for one thing, and from which it tells of a task; between them it slides (ranking.md)."""
 _PATH = re.compile(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}")
-_NAME = re.compile(r"[\w$@~]+(?:(?:\.|::|->|#)[\w$@~!?]+)*[!?]?(?:\(\))?")
-_ASKING = frozenset(["how", "what", "where", "which", "why", "when", "who", "does", "do", "is", "are", "can"])
+_WORD = re.compile(r"[A-Za-z']+")
+SHORTEST_VERB = 3
+"""Letters that a verb in the third person has at least beside its s."""
+_ASKING = frozenset("how what where which why when who does do is are can".split())
 _PREFIX = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
 """`fix(parser):` and `lib/parse.c:` stand before what is to be changed."""
+_ARTICLES = frozenset(("a", "an", "the"))
+_LINKING = frozenset(
+    "a an the of to is are be that this it its if for in on by with from as and or which when was has have not can will".split()
+)
+OF_DESCRIPTION = {
+    "always": -1.2,
+    "words": 0.057,
+    "articles": 3.0,
+    "linking words": 2.6,
+    "third person": 3.0,
+    "verb of change": -1.6,
+    "prefix": -2.4,
+}
+"""Log odds that a text describes and does not ask for a change: a logistic regression on 3,293 commit subjects and 2,032 first
+sentences of documentation, of 56 repositories that nothing is measured on; it tells 87 % of them apart."""
 
 
 def intent_of(query: Query, asked: str = "") -> Intent:
@@ -49,20 +67,33 @@ def intent_of(query: Query, asked: str = "") -> Intent:
         return Intent("path", "it is written like a path", INTENTS["path"])
     if len(words) <= 1:
         return Intent("identifier", "it is one name", INTENTS["identifier"])
-    return _prose(text, words)
+    return _prose(text, len(words))
 
 
-def _prose(text: str, words: list[str]) -> Intent:
-    first = _PREFIX.sub("", text).split()[0].casefold().strip("`\"'")
-    long = min(1.0, max(0.0, (len(words) - SHORT) / (LONG - SHORT)))
-    if first in _ASKING or text.endswith("?"):
-        return Intent("question", f"it asks '{first}'", _shares("question", long))
-    if _PREFIX.match(text) or first in load_words().action:
-        name = "change" if long < 0.5 else "task"
-        return Intent(name, f"it says what to do in {len(words)} words", _shares("change", long))
-    name = "question" if long < 0.5 else "task"
-    return Intent(name, f"it describes something in {len(words)} words", _shares("question", long))
+def _prose(text: str, count: int) -> Intent:
+    words = [word.casefold() for word in _WORD.findall(_PREFIX.sub("", text))] or [""]
+    long = min(1.0, max(0.0, (count - SHORT) / (LONG - SHORT)))
+    if words[0] in _ASKING or text.endswith("?"):
+        return Intent("question", f"it asks '{words[0]}' in {count} words", _shares(0.0, 0.5, 0.5, long))
+    describes = 1.0 / (1.0 + math.exp(-math.fsum(OF_DESCRIPTION[name] * v for name, v in _signs(text, words, count))))
+    told = f"{describes:.0%} like a description by its words, {count} of them"
+    name = "task" if long >= 0.5 else "question" if describes >= 0.5 else "change"
+    return Intent(name, told, _shares(1.0 - describes, 0.0, describes, long))
 
 
-def _shares(short: str, long: float) -> Mapping[str, float]:
-    return {name: share for name, share in ((short, 1.0 - long), ("task", long)) if share}
+def _signs(text: str, words: Sequence[str], count: int) -> Iterator[tuple[str, float]]:
+    first = words[0]
+    yield "always", 1.0
+    yield "words", float(count)
+    yield "articles", sum(word in _ARTICLES for word in words) / len(words)
+    yield "linking words", sum(word in _LINKING for word in words) / len(words)
+    yield "third person", float(len(first) > SHORTEST_VERB and first.endswith("s") and not first.endswith("ss"))
+    yield "verb of change", float(first in load_words().action)
+    yield "prefix", float(_PREFIX.match(text) is not None)
+
+
+def _shares(change: float, task: float, question: float, long: float) -> Mapping[str, float]:
+    shares = {"change": change * (1.0 - long), "task": task + (1.0 - task) * long, "question": question * (1.0 - long)}
+    if task:
+        shares["question"] = 1.0 - shares["task"]
+    return {name: share for name, share in shares.items() if share}
