@@ -6,7 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := $(VENV)/demo.db
 LEXICAL = $(abspath $(BIN))/python $(abspath $(EVAL))/baseline_ctags.py search -n {k} --mode body --test-weight 0.5 --index $(abspath $(INDEXES))
-ASK = $(abspath $(BIN))/codelens search --jsonl --no-config -m {k} --db $(abspath $(INDEXES))
+SCORE = $(BIN)/python "$(EVAL)/score.py" --trees "$(abspath $(TREES))"
+ASK = $(BIN)/codelens eval --no-config --indexes "$(INDEXES)"
+BESIDE = $(BIN)/codelens eval --no-config --compare --markdown --metrics P@10,MRR,snDCG@10,shit@10,file@10
 
 .PHONY: demo test check format lint types contracts golden wheel bench recheck model eval clean
 
@@ -59,23 +61,23 @@ model: $(VENV)/ready  ## the shipped embedding made anew from its manifest, and 
 	@test -n "$(DATA)" || { echo "usage: make model DATA=folder"; exit 2; }
 	$(BIN)/python -m codelens.training.repeat "$(DATA)"
 
-# EVAL holds score.py, tasks.jsonl and commits/*.jsonl; a task's tree is TREES/REPO, of a commit TREES/REPO-commits.
+# EVAL holds tasks.jsonl, commits/*.jsonl, and baseline_ctags.py with the score.py that asks it; a task's tree is TREES/REPO,
+# of a commit TREES/REPO-commits. The last two tables are the manual's: A is the baseline, B codelens.
 eval: $(VENV)/ready  ## quality on development tasks: make eval TREES=folder INDEXES=folder EVAL=folder
 	@test -n "$(TREES)" -a -n "$(INDEXES)" -a -n "$(EVAL)" || { echo "usage: make eval TREES=folder INDEXES=folder EVAL=folder"; exit 2; }
 	mkdir -p "$(INDEXES)"
 	set -e; for tree in "$(TREES)"/*/; do tree=$${tree%/}; \
 	    $(BIN)/codelens index --no-config --db "$(INDEXES)/$${tree##*/}.db" "$$tree"; done
-	$(BIN)/python "$(EVAL)/score.py" --tasks "$(EVAL)/tasks.jsonl" --trees "$(abspath $(TREES))" --warmup \
-	    --out "$(INDEXES)/tasks.json" --cmd '$(ASK)/{repo}.db -- {query}'
-	$(BIN)/python "$(EVAL)/score.py" --tasks "$(EVAL)"/commits/*.jsonl --suffix=-commits --same-file --trees "$(abspath $(TREES))" \
-	    --out "$(INDEXES)/commits.json" --cmd '$(ASK)/{repo}-commits.db -- {query}'
+	$(ASK) "$(EVAL)/tasks.jsonl" --out "$(INDEXES)/tasks.json" --plot "$(INDEXES)/tasks.png"
+	$(ASK) "$(EVAL)"/commits/*.jsonl --suffix=-commits --same-file --out "$(INDEXES)/commits.json" --plot "$(INDEXES)/commits.png"
 	@command -v ctags >/dev/null || { echo "no Universal Ctags: the baseline is left out"; exit 0; }; set -e; \
 	for tree in "$(TREES)"/*/; do tree=$${tree%/}; \
 	    $(BIN)/python "$(EVAL)/baseline_ctags.py" index "$$tree" "$(INDEXES)/$${tree##*/}.ctags" --body >/dev/null; done; \
-	echo baseline; \
-	$(BIN)/python "$(EVAL)/score.py" --tasks "$(EVAL)/tasks.jsonl" --trees "$(abspath $(TREES))" --cmd '$(LEXICAL)/{repo}.ctags -- {query}'; \
-	$(BIN)/python "$(EVAL)/score.py" --tasks "$(EVAL)"/commits/*.jsonl --suffix=-commits --same-file --trees "$(abspath $(TREES))" \
-	    --cmd '$(LEXICAL)/{repo}-commits.ctags -- {query}'
+	$(SCORE) --tasks "$(EVAL)/tasks.jsonl" --out "$(INDEXES)/baseline.json" --cmd '$(LEXICAL)/{repo}.ctags -- {query}' >/dev/null; \
+	$(SCORE) --tasks "$(EVAL)"/commits/*.jsonl --suffix=-commits --same-file --out "$(INDEXES)/baseline-commits.json" \
+	    --cmd '$(LEXICAL)/{repo}-commits.ctags -- {query}' >/dev/null; \
+	$(BESIDE) "$(INDEXES)/baseline.json" "$(INDEXES)/tasks.json"; echo; \
+	$(BESIDE) "$(INDEXES)/baseline-commits.json" "$(INDEXES)/commits.json"
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

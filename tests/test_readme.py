@@ -34,8 +34,8 @@ BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<exempt>[^>\n]+) -->\n)?```console\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 ANYTHING = "…"
-LONGEST = 440
-"""Lines: what is longer is not read."""
+LONGEST = 480
+"""Lines: what is longer is not read. Forty more than before it told how to measure the ranking."""
 
 
 @dataclass(frozen=True, slots=True)

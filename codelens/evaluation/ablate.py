@@ -42,8 +42,10 @@ COMPOSITE: Mapping[str, Edit] = {
 }
 """Stages of a composite profile."""
 
-SINGULAR: Mapping[str, str] = {"factors": "factor", "bonuses": "bonus", "features": "feature", "fields": "field"}
-NOT_LISTED = frozenset({"channels", "cuts", "fields", "graph", "composite", "expansion", "minimum"})
+SINGULAR: Mapping[str, str] = {"factors": "factor", "features": "feature"}
+FIELDS = ("fields", "bm25f")
+"""Sections that weigh the columns of the full text."""
+NOT_LISTED = frozenset({"channels", "cuts", *FIELDS, "graph", "composite", "expansion", "minimum"})
 """Sections that are no lists of parts: their rows are made one by one below."""
 WALK = "walk"
 """What the walk adds has a row of the graph, where there is one."""
@@ -94,20 +96,27 @@ def _channels(profile: Profile, options: SearchOptions) -> Iterator[Row]:
 
 
 def _fields(profile: Profile) -> Iterator[Row]:
-    for name, weight in profile.fields.items():
-        if weight:
-            yield Row(f"- field {name}", ((("fields", name), 0.0),))
+    """A field left out counts neither in the channel's BM25 nor in that of the candidates."""
+    for name in profile.fields:
+        weighing = [section for section in FIELDS if getattr(profile, section).get(name)]
+        if weighing:
+            yield Row(f"- field {name}", tuple(((section, name), 0.0) for section in weighing))
 
 
 def _listed(profile: Profile) -> Iterator[Row]:
-    """Every key of the sections that map a name to what it weighs; a factor of 1 changes nothing as it is."""
+    """Every key of the sections that map a name to what it weighs, be it by kinds of queries."""
     for field in fields(profile):
         section = getattr(profile, field.name)
         if field.name in NOT_LISTED or not isinstance(section, Mapping):
             continue
         for name, weight in section.items():
-            if weight != (1.0 if field.name == "factors" else 0.0) and not (name == WALK and profile.graph):
+            weighs = weight != 1.0 if field.name == "factors" else _weighs(weight)
+            if weighs and not (name == WALK and profile.graph):
                 yield Row(f"- {SINGULAR.get(field.name, field.name)} {name}", (((field.name, name), GONE),))
+
+
+def _weighs(weight: Any) -> bool:
+    return any(map(_weighs, weight.values())) if isinstance(weight, Mapping) else bool(weight)
 
 
 def _graph(profile: Profile) -> Iterator[Row]:

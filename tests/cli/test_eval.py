@@ -119,13 +119,13 @@ def test_other_tasks_are_noted_when_runs_are_compared(indexed: Path, tasks: Path
 
 
 def test_parts_left_out(indexed: Path, run: Run) -> None:
-    ran = run("eval", *TREC, "--ablate", "--rows", "bonus words, - the walk", "--markdown", cwd=indexed)
+    ran = run("eval", *TREC, "--ablate", "--rows", "feature coverage, - the walk", "--markdown", cwd=indexed)
     names = [line.split(" | ")[0] for line in ran.out.splitlines()[2:]]
-    assert names == ["| codelens", "| - bonus words", "| - the walk"]
-    assert "- bonus words: snDCG@10 " in ran.err
+    assert names == ["| codelens", "| - feature coverage", "| - the walk"]
+    assert "- feature coverage: snDCG@10 " in ran.err
     refused = run("eval", *TREC, "--ablate", "--rows", "magic")
     assert (refused.code, refused.out) == (2, "")
-    assert "bonus words" in refused.err
+    assert "feature coverage" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -42,22 +42,22 @@ def test_every_signal_has_its_row() -> None:
     """Read off the profile, so that a new one is measured as soon as it has a weight."""
     profile, found = of("codelens")
     names = {row.name for row in found}
-    assert {f"- bonus {name}" for name in profile.bonuses if name != "walk"} <= names
+    assert {f"- feature {name}" for name, weight in profile.features.items() if weight and name != "walk"} <= names
     assert {f"- factor {name}" for name, factor in profile.factors.items() if factor != 1} <= names
     assert {f"- channel {name}" for name, cut in profile.cuts.items() if cut} <= names
     assert "- the walk" in names
-    more = replace(profile, bonuses={**profile.bonuses, "fashion": 1.0})
-    assert "- bonus fashion" in {row.name for row in rows(more, SearchOptions())}
+    more = replace(profile, features={**profile.features, "fashion": {"task": 1.0}, "idle": {"task": 0.0}})
+    assert {row.name for row in rows(more, SearchOptions())} - names == {"- feature fashion"}
 
 
 def test_what_is_left_out_is_gone_and_nothing_else() -> None:
     profile, found = of("codelens")
     by_name = {row.name: row(profile) for row in found}
-    assert by_name["- bonus words"] == replace(
-        profile, bonuses={k: v for k, v in profile.bonuses.items() if k != "words"}
-    )
+    kept = {name: weight for name, weight in profile.features.items() if name != "coverage"}
+    assert by_name["- feature coverage"] == replace(profile, features=kept)
     without = by_name["- channel vector"]
     assert (without.channels["vector"], without.cuts["vector"]) == (0, 0)
+    assert (by_name["- field body"].fields["body"], by_name["- field body"].bm25f["body"]) == (0, 0)
     assert set(by_name["- edges calls"].graph["kinds"]) == set(profile.graph["kinds"]) - {"calls"}
     assert by_name["- the walk"].graph == {}
     assert load_profile(SearchOptions()) == profile

@@ -90,7 +90,7 @@ def test_processes_find_the_same_in_the_same_order(folder: Path) -> None:
         Batch(folder / f"{name}.db", (task(name, "1", "send", "send"), task(name, "2", "add item", "add_item")))
         for name in ("post", "shop")
     ]
-    row = Row("- bonus words", ((("bonuses", "words"), GONE),))
+    row = Row("- feature coverage", ((("features", "coverage"), GONE),))
     setup = Setup(SearchOptions(), QUICK, strict, row)
     with workers(1) as none, workers(2) as pool:
         assert none is None
