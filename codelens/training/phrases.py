@@ -96,12 +96,12 @@ def sentence(doc: str, name: str = "") -> str:
     """
     if _BOILERPLATE.match(doc.lstrip(" \t\n*-=#!")):
         return ""
-    text = " ".join(_first(_without_markup(_paragraph(doc[:MOST_LOOKED_AT]))).split())
+    text = " ".join(_first(without_markup(_paragraph(doc[:MOST_LOOKED_AT]))).split())
     text = _without_name(text, name).strip(" \t-–—:=*#~_|>,;")
     words = text.split()
     if len(words) > MOST_WORDS:
         text = " ".join(words[:MOST_WORDS])
-    return text if _is_asked(text) else ""
+    return text if is_asked(text) else ""
 
 
 def _paragraph(doc: str) -> str:
@@ -144,7 +144,8 @@ def _is_heading(lines: list[str]) -> bool:
     )
 
 
-def _without_markup(text: str) -> str:
+def without_markup(text: str) -> str:
+    """The words of a marked-up text: links, roles, emphasis and tags go, and leave what they were put around."""
     for pattern, to in _MARKUP:
         text = pattern.sub(to, text)
     return unescape(text).replace("\\", "") if "&" in text or "\\" in text else text
@@ -173,7 +174,8 @@ def _without_name(text: str, name: str) -> str:
     return rest[joined.end(1) :] if joined[1] else rest
 
 
-def _is_asked(text: str) -> bool:
+def is_asked(text: str) -> bool:
+    """Whether a sentence is words that a person might search by: no code, licence or instruction to a tool."""
     if len(_WORD.findall(text)) < FEWEST_WORDS or _CODE.search(text) or _BOILERPLATE.match(text):
         return False
     if _SAYS_GENERATED.search(text):

@@ -33,7 +33,7 @@ def test_it_says_what_it_made_and_what_it_left_out(run: Run, clone: Path, tmp_pa
     ran = run("eval", "make-tasks", "--out", "../tasks", cwd=clone)
     assert ran.code == 0
     assert ran.out == ""
-    assert "codelens: port: 1 commits, 0 tasks, 0 docs, 1 names\n" in ran.err
+    assert "codelens: port: 1 commits, 0 tasks, 0 docs, 1 names, 0 topics, 0 concepts\n" in ran.err
     assert "codelens: port: 2 commits looked at, 1 kept; left out: 1 too few words\n" in ran.err
     (row,) = map(json.loads, (tmp_path / "tasks/port-commits.jsonl").read_text().splitlines())
     assert row["relevant"] == [{"symbol": "sail", "files": ["boat.py"]}]
@@ -43,7 +43,7 @@ def test_it_says_what_it_made_and_what_it_left_out(run: Run, clone: Path, tmp_pa
 def test_it_says_so_to_machines(run: Run, clone: Path, tmp_path: Path) -> None:
     ran = run("eval", "make-tasks", str(clone), "--out", str(tmp_path / "tasks"), "--name", "boats", "--json")
     told = json.loads(ran.out)
-    assert told["tasks"] == {"commits": 1, "tasks": 0, "docs": 0, "names": 1}
+    assert told["tasks"] == {"commits": 1, "tasks": 0, "docs": 0, "names": 1, "topics": 0, "concepts": 0}
     assert (told["name"], told["commits"], told["commits_left_out"]) == ("boats", 2, {"too few words": 1})
 
 
@@ -65,6 +65,7 @@ def test_nothing_to_ask_is_its_own_exit_code(run: Run, tmp_path: Path) -> None:
         (["--out", "../new", "--head=--all"], "no commit '--all'"),
         (["--out", "../new", "--name", "a/b"], "'a/b' is no name for files"),
         (["--out", "../new", "--commits", "-1"], "at least 0"),
+        (["--out", "../new", "--topics", "-1"], "at least 0"),
         (["--out", "../new", "--max-files", "0"], "at least 1"),
         (["--out", "../full"], "did not make: mine.txt"),
         (["--out", "tasks"], "lies in a git repository"),

@@ -234,7 +234,7 @@ def test_a_single_commit_has_a_tree_and_no_commits_to_ask(tmp_path: Path) -> Non
     history = History(tmp_path / "one")
     history.commit("Begin with the jars", {"store.py": STORE})
     made = make_tasks(repository_meant(history.top), "one", tmp_path / "out", SMALL)
-    assert dict(made.tasks) == {"commits": 0, "tasks": 0, "docs": 3, "names": 5}
+    assert dict(made.tasks) == {"commits": 0, "tasks": 0, "docs": 3, "names": 5, "topics": 0, "concepts": 0}
     assert (made.base, made.looked_at) == (made.head, 0)
 
 
@@ -305,7 +305,7 @@ def test_what_others_made_is_not_written_over(larder: Path, tmp_path: Path, name
 def test_repositories_share_a_folder(larder: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         make_tasks(repository_meant(larder), name, tmp_path / "both", Wanted(2, 0, 0))
-    assert len(list((tmp_path / "both").glob("*.jsonl"))) == 8
+    assert len(list((tmp_path / "both").glob("*.jsonl"))) == 12
 
 
 def test_a_folder_that_cannot_be_is_said(larder: Path, tmp_path: Path) -> None:

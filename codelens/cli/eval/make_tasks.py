@@ -38,6 +38,10 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
     identifiers: Annotated[
         int, option("--identifiers", section=MUCH, metavar="N", help="Names to look up [default: 40]")
     ] = 40
+    topics: Annotated[int, option("--topics", section=MUCH, metavar="N", help="Tasks of guides [default: 40]")] = 40
+    concepts: Annotated[
+        int, option("--concepts", section=MUCH, metavar="N", help="Tasks of comments that name others [default: 40]")
+    ] = 40
     max_files: Annotated[
         int,
         option("--max-files", section=MUCH, metavar="N", help="Of a tree; a larger one is drawn from [default: 3000]"),
@@ -48,8 +52,9 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     """Make evaluation tasks from a git history: a commit's subject asks for the definitions that it changed.
 
     They are asked of the tree before those commits, which is laid beside them: NAME-commits.jsonl, NAME-tasks.jsonl (with what
-    commits explain) and NAME-names.jsonl go with NAME-commits/, NAME-docs.jsonl with NAME-docs/. Nothing of the repository is
-    run, and the same history gives the same files.
+    commits explain), NAME-names.jsonl and NAME-topics.jsonl (sections of guides, for the definitions that they name) go with
+    NAME-commits/; NAME-docs.jsonl and NAME-concepts.jsonl (comments, for their definition and those that they name) with
+    NAME-docs/. Nothing of the repository is run, and the same history gives the same files.
     """
     from codelens.evaluation.made.folder import cannot_write, name_meant, repository_meant
     from codelens.evaluation.made.making import Wanted, make_tasks
@@ -60,9 +65,12 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     cwd = working_folder()
     repository = repository_meant(cwd / flags.repo if flags.repo else cwd)
     name = name_meant(flags.name, repository)
-    wanted = Wanted(flags.commits, flags.docs, flags.identifiers, flags.max_files)
-    if min(flags.commits, flags.docs, flags.identifiers) < 0 or flags.max_files < 1:
-        raise UsageError("--commits, --docs and --identifiers are at least 0, and --max-files is at least 1")
+    counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.concepts
+    wanted = Wanted(*counts, max_files=flags.max_files)
+    if min(counts) < 0 or flags.max_files < 1:
+        raise UsageError(
+            "--commits, --docs, --identifiers, --topics and --concepts are at least 0, --max-files at least 1"
+        )
     try:
         with watcher(flags.progress, flags.quiet) as progress:
             made = make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)

@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         repository = repository_meant(asked.repo)
         name = name_meant(asked.name, repository)
-        wanted = Wanted(asked.commits, asked.docs, asked.identifiers, asked.max_files)
+        wanted = Wanted(**{field.name: getattr(asked, field.name) for field in fields(Wanted)})
         made = make_tasks(repository, name, asked.out.resolve(), wanted, asked.head)
     except (CodelensError, GitError, OSError) as fault:
         parser.error(str(fault))

@@ -39,11 +39,20 @@ class _Question:
     documented: tuple[Unit, ...]
 
 
-def documentation_rows(name: str, texts: Sequence[TreeText], into: Path, wanted: int) -> list[Row]:
-    """Write the tree without documentation to a folder that is not there yet; at most so many rows, by a hash of what is asked.
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A tree without documentation: what may be asked of it, and the words that are left."""
 
-    Raises OSError.
-    """
+    questions: tuple[_Question, ...]
+    words: str
+
+    def says(self, sentence: str) -> bool:
+        """Whether a sentence can still be read in it, whatever stands between its words."""
+        return _words(sentence) in self.words
+
+
+def lay_bare(texts: Sequence[TreeText], into: Path) -> Bare:
+    """Write the tree without documentation to a folder that is not there yet. Raises OSError."""
     found: list[_Question] = []
     said: list[str] = []
     into.mkdir(parents=True)
@@ -52,14 +61,17 @@ def documentation_rows(name: str, texts: Sequence[TreeText], into: Path, wanted:
         write_new(into / text.path, bare.encode("utf-8") if asked is not None else text.raw)
         said.append(_words(bare))
         found += asked or ()
-    counts = Counter(_words(question.asked) for question in found)
-    everything = "".join(said)
+    return Bare(tuple(found), "".join(said))
+
+
+def documentation_rows(name: str, bare: Bare, wanted: int) -> list[Row]:
+    """At most so many rows, by a hash of what is asked."""
+    counts = Counter(_words(question.asked) for question in bare.questions)
     rows: list[Row] = []
-    for question in sorted(found, key=_draw):
+    for question in sorted(bare.questions, key=_draw):
         if len(rows) == wanted:
             break
-        words = _words(question.asked)
-        if counts[words] == 1 and words not in everything and _stands(question):
+        if counts[_words(question.asked)] == 1 and not bare.says(question.asked) and _stands(question):
             place = question.path, question.unit.qualified_name
             rows.append(row(f"{name}-doc-{len(rows)}", name, question.asked, [place], "documentation"))
     return rows

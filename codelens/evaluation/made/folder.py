@@ -13,7 +13,7 @@ from pathlib import Path
 from codelens.errors import CannotWrite, UsageError
 from codelens.worktree.repository import Repository, bare_repository_at, enclosing_repository
 
-KINDS = ("commits", "tasks", "docs", "names")
+KINDS = ("commits", "tasks", "docs", "names", "topics", "concepts")
 """What files of tasks are called, after the repository's name."""
 TREES = ("commits", "docs")
 LONGEST_NAME = 80

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codelens.evaluation.made.commits import Changing, Chosen, Place, choose
-from codelens.evaluation.made.documentation import documentation_rows
+from codelens.evaluation.made.concepts import concept_rows
+from codelens.evaluation.made.documentation import documentation_rows, lay_bare
 from codelens.evaluation.made.folder import clear
 from codelens.evaluation.made.laying import drawn, lay
 from codelens.evaluation.made.names import name_rows
 from codelens.evaluation.made.reading import Reader
 from codelens.evaluation.made.rows import commit_rows, long_rows, write_rows
+from codelens.evaluation.made.topics import topic_rows
 from codelens.evaluation.made.trees import read_tree
 from codelens.nouns import dataclass
 from codelens.runs import ProgressSink
@@ -27,6 +29,8 @@ class Wanted:
     commits: int = 60
     docs: int = 40
     identifiers: int = 40
+    topics: int = 40
+    concepts: int = 40
     max_files: int = 3000
     """Of a tree. A larger one is cut to the files that answers lie in and a draw of the rest."""
 
@@ -57,8 +61,11 @@ def make_tasks(
     head: str = "HEAD",
     progress: ProgressSink | None = None,
 ) -> Made:
-    """Write NAME-commits.jsonl, NAME-tasks.jsonl, NAME-names.jsonl and their tree NAME-commits/, NAME-docs.jsonl and its tree
-    NAME-docs/ to a folder, in place of those made before. Raises UsageError, CannotWrite, GitError and OSError."""
+    """Write the tree NAME-commits/ and what is asked of it (commits, tasks, names, topics: each in NAME-KIND.jsonl), the tree
+    NAME-docs/ and what is asked of that (docs, concepts) to a folder, in place of those made before.
+
+    Raises UsageError, CannotWrite, GitError and OSError.
+    """
     last = commit_id(repository, head)
     clear(folder, name)
     reader = Reader(repository)
@@ -71,11 +78,14 @@ def make_tasks(
     texts = list(read_tree(tree, progress, len(paths)))
     there = {(text.path, unit.qualified_name) for text in texts for unit in text.answers}
     tasks, left_out = _findable(chosen, there)
+    bare = lay_bare(texts, folder / f"{name}-docs")
     rows = {
         "commits": commit_rows(name, chosen.base, tasks),
         "tasks": long_rows(name, chosen.base, tasks),
-        "docs": documentation_rows(name, texts, folder / f"{name}-docs", wanted.docs),
+        "docs": documentation_rows(name, bare, wanted.docs),
         "names": name_rows(name, texts, wanted.identifiers),
+        "topics": topic_rows(name, texts, wanted.topics),
+        "concepts": concept_rows(name, texts, bare, wanted.concepts),
     }
     for kind, found in rows.items():
         write_rows(folder / f"{name}-{kind}.jsonl", found)
