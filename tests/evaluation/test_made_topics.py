@@ -57,6 +57,11 @@ class Ferry:
 
 
 class NotAfloat(Exception):
+    def port(self):
+        pass
+
+
+def port():
     pass
 '''
 GUIDE = """# Port
@@ -174,6 +179,8 @@ def test_what_a_name_means(texts: list[TreeText]) -> None:
     (land,) = Bearers(texts).meant("land")
     assert meant(texts, "close", "", land) == ["Ferry.close"]
     assert meant(texts, "close", "self", land) == ["Ferry.close"]
+    assert meant(texts, "port") == ["port"], "the one that needs nothing before it"
+    assert meant(texts, "port", "NotAfloat") == ["NotAfloat.port"]
     assert meant(texts, "Opening") == [], "a heading"
 
 

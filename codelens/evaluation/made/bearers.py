@@ -1,7 +1,7 @@
 """The definitions of a tree by name → those that a mention of a name means, and whether a question says a name.
 
 A name that more definitions bear than MOST_BEARERS tells none of them, unless what stands before it, or where it is said,
-tells them apart: a name is that of its own class's member before it is anybody else's.
+tells them apart: a name alone is that of a member of the class that says it, else of what stands in no class.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Bearers:
             found = tuple(one for one in borne if _container(one) == folded)
             found = found or tuple(one for one in borne if folded in _modules(one.path))
         else:
-            found = (tuple(one for one in borne if _are_near(one, around)) if around else ()) or borne
+            near = tuple(one for one in borne if around and _are_near(one, around))
+            found = near or tuple(one for one in borne if not one.unit.container) or borne
         return found if len(found) <= MOST_BEARERS else ()
 
 

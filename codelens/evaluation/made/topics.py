@@ -148,9 +148,9 @@ def _sentences(body: str) -> Iterator[str]:
     prose = _COMMENT.sub("", _FENCE.sub("\n\n", body))
     paragraphs = [one.strip("\n") for one in re.split(r"\n[ \t]*\n", prose)]
     for paragraph in [one for one in paragraphs if one and not _NO_PROSE.match(one)][:PARAGRAPHS]:
-        text = " ".join(_LINK_MARK.sub("", _TEXT_ROLE.sub(r"\1", paragraph)).split())
+        text = " ".join(_TEXT_ROLE.sub(r"\1", paragraph).split())
         for one in _SENTENCE.split(text):
-            words = " ".join(without_markup(one).split()).rstrip(" .!")
+            words = " ".join(_LINK_MARK.sub("", without_markup(one)).split()).rstrip(" .!")
             if "`" not in one and FEWEST_WORDS <= len(words.split()) <= MOST_WORDS and _is_said(words):
                 yield words
 
