@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from codelens.config import load_weights
 from codelens.model import Candidate, Contribution, DocumentId, Match, Span, UnitId, UnitRow
+from codelens.search.features import FEATURES
 from codelens.search.fuse import fuse, normalised
+from codelens.search.intent import SHAPES
 from codelens.search.retrieve import MODES
-from codelens.search.signals import BONUSES, spread_files
+from codelens.search.signals import spread_files
+from codelens.search.spread import WALK
 
 
 def unit(number: int, path: str = "a.py") -> UnitRow:
@@ -64,13 +67,12 @@ def test_weights_are_normalised_to_one(weights: dict[str, float]) -> None:
     assert math.isclose(math.fsum(normalised(weights, sorted(weights)).values()), 1.0)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a.py", "b.py"]), st.floats(0.0, 1.0)), max_size=30), st.floats(0.1, 1.0))
+@given(st.lists(st.tuples(st.sampled_from(["a.py", "b.py"]), st.floats(0.0, 1.0)), max_size=30), st.floats(-1.0, 0.0))
 def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
     scores: list[tuple[str, float]], further: float
 ) -> None:
     candidates = [
-        Candidate(unit(n, path), contributions=[Contribution("exact", score, "")])
-        for n, (path, score) in enumerate(scores)
+        Candidate(unit(n, path), told=[Contribution("exact", score, "")]) for n, (path, score) in enumerate(scores)
     ]
     before = {c.unit.id: c.score for c in candidates}
     ordered = spread_files(candidates, further)
@@ -86,4 +88,5 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
 def test_every_weight_of_a_profile_is_used(profile: str) -> None:
     row = load_weights()[profile]
     assert set(row["channels"]) == set(row["cuts"]) == set(MODES["hybrid"])
-    assert set(row["bonuses"]) <= {*BONUSES, "file_coverage", "walk", "uses"}
+    assert set(row["features"]) <= {*FEATURES, *WALK, "further"}
+    assert {shape for weight in row["features"].values() if isinstance(weight, dict) for shape in weight} <= {*SHAPES}
