@@ -174,7 +174,7 @@ class Candidate:
 
     @property
     def contributions(self) -> list[Contribution]:
-        """All that the score is made of; what is reckoned on a sum stands behind what it is the sum of."""
+        """All that the score is made of: ranks, features, then what is reckoned on the sum of these."""
         says = self.says
         features = [
             Contribution(
@@ -183,7 +183,8 @@ class Candidate:
             for name, weight, value in self.measured
             if says is not None
         ]
-        return features + self.told
+        ranks = len(self.channels)
+        return self.told[:ranks] + features + self.told[ranks:]
 
     @property
     def score(self) -> float:

@@ -33,6 +33,8 @@ _PATH = re.compile(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][
 _WORD = re.compile(r"[A-Za-z']+")
 SHORTEST_VERB = 3
 """Letters that a verb in the third person has at least beside its s."""
+LEAST_SHARE = 0.005
+"""What is less is none, so that what is printed is all there is. Chosen."""
 _ASKING = frozenset(("how", "what", "where", "which", "why", "when", "who", "does", "do", "is", "are", "can"))
 _PREFIX = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
 """`fix(parser):` and `lib/parse.c:` stand before what is to be changed."""
@@ -57,8 +59,8 @@ SHARPNESS = 2.5
 .514, of repositories that were left out)."""
 
 
-def intent_of(query: Query, asked: str = "") -> Intent:
-    """`asked` is a name of INTENTS, or empty to find out. Raises UsageError for another."""
+def intent_of(query: Query, asked: str = "") -> Intent | None:
+    """`asked` is a name of INTENTS, or empty to find out; None where nothing of the query ranks. Raises UsageError for another."""
     if asked:
         if asked not in INTENTS:
             raise UsageError(f"no intent '{asked}'", f"--intent is one of {', '.join(INTENTS)}")
@@ -69,7 +71,9 @@ def intent_of(query: Query, asked: str = "") -> Intent:
         return Intent("regex", "it holds a pattern", INTENTS["regex"])
     if len(words) == 1 and "/" in text and _PATH.fullmatch(text):
         return Intent("path", "it is written like a path", INTENTS["path"])
-    if len(words) <= 1:
+    if not words:
+        return None
+    if len(words) == 1:
         return Intent("identifier", "it is one name", INTENTS["identifier"])
     return _prose(text, len(words))
 
@@ -83,12 +87,14 @@ def _prose(text: str, count: int) -> Intent:
     signs = dict(_signs(text, words, count))
     odds = math.fsum(OF_DESCRIPTION[name] * value for name, value in signs.items())
     sentence = 1.0 / (1.0 + math.exp(-SHARPNESS * odds))
-    as_what = "task" if signs["verb of change"] else "question"
+    as_what = "task" if signs["verb of change"] and not signs["third person"] else "question"
     shares = {"change": (1.0 - sentence) * (1.0 - long), "question": 0.0, "task": long}
     shares[as_what] += sentence * (1.0 - long)
     name = max(shares, key=lambda n: shares[n])
     told = f"{count} words, {sentence:.0%} a sentence by its articles, verbs and linking words"
-    return Intent(name, told, {n: share for n, share in shares.items() if share})
+    kept = {n: share for n, share in shares.items() if share >= LEAST_SHARE}
+    total = math.fsum(kept.values())
+    return Intent(name, told, {n: share / total for n, share in kept.items()})
 
 
 def _signs(text: str, words: Sequence[str], count: int) -> Iterator[tuple[str, float]]:

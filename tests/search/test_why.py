@@ -126,13 +126,13 @@ def test_no_channel_matched(index: Index) -> None:
 
 
 def test_beyond_a_channels_cut(tmp_path: Path) -> None:
-    with Tree(tmp_path, {"many.py": functions(330)}, Settings(jobs=1, model="hashing")).index() as index:
-        explanation = ask_one(index, "widget", "widget_0329", mode="exact")
-        query = lost(explanation, "cut", "exact ranks it 330, and gives 300 matches")
-        shows(index, query, "widget_0329", mode="exact")
-        nearest = ask_one(index, "widget 0007", "widget_0329", mode="vector")
+    with Tree(tmp_path, {"many.py": functions(900)}, Settings(jobs=1, model="hashing")).index() as index:
+        explanation = ask_one(index, "widget", "widget_0899", mode="exact")
+        query = lost(explanation, "cut", "exact ranks it 900, and gives 300 matches")
+        shows(index, query, "widget_0899", mode="exact")
+        nearest = ask_one(index, "widget 0007", "widget_0899", mode="vector")
         query = lost(nearest, "cut", "vector ranks it ")
-        shows(index, query, "widget_0329", mode="vector")
+        shows(index, query, "widget_0899", mode="vector")
 
 
 CONDITIONS = [
