@@ -69,6 +69,8 @@ class Settings:
     """A channel that outlasts this is left out, and said (CodexLens' figure)."""
     classes: str = ""
     """A TOML file of equivalence classes of one's own, beside those that are shipped; empty for none."""
+    weights: str = ""
+    """A TOML file of weights of one's own, as `codelens tune --keep` writes it, in the place of the shipped ones; empty for none."""
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack says nothing of what was asked."""
     hyperlink_format: str = ""
@@ -78,7 +80,7 @@ class Settings:
 NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network"})
 """A link may name a network or start a program: the user says where it leads, and what leaves the machine, no repository does.
 `model` it may set to a name alone: a model is run, or asked over a network."""
-PATHS = frozenset({"classes", "model"})
+PATHS = frozenset({"classes", "model", "weights"})
 """Settings that name a file: in a configuration file relative to its folder, and in a project's file only below that."""
 MODEL_ENDING = ".model"
 FOR_PROJECTS = frozenset({"codelens", "hashing"})

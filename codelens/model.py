@@ -288,6 +288,8 @@ class Trace:
 
     intent: Intent | None = None
     """None where the profile weighs all queries alike."""
+    weights: str = ""
+    """The file of one's own that the weights of the features are from; empty where they are the shipped ones."""
 
     original: Original | None = None
     """What the hits are to resemble; None for a search by a query alone."""

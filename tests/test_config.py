@@ -292,12 +292,13 @@ def test_a_file_named_by_a_file_lies_beside_it(project: Path, user_file: Path, a
 
 
 @pytest.mark.parametrize("value", ["../home/c.toml", "/etc/passwd", "link/c.toml", "a/../../c.toml", "loop", "\\u0000"])
-def test_a_project_names_no_file_outside_it(value: str, project: Path, tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize("key", ["classes", "weights"])
+def test_a_project_names_no_file_outside_it(key: str, value: str, project: Path, tmp_path: Path, run: Run) -> None:
     (project / "link").symlink_to(tmp_path)
     (project / "loop").symlink_to("loop")
-    (project / PROJECT).write_text(f'classes = "{value}"\n')
+    (project / PROJECT).write_text(f'{key} = "{value}"\n')
     line = refused(run, project, "config")
-    assert line.startswith(f"codelens: error: {project / PROJECT}: 'classes' leads out of {project}: ")
+    assert line.startswith(f"codelens: error: {project / PROJECT}: '{key}' leads out of {project}: ")
 
 
 def test_own_classes_from_a_projects_file(project: Path, run: Run) -> None:

@@ -34,11 +34,11 @@ States = tuple[tuple[str, str, str], ...]
 """(repository, path, freshness) of each file of a pack."""
 
 
-def key_of(request: ContextRequest, layout: Layout, info: IndexInfo, edges: int, classes: str) -> str:
-    """The hash of all that decides what is written: 64 hexadecimal digits. `classes` is the setting of that name."""
+def key_of(request: ContextRequest, layout: Layout, info: IndexInfo, edges: int, classes: str, weights: str) -> str:
+    """The hash of all that decides what is written: 64 hexadecimal digits. `classes` and `weights` are the settings of that name."""
     asked = {
         "version": __version__,
-        "weights": load_weights(),
+        "weights": [load_weights(), weights, _file_digest(weights)],
         "classes": [classes, _file_digest(classes)],
         "index": [info.path, info.schema, info.snapshot, info.embedder, edges, [r.root for r in info.repositories]],
         "source": request.source,

@@ -42,7 +42,7 @@ def configuration(setup: Setup) -> Record:
         "model": setup.settings.model,
         "profile_name": options.profile,
         "options": changed,
-        "profile": asdict(load_profile(options)),
+        "profile": asdict(load_profile(options, setup.settings.weights)),
     }
 
 

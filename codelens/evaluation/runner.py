@@ -114,7 +114,9 @@ def ask_all(
     batches: Sequence[Batch], setup: Setup, pool: ProcessPoolExecutor | None, progress: ProgressSink | None = None
 ) -> list[Asked]:
     """All answers, in the order of the batches and of their tasks, whoever was done first."""
-    load_profile(setup.options)  # a fault in the options is the caller's, not that of the first task
+    load_profile(
+        setup.options, setup.settings.weights
+    )  # a fault in the options is the caller's, not that of the first task
     asked, total = list[Asked](), sum(len(batch.tasks) for batch in batches)
     answers = pool.map(ask, batches, [setup] * len(batches)) if pool else (ask(batch, setup) for batch in batches)
     for batch, found in zip(batches, answers, strict=True):
@@ -134,7 +136,7 @@ def ask(batch: Batch, setup: Setup) -> list[Asked]:
 
 
 def _ask_one(task: Task, store: Store, options: SearchOptions, setup: Setup) -> Asked:
-    profile = setup.change(load_profile(options)) if setup.change else None
+    profile = setup.change(load_profile(options, setup.settings.weights)) if setup.change else None
     candidates, fault = list[Candidate](), ""
     wall, cpu = time.perf_counter(), time.process_time()
     try:

@@ -29,6 +29,7 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
         "events": [{"stage": e.stage, "unit": place_record(e.unit), "text": e.text} for e in search.trace.events],
         "total": search.total,
         "options": _options(search.options),
+        "weights_file": search.trace.weights or None,
         "notices": [notice_record(n) for n in search.notices],
         "index": index_record(search.index),
         "exit_code": exit_code,

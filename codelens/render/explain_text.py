@@ -70,6 +70,8 @@ def head_lines(trace: Trace) -> Iterator[str]:
         yield for_line(f"{tier}: {', '.join(terms)}") + "\n"
     if trace.intent is not None:
         yield for_line(f"intent: {intent_line(trace.intent)}") + "\n"
+    if trace.weights:
+        yield for_line(f"weights of your own: {trace.weights}") + "\n"
     if trace.common:
         yield for_line(f"in too many units to tell them apart: {', '.join(trace.common)}") + "\n"
     counts = [

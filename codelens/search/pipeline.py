@@ -101,7 +101,8 @@ def rank(
     text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
 ) -> Ranking:
     """The whole order of the answer, by the profile that the options name, or by another."""
-    profile, trace, texts = profile or load_profile(options), Trace(), Texts(store)
+    profile, trace, texts = profile or load_profile(options, settings.weights), Trace(), Texts(store)
+    trace.weights = profile.own
     query = _parse(text, options)
     notices = [*query.notices, *_strays(store)]
     scope = build_scope(store, query, options, texts, settings)

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from codelens.config import load_weights
 from codelens.errors import UsageError
 from codelens.model import Intent, SearchOptions
 from codelens.nouns import dataclass
 from codelens.search.fuse import FUSIONS
 from codelens.search.spread import WALK
+from codelens.search.weightfile import profiles as all_profiles
+from codelens.search.weightfile import replaces
 
 EXPANSIONS = ("none", "walk", "bfs")
 WALKS_LIKE = "codelens"
@@ -41,6 +42,8 @@ class Profile:
     """Settings of the breadth-first expansion; empty where there is none."""
     minimum: Mapping[str, float]
     """Least shares of the best score, of text and of code; empty where nothing is left out."""
+    own: str = ""
+    """The file of one's own that its features are from; empty where they are the shipped ones."""
 
     @property
     def by_intent(self) -> bool:
@@ -64,9 +67,12 @@ class Profile:
         return bool(self.composite or self.expansion)
 
 
-def load_profile(options: SearchOptions) -> Profile:
-    """The profile that the options name, changed as they say. Raises UsageError for names that there are not."""
-    profiles = load_weights()
+def load_profile(options: SearchOptions, own: str = "") -> Profile:
+    """The profile that the options name, changed as they say; `own` is the setting `weights`.
+
+    Raises UsageError for names that there are not, and SettingsError for a file of weights that cannot be taken.
+    """
+    profiles = all_profiles(own)
     if options.profile not in profiles:
         raise UsageError(f"no profile '{options.profile}'", f"profiles: {', '.join(profiles)}")
     row: Mapping[str, Any] = profiles[options.profile]
@@ -89,18 +95,19 @@ def load_profile(options: SearchOptions) -> Profile:
         composite={name: row[name] for name in ("seeds", "walk", "composite") if "composite" in row},
         expansion=row.get("expansion", {}),
         minimum=row.get("minimum", {}),
+        own=own if replaces(own, options.profile) else "",
     )
-    return _of_depth(_expanding(profile, options.expand), options)
+    return _of_depth(_expanding(profile, options.expand, profiles), options)
 
 
-def _expanding(profile: Profile, way: str) -> Profile:
+def _expanding(profile: Profile, way: str, profiles: Mapping[str, Any]) -> Profile:
     """The same with another way over the graph; as it is where none is named."""
     if not way:
         return profile
     if way not in EXPANSIONS:
         raise UsageError(f"no expansion '{way}'", f"--expand is one of {', '.join(EXPANSIONS)}")
     if way == "walk":
-        walking = load_weights()[WALKS_LIKE]
+        walking = profiles[WALKS_LIKE]
         if not profile.graph and not profile.composite:
             of_walk = {name: weight for name, weight in walking["features"].items() if name in WALK}
             profile = replace(profile, graph=walking["graph"], features={**profile.features, **of_walk})
@@ -111,7 +118,7 @@ def _expanding(profile: Profile, way: str) -> Profile:
         still = replace(still, composite={**profile.composite, "walk": walk})
     if way == "none":
         return replace(still, expansion={})
-    return replace(still, expansion=profile.expansion or load_weights()[EXPANDS_LIKE]["expansion"])
+    return replace(still, expansion=profile.expansion or profiles[EXPANDS_LIKE]["expansion"])
 
 
 def _of_depth(profile: Profile, options: SearchOptions) -> Profile:

@@ -28,7 +28,7 @@ SHOWN = ("P@10", "sP@10", METRIC, "shit@10", "file@10", "candidates")
 def ablated(flags: EvalFlags, command: Sequence[str]) -> int:
     """A line on stderr for each row as soon as it is there, for all of them may take an hour."""
     batches, missing, setup = prepared(flags)
-    asked_rows = _chosen(rows(load_profile(setup.options), setup.options), flags.rows or "")
+    asked_rows = _chosen(rows(load_profile(setup.options, setup.settings.weights), setup.options), flags.rows or "")
     found: list[dict[str, Any]] = []
     first: Mapping[str, float] = {}
     with workers(flags.jobs) as pool:

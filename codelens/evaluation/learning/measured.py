@@ -73,11 +73,11 @@ def measure_tasks(
 ) -> list[Measured]:
     """Of one index, one after another. A query that cannot be asked has no candidates; `told` is called after each.
 
-    Raises NoIndex, IndexCorrupt, SchemaTooNew and SettingsError.
+    The weights that it is measured under are those of the settings. Raises NoIndex, IndexCorrupt, SchemaTooNew and SettingsError.
     """
     options = SearchOptions()
     settings = replace(settings, channel_seconds=PATIENT)
-    profile = probing(load_profile(options))
+    profile = probing(load_profile(options, settings.weights))
     found = []
     with Store.read(index) as store, store.reading():
         for task in tasks:

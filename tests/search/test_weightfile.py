@@ -1,0 +1,89 @@
+"""The setting `weights`: a file of one's own in the place of the shipped features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codelens.config import load_weights
+from codelens.errors import SettingsError
+from codelens.evaluation.learning.file import features_text
+from codelens.model import SearchOptions
+from codelens.search.profiles import load_profile
+
+ONE = "[codelens.features]\ndepth = 7.5\nbm25 = { question = 2, change = 1.0 }\n"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    path = tmp_path / "own.toml"
+    path.write_text(ONE)
+    return path
+
+
+def test_a_table_replaces_the_whole_of_the_shipped_one(own: Path) -> None:
+    shipped, loaded = load_profile(SearchOptions()), load_profile(SearchOptions(), str(own))
+    assert loaded.features == {"depth": 7.5, "bm25": {"question": 2.0, "change": 1.0}}
+    assert (loaded.own, shipped.own) == (str(own), "")
+    assert (loaded.channels, loaded.graph) == (shipped.channels, shipped.graph)
+    other = load_profile(SearchOptions(profile="rrf"), str(own))
+    assert (other.features, other.own) == ({}, "")
+
+
+def test_a_file_that_changes_is_read_anew(own: Path) -> None:
+    load_profile(SearchOptions(), str(own))
+    own.write_text("[codelens.features]\nlines = 1\n[rrf.features]\nlines = 2\n")
+    assert load_profile(SearchOptions(), str(own)).features == {"lines": 1.0}
+    assert load_profile(SearchOptions(profile="rrf"), str(own)).features == {"lines": 2.0}
+
+
+def test_the_expansion_by_a_walk_has_the_own_weights_too(own: Path) -> None:
+    own.write_text("[codelens.features]\nwalk = 0.125\n")
+    options = SearchOptions(profile="rrf", expand="walk")
+    assert load_profile(options, str(own)).features == {"walk": 0.125}
+    assert load_profile(options).features != {"walk": 0.125}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "it has no weights"),
+        ("[codelens", "at end of document"),
+        ("a = 1", "there is no profile 'a'"),
+        ("[mine.features]\nbm25 = 1", "there is no profile 'mine'"),
+        ("[codelens.cuts]\nexact = 1", "[codelens.features] alone"),
+        ("[codelens]\nfeatures = 1", "[codelens.features] alone"),
+        ("[codelens.features]\nbm26 = 1", "there is no feature 'bm26'"),
+        ("[codelens.features]\nbm25 = { story = 1 }", "there is no set of weights 'story'"),
+        ("[codelens.features]\nbm25 = { task = '1' }", "'bm25' wants a number"),
+        ("[codelens.features]\nbm25 = true", "'bm25' wants a number"),
+        ("[codelens.features]\nbm25 = nan", "'bm25' is from -1000 to 1000, not nan"),
+        ("[codelens.features]\nbm25 = -inf", "'bm25' is from -1000 to 1000, not -inf"),
+        ("[codelens.features]\nbm25 = 1e9", "'bm25' is from -1000 to 1000"),
+        ('[codelens.features]\nbm25 = "\\udc80"', "line 2"),
+    ],
+)
+def test_what_cannot_be_taken_is_a_line_and_a_hint(text: str, told: str, own: Path) -> None:
+    own.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load_profile(SearchOptions(), str(own))
+    assert told in str(caught.value)
+    assert str(caught.value).startswith(f"{own}: ")
+    assert "\n" not in str(caught.value)
+    assert "codelens tune" in caught.value.hint
+
+
+def test_what_cannot_be_read_is_no_file_of_weights(own: Path) -> None:
+    own.write_bytes(b"\xff")
+    for place in (str(own), str(own.parent), str(own.parent / "none"), "a\0b"):
+        with pytest.raises(SettingsError):
+            load_profile(SearchOptions(), place)
+    own.write_text("# " + "x" * 1_000_000 + "\n" + ONE)
+    with pytest.raises(SettingsError, match="too large"):
+        load_profile(SearchOptions(), str(own))
+
+
+def test_all_that_is_shipped_may_be_in_a_file_of_ones_own(own: Path) -> None:
+    own.write_text(features_text(load_weights()["codelens"]["features"]))
+    assert load_profile(SearchOptions(), str(own)).features == load_weights()["codelens"]["features"]
