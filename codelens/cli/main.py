@@ -18,7 +18,7 @@ from codelens.errors import CodelensError
 
 COMMANDS = (
     *("index", "search", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
-    *("status", "symbols", "clean", "config", "model", "eval", "doctor", "completions", "help"),
+    *("status", "symbols", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
 )
 INTERRUPTED = 130
 

@@ -69,9 +69,9 @@ class Measured:
 
 
 def measure_tasks(
-    tasks: Sequence[Task], index: Path, settings: Settings, told: Callable[[], None] | None = None
+    tasks: Sequence[Task], index: Path, settings: Settings, told: Callable[[int], None] | None = None
 ) -> list[Measured]:
-    """Of one index, one after another. A query that cannot be asked has no candidates; `told` is called after each.
+    """Of one index, one after another. A query that cannot be asked has no candidates; `told` hears how many are done.
 
     The weights that it is measured under are those of the settings. Raises NoIndex, IndexCorrupt, SchemaTooNew and SettingsError.
     """
@@ -89,7 +89,7 @@ def measure_tasks(
             except CodelensError:
                 found.append(_without(task, (0.0,) * len(SHAPES)))
             if told:
-                told()
+                told(len(found))
     return found
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from codelens.evaluation.learning.listwise import Bounds
 from codelens.evaluation.learning.measured import RANKS
+from codelens.evaluation.made.making import Wanted
 
 KINDS: Mapping[str, float] = {
     "commit": 1.0,
@@ -20,6 +21,10 @@ KINDS: Mapping[str, float] = {
 }
 """Kind of task → what all tasks of it count together, however many they are. Chosen among four such tables by nDCG@10 of the
 development tasks. Explained commits count little: their answers are those of the commits' subjects."""
+MANIFEST_TASKS = Wanted(commits=45, docs=22, identifiers=10, topics=30, concepts=26)
+"""Of each repository of the manifest. Chosen so that a query of any kind is worth about as much as it takes to measure."""
+OWN_TASKS = Wanted(commits=150, docs=60, identifiers=30, topics=40, concepts=40)
+"""Of a repository of one's own. Chosen: a few minutes."""
 FEWEST_OF_A_KIND = 30
 """A kind with fewer tasks counts so much less: three of them must not count as much as sixty. Chosen."""
 PULL = 0.01
