@@ -10,7 +10,7 @@ SCORE = $(BIN)/python "$(EVAL)/score.py" --trees "$(abspath $(TREES))"
 ASK = $(BIN)/codelens eval --no-config --indexes "$(INDEXES)"
 BESIDE = $(BIN)/codelens eval --no-config --compare --markdown --metrics P@10,MRR,snDCG@10,shit@10,file@10
 
-.PHONY: demo test check format lint types contracts golden wheel bench recheck model eval clean
+.PHONY: demo test check format lint types contracts golden wheel bench recheck model eval weights clean
 
 $(VENV)/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "codelens needs Python 3.11 or newer: make PYTHON=path/to/python3.12"; exit 2; }
@@ -78,6 +78,10 @@ eval: $(VENV)/ready  ## quality on development tasks: make eval TREES=folder IND
 	    --cmd '$(LEXICAL)/{repo}-commits.ctags -- {query}' >/dev/null; \
 	$(BESIDE) "$(INDEXES)/baseline.json" "$(INDEXES)/tasks.json"; echo; \
 	$(BESIDE) "$(INDEXES)/baseline-commits.json" "$(INDEXES)/commits.json"
+
+weights: $(VENV)/ready  ## the shipped weights made anew from their manifest: make weights CLONES=folder WORK=folder
+	@test -n "$(CLONES)" -a -n "$(WORK)" || { echo "usage: make weights CLONES=folder WORK=folder"; exit 2; }
+	$(BIN)/codelens tune --clones "$(CLONES)" --work "$(WORK)" --jobs 2 --folds 5 --out codelens/weights.toml
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

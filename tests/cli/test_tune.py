@@ -1,0 +1,197 @@
+"""codelens tune: what it measures, what it keeps, what it refuses, and that nothing of it stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from codelens.config import load_weights
+from codelens.evaluation.learning.manifest import HEAD
+from codelens.evaluation.learning.recipe import UNTAUGHT
+from tests.cli.conftest import Run
+from tests.evaluation.boats import history
+from tests.evaluation.histories import History
+
+
+@pytest.fixture(scope="module")
+def strange(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history whose answers are not where the shipped weights look first."""
+    return history(tmp_path_factory.mktemp("strange") / "boats", in_tests=True).top
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_what_gains_is_kept_and_can_be_used(
+    run: Run, strange: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own.toml"
+    ran = run("tune", str(strange), "--keep", str(own))
+    assert ran.code == 0
+    head, everything, *_ = ran.out.splitlines()
+    assert head.split()[:4] == ["kind", "older", "newest", "nDCG@10"]
+    assert everything.split()[0] == "all"
+    assert "codelens: a gain: nDCG@10 " in ran.err
+    assert f'hint: weights = "{own}" in your own configuration file' in ran.err
+    assert list(temporary.iterdir()) == []
+    held = tomllib.loads(own.read_text())["codelens"]["features"]
+    shipped = load_weights()["codelens"]["features"]
+    assert held["test"]["change"] > shipped["test"]["change"]
+    assert held["own_class"] == UNTAUGHT["own_class"]
+    assert own.read_text().startswith("# Weights of codelens ")
+    monkeypatch.setenv("CODELENS_WEIGHTS", str(own))
+    run("index", "-q", "--db", str(tmp_path / "i.db"), str(strange))
+    told = json.loads(run("why", "weigh the anchor", "--json", "--db", str(tmp_path / "i.db")).out)
+    assert told["weights_file"] == str(own)
+
+
+def test_it_says_the_same_again_and_to_machines(run: Run, strange: Path) -> None:
+    first, second = (run("tune", str(strange), "--json", "-q") for _ in range(2))
+    assert first.out == second.out
+    assert first.err == ""
+    told = json.loads(first.out)
+    assert (told["name"], told["gained"], told["path"], told["exit_code"]) == ("boats", True, None, 0)
+    assert told["groups"][0]["kind"] == "all"
+    found = told["groups"][0]["metrics"]["nDCG@10"]
+    assert found["low"] <= found["difference"] <= found["high"]
+    assert found["difference"] == pytest.approx(found["after"] - found["before"], abs=1e-5)
+    assert sum(told["newest"].values()) == found["n"]
+
+
+def test_what_gains_nothing_is_not_kept(run: Run, tmp_path: Path) -> None:
+    top = history(tmp_path / "boats", in_tests=False).top
+    ran = run("tune", "--keep", "own.toml", cwd=top)
+    assert ran.code == 1
+    assert "codelens: no gain: nDCG@10 " in ran.err
+    assert "codelens: nothing is written: own.toml" in ran.err
+    assert not (top / "own.toml").exists()
+
+
+def test_too_little_history_is_a_line_and_a_hint(run: Run, tmp_path: Path) -> None:
+    made = History(tmp_path / "port")
+    made.commit("Begin with the boats", {"boat.py": "def sail():\n    return 1\n"})
+    ran = run("tune", cwd=made.top)
+    assert ran.code == 1
+    line, hint = ran.err.splitlines()[-2:]
+    assert line.startswith("codelens: port: too few tasks: 1 to learn from and 0 to ask; at least ")
+    assert hint.startswith("hint: ")
+
+
+def test_an_interrupt_leaves_nothing_behind(strange: Path, temporary: Path) -> None:
+    code = "from codelens.cli.main import run; run()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "tune", str(strange), "--progress", "json"],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if '"measure"' in line:
+            process.send_signal(signal.SIGINT)
+            break
+    said = process.stderr.read()
+    assert process.wait() == 130
+    assert said.splitlines()[-1] == "codelens: interrupted"
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["../none"], "no such folder"),
+        (
+            [
+                "..",
+            ],
+            "is in no git repository",
+        ),
+        (["--head", "nope"], "no commit 'nope'"),
+        (["--keep", "none/own.toml"], "there is no folder"),
+        (["--keep", "."], "is a folder"),
+        (["--folds", "5"], "are of --clones"),
+        (["--clones", "."], "--clones needs --work and --out"),
+        (["--clones", ".", "--keep", "a"], "goes neither with REPO nor with --keep"),
+        (["--clones", ".", "--work", "../w", "--out", "none/w"], "no such place"),
+        (["--clones", ".", "--work", "../w", "--out", "w", "--folds", "1"], "at least 2"),
+        (["--clones", ".", "--work", "../w", "--out", "w"], "no clone of"),
+        (["--clones", ".", "--work", "../w", "--out", "w", "--manifest", "boat.py"], "no such table"),
+    ],
+)
+def test_what_cannot_be_is_a_line_and_a_hint(run: Run, tmp_path: Path, arguments: list[str], told: str) -> None:
+    made = History(tmp_path / "port")
+    made.commit("Begin with the boats", {"boat.py": "def sail():\n    return 1\n"})
+    ran = run("tune", "-q", *arguments, cwd=made.top)
+    assert ran.code == 2
+    error, hint = ran.err.splitlines()
+    assert told in error
+    assert hint.startswith("hint: ")
+    assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize("missing", ["scipy", "ir_measures"])
+def test_without_its_extra_it_says_so(missing: str, tmp_path: Path) -> None:
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; from codelens.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "tune"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 2
+    error, hint = ran.stderr.splitlines()
+    assert error.startswith("codelens: error: ")
+    assert hint.startswith("hint: pip install 'codelens[")
+
+
+# The manifest
+
+
+@pytest.fixture(scope="module")
+def clones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clones")
+    rows = ["\t".join(HEAD)]
+    for name, in_tests in (("barges", True), ("canoes", False)):
+        made = history(folder / name, in_tests)
+        rows.append(f"{name}\tport/{name}\t{made.git('rev-parse', 'HEAD')}\tpython")
+    (folder / "manifest.tsv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def test_the_shipped_weights_are_made_from_a_manifest(run: Run, clones: Path, tmp_path: Path) -> None:
+    def learn(out: str, *more: str) -> str:
+        asked = ("--clones", str(clones), "--manifest", str(clones / "manifest.tsv"), "--work", str(tmp_path / "work"))
+        ran = run("tune", *asked, "--out", str(tmp_path / out), *more)
+        assert ran.code == 0, ran.err
+        return ran.out
+
+    told = json.loads(learn("one.toml", "--json", "--folds", "2"))
+    assert set(told["repositories"]) == {"barges", "canoes"}
+    assert told["learned_from"]["commit"] > 60
+    assert told["nDCG@10"].keys() == told["folds"].keys() == told["kinds"].keys()
+    text = (tmp_path / "one.toml").read_text()
+    assert tomllib.loads(text).keys() == load_weights().keys()
+    assert "# The walk over the symbol graph." in text
+    kept = {name: tmp_path / "work" / name / "measured.npz" for name in ("barges", "canoes")}
+    times = {name: path.stat().st_mtime_ns for name, path in kept.items()}
+    kept["canoes"].unlink()  # as after an interruption
+    assert "commit" in learn("two.toml")
+    assert (tmp_path / "two.toml").read_text() == text
+    assert kept["barges"].stat().st_mtime_ns == times["barges"]
+    assert kept["canoes"].stat().st_mtime_ns > times["canoes"]
+    kept["canoes"].write_bytes(b"half")
+    learn("three.toml", "--jobs", "2")
+    assert (tmp_path / "three.toml").read_text() == text

@@ -1,0 +1,122 @@
+"""What the learner is told of a task is what a search reckons with, and old and new are parted as time does."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codelens.config import Settings, load_weights
+from codelens.evaluation.learning.cached import read_measured, write_measured
+from codelens.evaluation.learning.fitting import scores
+from codelens.evaluation.learning.folds import crossed, means, parted, values_of
+from codelens.evaluation.learning.measured import COLUMNS, RANKS, Measured, measure_tasks
+from codelens.evaluation.learning.split import split
+from codelens.evaluation.qrels import Relevant, Task
+from codelens.index import Index
+from codelens.model import SearchOptions
+
+SHOP = Path(__file__).parents[2] / "sample_repos/shop/repo"
+ASKED = {
+    "where is the shopping cart total computed": "Coupon.Apply",
+    "fix(pricing): apply an expired coupon": "Coupon.Apply",
+    "Coupon.Apply": "Coupon.Apply",
+    "reserve the stock of several products atomically so that nobody buys what another has in the cart": "Coupon.Apply",
+}
+PLACE = "server/internal/pricing/pricing.go"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shop")
+    shutil.copytree(SHOP, folder / "shop")
+    Index.build(folder / "i.db", [folder / "shop"], replace(Settings(), jobs=1))
+    return folder / "i.db"
+
+
+def tasks(symbol: str | None = None) -> list[Task]:
+    return [
+        Task(str(at), "shop", query, (Relevant("none", (PLACE,)), Relevant(symbol or found, (PLACE,))), kind="commit")
+        for at, (query, found) in enumerate(ASKED.items())
+    ]
+
+
+@pytest.fixture(scope="module")
+def measured(index: Path) -> list[Measured]:
+    return measure_tasks(tasks(), index, Settings())
+
+
+def test_measured_values_are_what_a_search_adds_up(index: Path, measured: list[Measured]) -> None:
+    features = load_weights()["codelens"]["features"]
+    unit = load_weights()["codelens"]["rrf_k"] + 1
+    with Index.open(index) as opened:
+        for one, query in zip(measured, ASKED, strict=True):
+            hits = opened.search(query, SearchOptions(limit=100_000)).hits
+            again = scores(one, features)
+            assert [hit.score * unit for hit in hits] == pytest.approx(again.tolist(), abs=1e-3)
+            answers = [
+                i for i, h in enumerate(hits) if h.unit.path == PLACE and h.unit.qualified_name.endswith("Apply")
+            ]
+            assert np.flatnonzero(one.credits == 1).tolist() == answers != []
+            assert one.entries == 2
+            assert one.values[:, COLUMNS.index(RANKS)].max() <= 1.0
+            assert sum(one.shares) == pytest.approx(1.0)
+
+
+def test_what_weighs_nothing_is_measured_too(index: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text("[codelens.features]\nbm25 = 1.0\n")
+    for one in measure_tasks(tasks()[:2], index, Settings(weights=str(own))):
+        for name in ("bm25", "depth", "lines", "cosine", "function", "walk", "walk_log"):
+            assert one.values[:, COLUMNS.index(name)].any(), name
+
+
+def test_a_task_without_an_answer_holds_no_candidates(index: Path) -> None:
+    found = measure_tasks(tasks("nowhere"), index, Settings())
+    assert [one.answered for one in found] == [False] * len(ASKED)
+    assert {one.values.shape for one in found} == {(0, len(COLUMNS))}
+    assert values_of(found, {}) == dict.fromkeys((one.task for one in found), 0.0)
+
+
+def test_what_is_kept_is_what_was_measured(index: Path, measured: list[Measured], tmp_path: Path) -> None:
+    path = tmp_path / "measured.npz"
+    everything = [*measured, *measure_tasks(tasks("nowhere")[:1], index, Settings())]
+    write_measured(path, "these", everything)
+    kept = read_measured(path, "these")
+    assert kept is not None
+    for one, other in zip(everything, kept, strict=True):
+        assert (one.task, one.repository, one.kind, one.shares, one.entries) == (
+            *(other.task, other.repository, other.kind, other.shares),
+            other.entries,
+        )
+        assert np.array_equal(one.values, other.values)
+        assert np.array_equal(one.credits, other.credits)
+        assert np.array_equal(one.aside, other.aside)
+    assert read_measured(path, "others") is None
+    path.write_bytes(path.read_bytes()[:100])
+    assert read_measured(path, "these") is None
+    assert read_measured(tmp_path / "none.npz", "these") is None
+
+
+def test_folds_are_of_whole_repositories(measured: list[Measured]) -> None:
+    many = [replace(one, repository=name, task=f"{name}/{one.task}") for name in ("a", "b", "c") for one in measured]
+    assert list(parted(many, 2)) == [{"a", "c"}, {"b"}]
+    assert len(list(parted(many, 9))) == 3
+    values = crossed(many, {}, 0.1, 3)
+    assert values.keys() == {one.task for one in many}
+    assert 0 < means(many, values)["commit"] <= 1
+
+
+def test_the_newest_fifth_has_a_commits_subject_and_its_explanation_on_one_side() -> None:
+    def task(identity: str, kind: str) -> Task:
+        return Task(identity, "a", "q", (Relevant("s", ("f",)),), kind=kind)
+
+    commits = [task(f"a-task-b-{at:010x}", "commit") for at in range(10)]
+    explained = [task(f"a-task-b-task-{at:010x}", "task") for at in (1, 8, 9)]
+    docs = [task(f"a-doc-{at}", "documentation") for at in range(5)]
+    older, newest = split([*commits, *explained, *docs])
+    assert [t.id for t in newest] == [*(t.id for t in commits[8:]), *(t.id for t in explained[1:]), "a-doc-4"]
+    assert sorted(t.id for t in older + newest) == sorted(t.id for t in (*commits, *explained, *docs))
