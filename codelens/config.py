@@ -70,7 +70,7 @@ class Settings:
     classes: str = ""
     """A TOML file of equivalence classes of one's own, beside those that are shipped; empty for none."""
     weights: str = ""
-    """A TOML file of weights of one's own, as `codelens tune --keep` writes it, in the place of the shipped ones; empty for none."""
+    """A TOML file of weights of one's own, as `codelens tune --keep` writes it, in place of the shipped; empty for none."""
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack says nothing of what was asked."""
     hyperlink_format: str = ""

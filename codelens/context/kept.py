@@ -35,7 +35,7 @@ States = tuple[tuple[str, str, str], ...]
 
 
 def key_of(request: ContextRequest, layout: Layout, info: IndexInfo, edges: int, classes: str, weights: str) -> str:
-    """The hash of all that decides what is written: 64 hexadecimal digits. `classes` and `weights` are the settings of that name."""
+    """The hash of all that decides what is written: 64 hexadecimal digits. `classes` and `weights` are the settings."""
     asked = {
         "version": __version__,
         "weights": [load_weights(), weights, _file_digest(weights)],

@@ -89,7 +89,6 @@ class Evidence:
         """idf as Lucene has it, with 1 added: no term counts less than nothing."""
         actions, total = load_words().action, self._store.units.count()
         self.terms: list[str] = []
-        known: list[bool] = []
         self.rarity: list[float] = []
         asked = [(t, 1.0) for t in self.query.words]
         asked += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
@@ -97,15 +96,12 @@ class Evidence:
             if term.text in self.terms:
                 continue
             frequency = self._store.postings.document_frequency(term.text)
-            known.append(frequency > 0)
             idf = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
             self.terms.append(term.text)
             self.rarity.append(idf * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0))
         self.words = len({t.text for t in self.query.words})
         """How many of `terms` the query itself says; they come first."""
         self.of_words = math.fsum(self.rarity[: self.words])
-        held = [(idf, -p) for p, idf in enumerate(self.rarity[: self.words]) if known[p]]
-        self.rarest = -max(held)[1] if len(held) > 1 else -1
         self.place = {term: place for place, term in enumerate(self.terms)}
         self._means: Sequence[float] = ()
 
@@ -134,7 +130,6 @@ class Evidence:
             self.best_cosine = max(self.cosine.values(), default=0.0)
             self.best_file = max(self.files.values(), default=0.0)
         self._rank_in_files()
-        self._rank_inside()
 
     def _bm25f(self, found: Occurrences) -> float:
         """Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length)."""
@@ -184,15 +179,6 @@ class Evidence:
         for document, near_units in self._nearest.items():
             self._nearest[document] = sorted(near_units, key=lambda n: -n[0])[:2]
 
-    def _rank_inside(self) -> None:
-        """Unit → the best BM25F and cosine of what it directly holds, of the candidates."""
-        self.inside: dict[UnitId, float] = {}
-        self.near_inside: dict[UnitId, float] = {}
-        for unit in self.units.values():
-            if unit.parent is not None:
-                for held, best in ((self.bm25, self.inside), (self.cosine, self.near_inside)):
-                    best[unit.parent] = max(best.get(unit.parent, 0.0), held.get(unit.id, 0.0))
-
     # What features ask
 
     def share_said(self, unit: UnitId, fields: Sequence[int] = ()) -> float:
@@ -211,10 +197,6 @@ class Evidence:
         """The same in name and container."""
         return self.share_said(unit, _NAMED)
 
-    def share_in_path(self, unit: UnitId) -> float:
-        """The same in the path."""
-        return self.share_said(unit, (_AT["path"],))
-
     def share_in_scope(self, unit: UnitRow) -> float:
         """The share of the words before the query's colon (`fix(parser): …`, `lib/parse.c: …`) that path or container say."""
         if not self.scope:
@@ -225,15 +207,6 @@ class Evidence:
             )
         own = frozenset(stem(w) for w in split_identifier(unit.qualified_name))
         return sum(w in own or w in self._path_words[unit.path] for w in self.scope) / len(self.scope)
-
-    def holds_rarest(self, unit: UnitId) -> bool:
-        """Whether it holds the rarest word of the query that any unit holds."""
-        found = self.found.get(unit)
-        return (
-            self.rarest >= 0
-            and found is not None
-            and any(found.counts[self.rarest * _LAST : self.rarest * _LAST + _LAST])
-        )
 
     def share_in_file(self, document: DocumentId) -> float:
         """The share of the query's words, by rarity, that the file's units hold together."""

@@ -39,12 +39,8 @@ _ROLE_WORDS = {
 }
 ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
 """Role of a path → words of a query that ask for just that."""
-_CONSTANT_WORDS = "constant constants const default defaults enum flag flags macro macros variable setting"
-KIND_WORDS: Mapping[str, frozenset[str]] = {"constant": frozenset(_CONSTANT_WORDS.split())}
-"""Group of kinds → words of a query that ask for just that."""
 CONSTANT_KINDS = ("constant", "variable", "property", "macro")
 FUNCTION_KINDS = ("function", "method")
-CONSTRUCTORS = frozenset(("__init__", "constructor", "new", "initialize", "__construct", "init"))
 OTHER_CONTAINER = 0.5
 """Value of an exact name, of 1, where the query wrote it within something else: `Class.method`, and this is another class's.
 Chosen, not measured."""
@@ -53,8 +49,8 @@ CERTAIN_CLASS = 0.9
 (knowing's figure)."""
 LONGEST_NAME = 80
 """Characters of a query that may be a name as a whole."""
-MOST_PARTS, MOST_FOLDERS = 6, 8
-"""Parts of a name and of a path after which more say no more (ranking.md for names)."""
+MOST_PARTS = 6
+"""Words of a name after which more say no more (ranking.md)."""
 
 
 # What the words say
@@ -70,18 +66,6 @@ def _found(unit: UnitRow, e: Evidence) -> float:
 
 def _coverage(unit: UnitRow, e: Evidence) -> float:
     return e.share_said(unit.id) ** 2
-
-
-def _rarest(unit: UnitRow, e: Evidence) -> float:
-    return float(e.holds_rarest(unit.id))
-
-
-def _around(unit: UnitRow, e: Evidence) -> float:
-    return e.bm25.get(unit.parent, 0.0) / e.best_bm25 if unit.parent is not None and e.best_bm25 else 0.0
-
-
-def _inside(unit: UnitRow, e: Evidence) -> float:
-    return e.inside.get(unit.id, 0.0) / e.best_bm25 if e.best_bm25 else 0.0
 
 
 def _file(unit: UnitRow, e: Evidence) -> float:
@@ -113,13 +97,6 @@ def _whole_name(unit: UnitRow, e: Evidence) -> float:
     return 1.0 if last and fold_identifier(last + unit.name) == e.folded else 0.0
 
 
-def _name_begins(unit: UnitRow, e: Evidence) -> float:
-    if unit.kind in CHUNK_KINDS or not e.folded or len(e.query.text) > LONGEST_NAME:
-        return 0.0
-    name = fold_identifier(unit.name)
-    return len(e.folded) / len(name) if name.startswith(e.folded) and name != e.folded else 0.0
-
-
 def _pair_name(unit: UnitRow, e: Evidence) -> float:
     term = e.names.get(fold_identifier(unit.name)) if unit.kind not in CHUNK_KINDS else None
     return 1.0 if term is not None and term.tier == "pair" else 0.0
@@ -130,13 +107,6 @@ def _container_named(unit: UnitRow, e: Evidence) -> float:
         return 0.0
     last = fold_identifier(unit.container.rpartition(".")[2])
     return 1.0 if last in e.names or last in e.place else 0.0
-
-
-def _container_words(unit: UnitRow, e: Evidence) -> float:
-    if not unit.container or unit.kind in CHUNK_KINDS:
-        return 0.0
-    words, said = e.words_of_name(unit.container.rpartition(".")[2])
-    return len(said) / len(words) if words else 0.0
 
 
 def _name_precision(unit: UnitRow, e: Evidence) -> float:
@@ -174,17 +144,9 @@ def _own_class(unit: UnitRow, e: Evidence) -> float:
 # What the path says
 
 
-def _in_path(unit: UnitRow, e: Evidence) -> float:
-    return e.share_in_path(unit.id)
-
-
 def _stem_precision(unit: UnitRow, e: Evidence) -> float:
     words, said = e.words_of_name(unit.path.rpartition("/")[2].partition(".")[0])
     return len(said) / len(words) if words else 0.0
-
-
-def _depth(unit: UnitRow, _: Evidence) -> float:
-    return min(unit.path.count("/"), MOST_FOLDERS) / MOST_FOLDERS
 
 
 def _role(role: str) -> Value:
@@ -208,20 +170,8 @@ def _nearest(unit: UnitRow, e: Evidence) -> float:
     return _nearness(unit, e) ** 2
 
 
-def _cosine(unit: UnitRow, e: Evidence) -> float:
-    return e.cosine.get(unit.id, 0.0)
-
-
 def _near_beside(unit: UnitRow, e: Evidence) -> float:
     return e.nearest_beside(unit) ** 2
-
-
-def _near_around(unit: UnitRow, e: Evidence) -> float:
-    return e.cosine.get(unit.parent, 0.0) ** 2 if unit.parent is not None else 0.0
-
-
-def _near_inside(unit: UnitRow, e: Evidence) -> float:
-    return e.near_inside.get(unit.id, 0.0) ** 2
 
 
 # What kind of thing it is
@@ -231,25 +181,8 @@ def _kinds(kinds: Sequence[str]) -> Value:
     return lambda unit, _: float(unit.kind in kinds)
 
 
-def _unasked(kinds: Sequence[str], group: str) -> Value:
-    return lambda unit, e: float(unit.kind in kinds and not KIND_WORDS[group] & e.said)
-
-
 def _local(unit: UnitRow, _: Evidence) -> float:
     return float(unit.local)
-
-
-def _constructor(unit: UnitRow, _: Evidence) -> float:
-    own = bool(unit.container) and unit.name == unit.container.rpartition(".")[2]
-    return float(unit.kind in FUNCTION_KINDS and (own or unit.name in CONSTRUCTORS))
-
-
-def _private(unit: UnitRow, _: Evidence) -> float:
-    return float(unit.name.startswith("_"))
-
-
-def _documented(unit: UnitRow, _: Evidence) -> float:
-    return float(bool(unit.doc))
 
 
 def _lines(unit: UnitRow, _: Evidence) -> float:
@@ -290,7 +223,6 @@ def _kind_said(unit: UnitRow, _: Evidence, __: float) -> str:
 def _of_roles() -> Iterable[Feature]:
     for role in ROLE_WORDS:
         yield Feature(role, _role(role), _constant(f"{role} path"))
-        yield Feature(f"asked_{role}", _asked_role(role), _constant(f"{role} path, which the query asks for"))
 
 
 def _constant(text: str) -> Sentence:
@@ -303,23 +235,16 @@ FEATURES: Mapping[str, Feature] = {
         Feature("bm25", _bm25, lambda u, e, v: f"{v:.0%} of the best BM25F", "exact"),
         Feature("found", _found, lambda u, e, v: f"BM25F is {v:.0%} of what the words could give", "exact"),
         Feature("coverage", _coverage, lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity", "exact"),
-        Feature("rarest", _rarest, lambda u, e, v: f"holds {e.terms[e.rarest]}, the query's rarest word", "exact"),
-        Feature("around", _around, lambda u, e, v: f"{u.container} has {v:.0%} of the best BM25F", "exact"),
-        Feature("inside", _inside, lambda u, e, v: f"what it holds has {v:.0%} of the best BM25F", "exact"),
         Feature("file", _file, lambda u, e, v: f"its file has {v:.0%} of the best file's BM25", "exact"),
         Feature(
             "file_coverage", _file_coverage, lambda u, e, v: f"its file holds {math.sqrt(v):.0%} of the words", "exact"
         ),
         Feature("exact_name", _exact_name, lambda u, e, v: f"is named {e.names[fold_identifier(u.name)].origin}"),
         Feature("whole_name", _whole_name, _constant("the whole query is its name")),
-        Feature("name_begins", _name_begins, lambda u, e, v: f"the query is {v:.0%} of its name, from the start"),
         Feature(
             "pair_name", _pair_name, lambda u, e, v: f"is named by '{e.names[fold_identifier(u.name)].origin}' joined"
         ),
         Feature("container_named", _container_named, lambda u, e, v: f"query says {u.container}"),
-        Feature(
-            "container_words", _container_words, lambda u, e, v: f"query says {v:.0%} of the words of {u.container}"
-        ),
         Feature(
             "name_precision",
             _name_precision,
@@ -329,34 +254,25 @@ FEATURES: Mapping[str, Feature] = {
         Feature("named", _named, lambda u, e, v: f"name and container say {v:.0%} of the query"),
         Feature("resemblance", _resemblance, _constant("its name is one of the query's but for slips")),
         Feature("own_class", _own_class, lambda u, e, v: e.concepts[u.id].reason),
-        Feature("in_path", _in_path, lambda u, e, v: f"its path says {v:.0%} of the query"),
         Feature("file_name", _stem_precision, lambda u, e, v: f"query says {v:.0%} of the file's name"),
         Feature(
             "scope",
             lambda u, e: e.share_in_scope(u),
             lambda u, e, v: f"place and name say {v:.0%} of {' '.join(e.scope)}",
         ),
-        Feature("depth", _depth, lambda u, e, v: f"{u.path.count('/')} folders down"),
         *_of_roles(),
+        Feature("asked_test", _asked_role("test"), _constant("test path, which the query asks for")),
         Feature("nearness", _nearness, lambda u, e, v: f"{v:.0%} of the best cosine", "vector"),
         Feature("nearest", _nearest, lambda u, e, v: f"{math.sqrt(v):.0%} of the best cosine, squared", "vector"),
-        Feature("cosine", _cosine, lambda u, e, v: f"cosine {v:.3f}", "vector"),
         Feature(
             "near_beside", _near_beside, lambda u, e, v: f"beside it in its file cosine {math.sqrt(v):.3f}", "vector"
         ),
-        Feature("near_around", _near_around, lambda u, e, v: f"{u.container} has cosine {math.sqrt(v):.3f}", "vector"),
-        Feature("near_inside", _near_inside, lambda u, e, v: f"what it holds has cosine {math.sqrt(v):.3f}", "vector"),
         Feature("type", _kinds(TYPE_KINDS), _kind_said),
         Feature("function", _kinds(FUNCTION_KINDS), _kind_said),
         Feature("constant", _kinds(CONSTANT_KINDS), _kind_said),
-        Feature("unasked_constant", _unasked(CONSTANT_KINDS, "constant"), lambda u, e, v: f"{u.kind}, not asked for"),
-        Feature("module", _kinds(("module",)), _kind_said),
         Feature("chunk", _kinds(("toplevel", "text")), lambda u, e, v: f"{u.kind} text, no definition"),
         Feature("section", _kinds(("section",)), lambda u, e, v: "a section of a document"),
         Feature("local", _local, lambda u, e, v: f"local to {u.container}"),
-        Feature("constructor", _constructor, _constant("makes its class's instances")),
-        Feature("private", _private, _constant("its name begins with _")),
-        Feature("documented", _documented, _constant("has a doc comment")),
         Feature("lines", _lines, lambda u, e, v: f"{u.end_line - u.start_line + 1} lines, ln(1 + lines) / 5"),
         Feature("parts", _parts, lambda u, e, v: f"{len(split_identifier(u.name))} words in its name"),
         Feature("recency", _aged(0), _aged_said(0)),

@@ -192,7 +192,7 @@ def _with_walk(
     trace: Trace,
 ) -> list[Candidate]:
     """What the walk over the symbol graph adds: to the candidates that it reached, and candidates that only it found."""
-    if not profile.graph or not weights.keys() & WALK.keys():
+    if not profile.graph or not weights.get(WALK):
         return candidates
     started = time.perf_counter()
     spreading = Spreading(**profile.graph)
@@ -203,7 +203,7 @@ def _with_walk(
         evidence.gather(candidate.unit for candidate in joined)
         measure(joined, evidence, weights)
         candidates = [*candidates, *joined]
-        add_walk(candidates, found, spreading, weights, store)
+        add_walk(candidates, found, spreading, weights[WALK], store)
         trace.nearness = nearness(found)
     trace.seconds["graph"] = time.perf_counter() - started
     return candidates

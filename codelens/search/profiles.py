@@ -109,7 +109,7 @@ def _expanding(profile: Profile, way: str, profiles: Mapping[str, Any]) -> Profi
     if way == "walk":
         walking = profiles[WALKS_LIKE]
         if not profile.graph and not profile.composite:
-            of_walk = {name: weight for name, weight in walking["features"].items() if name in WALK}
+            of_walk = {WALK: walking["features"][WALK]}
             profile = replace(profile, graph=walking["graph"], features={**profile.features, **of_walk})
         return replace(profile, expansion={})
     still = replace(profile, graph={})

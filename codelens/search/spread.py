@@ -7,7 +7,7 @@ seeds. What it finds beside the channels' candidates joins them; each candidate 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import xxhash
@@ -25,11 +25,11 @@ WIDEST = 300
 PRECISE = TIERS["precise"].number
 
 
-WALK: Mapping[str, tuple[Callable[[float], float], str]] = {
-    "walk": (math.sqrt, "{share:.1%} of the walk's most, its root: {way}"),
-    "walk_log": (lambda share: math.log(share + 1e-4) / 9.2 + 1.0, "{share:.1%} of the walk's most, its logarithm"),
-}
-"""Feature → its transform of the share, and its sentence; the second is ranking.md's."""
+LEAST, SPAN = 1e-4, 9.2
+"""What is added to a share before its logarithm is taken, and minus the logarithm of that (ranking.md): a value from 0 to 1. Of
+logarithm, square root and the share itself the first measured best beside the other features."""
+WALK = "walk"
+"""The feature that the walk gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +186,11 @@ def joining(
     return [Candidate(row) for row in sorted(rows, key=UnitRow.content_order) if row.kind not in CHUNK_KINDS]
 
 
-def add_walk(
-    candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weights: Mapping[str, float], store: Store
-) -> None:
-    """Write a contribution for each transform of its share of the walk's most that has a weight, with the way it took."""
+def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weight: float, store: Store) -> None:
+    """Write a contribution for each candidate that the walk reached, with the way it took.
+
+    The value is the logarithm of its share of the walk's most, scaled to be 1 for all of it and about 0 for a ten thousandth.
+    """
     most = max(found.mass.values(), default=0.0)
     reached = [c for c in candidates if found.mass.get(c.unit.id)]
     numbers, unit = found.nodes.numbers(c.unit.id for c in reached), found.nodes.unit
@@ -202,9 +203,8 @@ def add_walk(
     for candidate in reached:
         share = found.mass[candidate.unit.id] / most
         way = in_words([unit[node] for node in stations[candidate.unit.id]], names, found.kinds)
-        for name, (transform, sentence) in WALK.items():
-            if weight := weights.get(name):
-                add_bonus(candidate, name, weight, transform(share), sentence.format(share=share, way=way))
+        value = math.log(share + LEAST) / SPAN + 1.0
+        add_bonus(candidate, WALK, weight, value, f"{share:.1%} of the walk's most: {way}")
 
 
 def _senders(found: Spread) -> dict[int, int]:

@@ -21,7 +21,7 @@ from codelens.search.spread import WALK
 SECTION = "features"
 FURTHER = "further"
 """What further hits of one file weigh, which is no value of a candidate alone (search/signals.py)."""
-NAMES = (*FEATURES, *WALK, FURTHER)
+NAMES = (*FEATURES, WALK, FURTHER)
 MOST = 1000.0
 """Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: more is a slip of the pen. Chosen."""
 LARGEST = 1_000_000

@@ -15,7 +15,6 @@ import pytest
 
 from codelens.config import load_weights
 from codelens.evaluation.learning.manifest import HEAD
-from codelens.evaluation.learning.recipe import UNTAUGHT
 from tests.cli.conftest import Run
 from tests.evaluation.boats import history
 from tests.evaluation.histories import History
@@ -50,7 +49,7 @@ def test_what_gains_is_kept_and_can_be_used(
     held = tomllib.loads(own.read_text())["codelens"]["features"]
     shipped = load_weights()["codelens"]["features"]
     assert held["test"]["change"] > shipped["test"]["change"]
-    assert held["own_class"] == UNTAUGHT["own_class"]
+    assert held["own_class"] == load_weights()["codelens"]["features"]["own_class"]
     assert own.read_text().startswith("# Weights of codelens ")
     monkeypatch.setenv("CODELENS_WEIGHTS", str(own))
     run("index", "-q", "--db", str(tmp_path / "i.db"), str(strange))

@@ -101,8 +101,8 @@ def measured(kind: str, shape: str, planted: Mapping[str, float], number: int, r
 
 
 def many(count: int = 300) -> list[Measured]:
-    changes = [measured("commit", "change", {"lines": 4.0, "cosine": 2.0, "test": 3.0}, n) for n in range(count)]
-    asked = [measured("documentation", "question", {"lines": -4.0, "cosine": 5.0}, 1000 + n) for n in range(count)]
+    changes = [measured("commit", "change", {"lines": 4.0, "nearest": 2.0, "test": 3.0}, n) for n in range(count)]
+    asked = [measured("documentation", "question", {"lines": -4.0, "nearest": 5.0}, 1000 + n) for n in range(count)]
     return changes + asked
 
 
@@ -115,7 +115,7 @@ def of(weights: Weights, name: str, shape: str) -> float:
 def test_each_set_learns_from_its_own_queries() -> None:
     fitted = fit_weights(many(), {}, 0.001)
     assert of(fitted.weights, "lines", "change") > 2 > -2 > of(fitted.weights, "lines", "question")
-    assert of(fitted.weights, "cosine", "question") > of(fitted.weights, "cosine", "change") > 1
+    assert of(fitted.weights, "nearest", "question") > of(fitted.weights, "nearest", "change") > 1
     assert of(fitted.weights, "lines", "task") == 0.0
     assert of(fitted.weights, "test", "change") == 0.0, "planted at 3, and a test path is never found for being one"
     assert fitted.tasks == {"commit": 300, "documentation": 300}

@@ -76,7 +76,7 @@ SAID = st.lists(
 
 @given(
     SAID.map(" ".join),
-    st.dictionaries(st.sampled_from([*FEATURES, *WALK, "further"]), WEIGHTS),
+    st.dictionaries(st.sampled_from([*FEATURES, WALK, "further"]), WEIGHTS),
     st.dictionaries(st.sampled_from(sorted(ROLE_WORDS)), st.floats(0.0, 3.0)),
     st.sampled_from(["", *INTENTS]),
     st.sampled_from(FUSIONS),

@@ -68,9 +68,9 @@ def test_the_walk_gives_way_to_another_expansion(index: Index) -> None:
     def sources(**options: str) -> set[str]:
         return {c.source for h in find(index, "journal entry", limit=100, **options).hits for c in h.contributions}
 
-    assert "walk_log" in sources() & sources(profile="rrf", expand="walk")
-    assert not {"walk_log", "expansion"} & (sources(expand="none") | sources(profile="rrf"))
-    assert "walk_log" not in sources(expand="bfs")
+    assert "walk" in sources() & sources(profile="rrf", expand="walk")
+    assert not {"walk", "expansion"} & (sources(expand="none") | sources(profile="rrf"))
+    assert "walk" not in sources(expand="bfs")
     assert "expansion" in sources(expand="bfs") & sources(profile="rrf", expand="bfs")
 
 

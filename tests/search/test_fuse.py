@@ -88,5 +88,5 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
 def test_every_weight_of_a_profile_is_used(profile: str) -> None:
     row = load_weights()[profile]
     assert set(row["channels"]) == set(row["cuts"]) == set(MODES["hybrid"])
-    assert set(row["features"]) <= {*FEATURES, *WALK, "further"}
+    assert set(row["features"]) <= {*FEATURES, WALK, "further"}
     assert {shape for weight in row["features"].values() if isinstance(weight, dict) for shape in weight} <= {*SHAPES}

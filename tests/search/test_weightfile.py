@@ -12,7 +12,7 @@ from codelens.evaluation.learning.file import features_text
 from codelens.model import SearchOptions
 from codelens.search.profiles import load_profile
 
-ONE = "[codelens.features]\ndepth = 7.5\nbm25 = { question = 2, change = 1.0 }\n"
+ONE = "[codelens.features]\nparts = 7.5\nbm25 = { question = 2, change = 1.0 }\n"
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def own(tmp_path: Path) -> Path:
 
 def test_a_table_replaces_the_whole_of_the_shipped_one(own: Path) -> None:
     shipped, loaded = load_profile(SearchOptions()), load_profile(SearchOptions(), str(own))
-    assert loaded.features == {"depth": 7.5, "bm25": {"question": 2.0, "change": 1.0}}
+    assert loaded.features == {"parts": 7.5, "bm25": {"question": 2.0, "change": 1.0}}
     assert (loaded.own, shipped.own) == (str(own), "")
     assert (loaded.channels, loaded.graph) == (shipped.channels, shipped.graph)
     other = load_profile(SearchOptions(profile="rrf"), str(own))

@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 
 from codelens.evaluation.learning.fitting import Weights
-from codelens.search.features import FEATURES
 from codelens.search.intent import SHAPES
-from codelens.search.spread import WALK
+from codelens.search.weightfile import NAMES
 
 TABLE = "[codelens.features]"
 DECIMALS = 3
@@ -18,7 +17,7 @@ DECIMALS = 3
 def features_text(weights: Weights) -> str:
     """The table, features in the order of search/features.py, sets in that of SHAPES, without what weighs nothing."""
     lines = [TABLE]
-    for name in (*FEATURES, *WALK):
+    for name in NAMES:
         weight = weights.get(name, 0.0)
         if isinstance(weight, float | int):
             if rounded := _rounded(weight):

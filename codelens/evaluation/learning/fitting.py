@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from codelens.config import load_weights
 from codelens.errors import UsageError
 from codelens.evaluation.learning.listwise import Question, fit
 from codelens.evaluation.learning.measured import COLUMNS, RANKS, Measured
@@ -49,11 +50,13 @@ def fit_weights(measured: Sequence[Measured], start: Weights, pull: float) -> Fi
     counts = Counter(one.kind for one in measured if one.answered and KINDS.get(one.kind))
     if not counts:
         raise UsageError("no task has an answer among its candidates", "make more tasks, or of another repository")
-    origin = [[_weight({**start, **UNTAUGHT}, name, shape) for shape in SHAPES] for name in COLUMNS]
+    origin = [[_weight({**start, RANKS: 1.0}, name, shape) for shape in SHAPES] for name in COLUMNS]
     found, loss = fit(list(_questions(measured, counts)), origin, pull, [bounds_of(name) for name in COLUMNS])
     weights: dict[str, float | Mapping[str, float]] = {}
+    shipped: Weights = load_weights()["codelens"]["features"]
     for name, row in zip(COLUMNS, found, strict=True):
-        weights[name] = UNTAUGHT[name] if name in UNTAUGHT else dict(zip(SHAPES, row, strict=True))
+        weights[name] = shipped.get(name, 0.0) if name in UNTAUGHT else dict(zip(SHAPES, row, strict=True))
+    weights |= {name: weight for name, weight in shipped.items() if name not in weights}
     return Fitted(weights, loss, dict(sorted(counts.items())))
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 RANKS = "rrf"
 """The column of what the channels' ranks give together, in units of the best possible: its weight is 1 and not learned."""
-COLUMNS = (*FEATURES, *WALK, RANKS)
+COLUMNS = (*FEATURES, WALK, RANKS)
 """What is measured of a candidate, in the order of the columns."""
 TINY = 1e-9
 """A weight that asks for a value: all of them together are less than any two scores differ."""
@@ -96,7 +96,7 @@ def measure_tasks(
 def probing(profile: Profile) -> Profile:
     """The profile with a weight for every feature there is, in every set."""
     asked: dict[str, float | Mapping[str, float]] = {}
-    for name in (*FEATURES, *WALK):
+    for name in (*FEATURES, WALK):
         weight = profile.features.get(name, {})
         if isinstance(weight, float | int):
             asked[name] = weight or TINY
@@ -119,7 +119,7 @@ def _measured(task: Task, ranking: Ranking) -> Measured:
         for name, _, value in candidate.measured:
             row[place[name]] = value
         for told in candidate.told:
-            if told.source in WALK:
+            if told.source == WALK:
                 row[place[told.source]] = told.operands["value"]
             elif told.source in candidate.channels:
                 row[place[RANKS]] += told.amount * (ranking.profile.rrf_k + 1)
