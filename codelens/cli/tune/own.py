@@ -131,7 +131,7 @@ def _row(tuned: Tuned, at: int) -> tuple[str, ...]:
     first, second = group.metrics["nDCG@10"], group.metrics["hit@10"]
     older = tuned.older.get(group.kind, 0) if at else sum(tuned.older.values())
     difference = f"{first.after - first.before:+.3f}"
-    reach = f"{first.low:+.3f} to {first.high:+.3f}"
+    reach = f"{first.low:+.3f} to {first.high:+.3f}" if first.tasks > 1 else ""
     figures = (f"{first.before:.3f}", f"{first.after:.3f}", difference, reach, f"{first.p_value:.2f}")
     return (group.kind, str(older), str(first.tasks), *figures, f"{second.before:.3f}", f"{second.after:.3f}")
 
