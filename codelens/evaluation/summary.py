@@ -14,6 +14,8 @@ from codelens.evaluation.metrics import METRICS, Values
 from codelens.evaluation.qrels import Task
 from codelens.evaluation.runner import Asked
 from codelens.nouns import dataclass
+from codelens.search.intent import intent_of
+from codelens.search.query import parse_query
 
 HEADLINES = ("P@10", "snDCG@10", "shit@10", "file@10", "candidates")
 """Metrics whose mean gets an interval: to bootstrap all of them takes longer than asking some repositories."""
@@ -50,12 +52,9 @@ class Group:
 
 
 def shape(query: str) -> str:
-    """What kind of question it is. By its length for now: a name, a change, a long sentence, a story."""
-    words = len(query.split())
-    for most, name in ((2, "1-2 words"), (10, "3-10 words"), (15, "11-15 words")):
-        if words <= most:
-            return name
-    return "16+ words"
+    """What kind of query the ranking takes it for; what asks by conditions alone has none."""
+    intent = intent_of(parse_query(query))
+    return intent.name if intent else "conditions"
 
 
 SPLITS: Mapping[str, Callable[[Task], str]] = {

@@ -44,6 +44,8 @@ FUNCTION_KINDS = ("function", "method")
 OTHER_CONTAINER = 0.5
 """Value of an exact name, of 1, where the query wrote it within something else: `Class.method`, and this is another class's.
 Chosen, not measured."""
+OTHER_SPELLING = 0.8
+"""Value of a name, of 1, that is the query's but for case and separators: `view` where `View` was asked for. Chosen."""
 CERTAIN_CLASS = 0.9
 """Weight of an equivalence class from which on a strong match goes to the top; only a person's own classes have it
 (knowing's figure)."""
@@ -83,18 +85,20 @@ def _exact_name(unit: UnitRow, e: Evidence) -> float:
     if unit.kind in CHUNK_KINDS:
         return 0.0
     term = e.names.get(fold_identifier(unit.name))
-    if term is not None and term.tier != "pair":
-        return 1.0 if fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin)) else OTHER_CONTAINER
-    return 0.0
+    if term is None or term.tier == "pair":
+        return 0.0
+    if not fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin)):
+        return OTHER_CONTAINER
+    return 1.0 if unit.name in term.origin else OTHER_SPELLING
 
 
 def _whole_name(unit: UnitRow, e: Evidence) -> float:
     if unit.kind in CHUNK_KINDS or not e.folded or len(e.query.text) > LONGEST_NAME:
         return 0.0
-    if fold_identifier(unit.name) == e.folded:
-        return 1.0
     last = unit.container.rpartition(".")[2]
-    return 1.0 if last and fold_identifier(last + unit.name) == e.folded else 0.0
+    if e.folded not in (fold_identifier(unit.name), fold_identifier(last + unit.name) if last else ""):
+        return 0.0
+    return 1.0 if unit.name in e.query.text else OTHER_SPELLING
 
 
 def _pair_name(unit: UnitRow, e: Evidence) -> float:

@@ -1,7 +1,7 @@
 """Joining the channels: reciprocal rank fusion, Σ weight / (k + rank), ranks from 1; or by raw scores.
 
 Raw scores of different channels are of different kinds, so each is first made a share: of the channel's best (`weighted`),
-or of the way from its worst to its best (`minmax`). A share counts as much as a first rank does, so that bonuses weigh the same.
+or of the way from its worst to its best (`minmax`). A share counts as much as a first rank does, so that features weigh the same.
 """
 
 from __future__ import annotations
