@@ -56,7 +56,8 @@ def test_the_table(tasks: Path, indexes: Path, run: Run) -> None:
     head, *rows = ran.out.splitlines()
     assert head.split()[:3] == ["group", "n", "P@10"]
     assert [row.split("  ")[0] for row in rows] == [
-        *("ALL", "MACRO", "tier easy", "tier hard", "repo notes", "kind task", "shape 1-2 words", "shape 3-10 words"),
+        *("ALL", "MACRO", "tier easy", "tier hard", "repo notes", "kind task"),
+        *("shape change", "shape question"),
     ]
     assert rows[0].split()[1] == "3"
     assert "not asked, for want of an index: 1 of elsewhere" in ran.err
@@ -99,7 +100,7 @@ def test_a_run_is_kept_and_compared(indexed: Path, run: Run, tmp_path: Path) -> 
     assert Path(drawn).read_bytes().startswith(b"\x89PNG")
     row = json.loads(Path(after).read_text())["rows"][0]
     assert row["top"][0][1] == "notes/auth.py"
-    assert (row["repo"], row["error"], row["shape"]) == ("", None, "3-10 words")
+    assert (row["repo"], row["error"], row["shape"]) == ("", None, "change")
     ran = run("eval", "--compare", before, after)
     rows = {line.split()[0]: line.split() for line in ran.out.splitlines()}
     assert list(rows) == ["metric", *(name for name in METRICS if name != "hit@10")]

@@ -131,11 +131,11 @@ def test_means_over_tasks_and_over_repositories() -> None:
             "tier hard": 1.0,
             "repo a": 1 / 3,
             "repo b": 1.0,
-            "shape 1-2 words": 2 / 3,
-            "shape 3-10 words": 0.0,
+            "shape change": 0.0,
+            "shape identifier": 2 / 3,
         }
     )
-    assert [group.tasks for group in groups] == [4, 4, 2, 1, 3, 1, 3, 1]
+    assert [group.tasks for group in groups] == [4, 4, 2, 1, 3, 1, 1, 3]
     assert "file@10" not in groups[0].means
     assert (groups[0].cpu_ms, groups[0].wall_ms["p50"]) == ({"p50": 30, "p95": 40}, 60)
 
@@ -159,11 +159,13 @@ def test_percentiles_are_values_that_were_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "name"),
-    [(1, "1-2 words"), (2, "1-2 words"), (3, "3-10 words"), (10, "3-10 words"), (15, "11-15 words"), (16, "16+ words")],
-)
-def test_shapes(words: int, name: str) -> None:
-    assert shape(" ".join(["word"] * words)) == name
+    ("query", "name"),
+    [("parse_config", "identifier"), ("src/app.py", "path"), ("/ab+c/", "regex"), ("Fix crash on empty input", "change"),
+     ("Returns the number of the items in a list", "question"), ("how is it closed", "task"),
+     ("Add a filter that truncates the text of a post to a word and not to a letter", "task"), ("lang:go", "conditions")],
+)  # fmt: skip
+def test_the_shape_of_a_query_is_what_the_ranking_takes_it_for(query: str, name: str) -> None:
+    assert shape(query) == name
 
 
 def test_the_digest_is_of_what_is_asked() -> None:
