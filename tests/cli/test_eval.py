@@ -57,7 +57,7 @@ def test_the_table(tasks: Path, indexes: Path, run: Run) -> None:
     assert head.split()[:3] == ["group", "n", "P@10"]
     assert [row.split("  ")[0] for row in rows] == [
         *("ALL", "MACRO", "tier easy", "tier hard", "repo notes", "kind task"),
-        *("shape change", "shape question"),
+        *("shape change", "shape identifier", "shape question"),
     ]
     assert rows[0].split()[1] == "3"
     assert "not asked, for want of an index: 1 of elsewhere" in ran.err

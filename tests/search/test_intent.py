@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -36,32 +37,15 @@ def test_what_a_subject_line_says_stands_before_its_colon() -> None:
     assert told("fix(parser): crash on empty input").shares == {"change": 1.0}
 
 
+LONG_SUBJECT = "Fix crash of parser on empty input after reset when buffers were swapped twice by two threads of pool"
+
+
 def test_one_word_more_moves_the_shares_by_little() -> None:
-    words = [
-        "Fix",
-        "crash",
-        "of",
-        "parser",
-        "on",
-        "empty",
-        "input",
-        "after",
-        "reset",
-        "when",
-        "buffers",
-        "were",
-        "swapped",
-        "twice",
-        "by",
-        "two",
-        "threads",
-        "of",
-        "pool",
-    ]
+    words = LONG_SUBJECT.split()
     shares = [told(" ".join(words[:count])).shares.get("task", 0.0) for count in range(9, len(words) + 1)]
     assert shares == sorted(shares)
     assert shares[0] < 0.1 < 0.99 < shares[-1]
-    assert max(after - before for before, after in zip(shares, shares[1:], strict=False)) < 0.35
+    assert max(after - before for before, after in pairwise(shares)) < 0.35
 
 
 def test_a_description_is_no_task() -> None:
