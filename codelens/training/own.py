@@ -19,7 +19,7 @@ from codelens.training.mining import Pair, tree_pairs
 from codelens.worktree.plumbing import GitError
 from codelens.worktree.repository import enclosing_repository
 
-LEARNT, VALIDATION, HELD_OUT = PARTS = ("learnt", "validation", "held-out")
+LEARNT, VALIDATION, HELD_OUT = ("learnt", "validation", "held-out")
 HELD_OUT_SHARE, VALIDATION_SHARE = 0.2, 0.1
 """Of files and of commits. Chosen."""
 
