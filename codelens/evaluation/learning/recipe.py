@@ -34,7 +34,7 @@ OWN_PULL = 10.0
 there moves them little. Chosen."""
 SIDE = 0.0
 """What an answer in tests, documentation or examples deserves, beside answers in code to the same query: that a commit changed them
-too says nothing of what was asked. Measured: .2 and 1 teach to look for tests."""
+too says nothing of what was asked. nDCG@10 of the development commits after learning from 540: .404; with .2 .401, with 1 .396."""
 
 UNTAUGHT: Mapping[str, str] = {
     "own_class": "no made task has classes of one's own",
