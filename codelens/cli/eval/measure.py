@@ -77,5 +77,6 @@ command = declare(
     "eval",
     EvalFlags,
     measure,
-    epilog="Exit: 0 measured, 2 error, 3 no index. `codelens eval make-tasks` makes tasks of a history; a file of that name is ./make-tasks.",
+    epilog="Exit: 0 measured, 2 error, 3 no index. `codelens eval make-tasks` makes tasks of a history; a file of its name is "
+    "./make-tasks.",
 )
