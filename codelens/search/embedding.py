@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import lru_cache
-from typing import Any
+from weakref import WeakKeyDictionary
 
 from codelens.config import Settings
 from codelens.embed import HASHING, lasting_name, open_embedder, open_noted
@@ -55,11 +54,12 @@ def vector_of(query: ExpandedQuery, store: Store, settings: Settings) -> bytes:
     embedder = embedder_of_index(store, settings)
     if query.vector or embedder is None:
         return query.vector
-    hashable: Any = embedder
-    return _embedded(hashable, query.text)
+    asked = embedder.fingerprint(), query.text
+    known = _LAST.get(store)
+    if known is None or known[0] != asked:
+        known = _LAST[store] = asked, embedder.embed_query(query.text)
+    return known[1]
 
 
-@lru_cache(maxsize=4)
-def _embedded(embedder: Any, text: str) -> bytes:
-    vector: bytes = embedder.embed_query(text)
-    return vector
+_LAST: WeakKeyDictionary[Store, tuple[tuple[str, str], bytes]] = WeakKeyDictionary()
+"""Open index → (embedder's fingerprint, text) and the vector, of what it was asked for last."""

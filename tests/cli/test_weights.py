@@ -11,7 +11,7 @@ from codelens.config import Settings
 from tests.cli.conftest import Run
 
 QUERY = "where is the shopping cart total computed"
-ONE = "[codelens.features]\ndepth = 7.5\nbm25 = { question = 2, change = 1.0 }\n"
+ONE = "[codelens.features]\nparts = 7.5\nbm25 = { question = 2, change = 1.0 }\n"
 
 
 @pytest.fixture
