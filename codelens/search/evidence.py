@@ -75,7 +75,7 @@ class Evidence:
 
     def _read_query(self) -> None:
         query = self.query
-        self.said = frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
+        self.said = words_said(query)
         self.stems = {stem(t.text): t.text for t in reversed(query.words)}
         self.names = {t.text: t for t in reversed(query.names)}
         self.folded = fold_identifier(query.text)
@@ -228,6 +228,11 @@ class Evidence:
         """The share of the query's words, by rarity, that these words of a name are forms of."""
         said = {self.place[self.stems[stem(w)]] for w in words}
         return math.fsum(self.rarity[p] for p in sorted(said)) / self.of_words if self.of_words else 0.0
+
+
+def words_said(query: ExpandedQuery) -> frozenset[str]:
+    """The query's words as written, case aside, and as terms of the index."""
+    return frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
 
 
 def stem(word: str) -> str:

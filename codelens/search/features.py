@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from codelens.model import CHUNK_KINDS, TYPE_KINDS, Candidate, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.evidence import Evidence
-from codelens.search.expand import ExpandedQuery
 from codelens.text.identifiers import fold_identifier, split_identifier
 
 Value = Callable[[UnitRow, Evidence], float]
@@ -285,11 +284,6 @@ FEATURES: Mapping[str, Feature] = {
     )
 }
 """Name → feature. Those of the walk over the graph are written by search/spread.py, once it has walked."""
-
-
-def words_said(query: ExpandedQuery) -> frozenset[str]:
-    """The query's words as written, case aside, and as terms of the index."""
-    return frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
 
 
 def measure(candidates: Iterable[Candidate], evidence: Evidence, weights: Mapping[str, float]) -> None:

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from codelens.model import CHUNK_KINDS, TYPE_KINDS, Candidate, Event, Match, Trace, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.relations import is_unit
+from codelens.search.evidence import words_said
 from codelens.search.expand import ExpandedQuery
-from codelens.search.features import words_said
 from codelens.search.fuse import fuse, normalised
 from codelens.search.neighbour_ranking import neighbour_ranking
 from codelens.search.noise import noise_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codelens.model import Candidate, Contribution
+from codelens.search.evidence import words_said
 from codelens.search.expand import ExpandedQuery
-from codelens.search.features import ROLE_WORDS, words_said
+from codelens.search.features import ROLE_WORDS
 
 MOST_FURTHER = 4
 """Hits of one file after which a further one counts no less than the last. Chosen."""
