@@ -15,7 +15,7 @@ from codelens.errors import UsageError
 from codelens.training.corpus import Encoder
 from codelens.training.finetune import OWN, Tuned, between, fine_tune
 from codelens.training.histories import bare_subject, history_pairs
-from codelens.training.own import HELD_OUT, LEARNT, PARTS, own_pairs
+from codelens.training.own import HELD_OUT, LEARNT, VALIDATION, own_pairs
 from codelens.training.quantise import model_of, write_quantised
 from codelens.training.recipe import Model, Recipe
 from codelens.training.trainer import begin, train
@@ -93,8 +93,16 @@ def test_parts_share_no_file_no_time_and_no_question(port: Path, tmp_path: Path)
     write_tree(tmp_path / "copy", seed=1)  # the same files: the same parts
     own = own_pairs([port, tmp_path / "copy"])
     assert {pair.tree for pair in own.pairs} == {0, 1}
-    asked = {part: {pair.pair.query.casefold() for pair in own.pairs if pair.part == part} for part in PARTS}
-    assert all(not asked[one] & asked[other] for one in PARTS for other in PARTS if one != other)
+    asked = {
+        part: {pair.pair.query.casefold() for pair in own.pairs if pair.part == part}
+        for part in (LEARNT, VALIDATION, HELD_OUT)
+    }
+    assert all(
+        not asked[one] & asked[other]
+        for one in (LEARNT, VALIDATION, HELD_OUT)
+        for other in (LEARNT, VALIDATION, HELD_OUT)
+        if one != other
+    )
     files: dict[str, set[str]] = {}
     for pair in own.pairs:
         if pair.pair.kind == "doc":
