@@ -65,6 +65,9 @@ class Evidence:
         self.cosine: dict[UnitId, float] = {}
         self.in_files: dict[DocumentId, list[int]] = {}
         self.files: dict[DocumentId, float] = {}
+        self._holding: list[Mapping[DocumentId, int]] = []
+        """For each term, file → its units with it: asked for once, since all of the term's postings are read for it."""
+        self._words: dict[str, tuple[list[str], list[str]]] = {}
         self.uses: dict[int, int] = {}
         self.aged: dict[DocumentId, tuple[Aged | None, Aged | None]] = {}
         """File → how recent its last change is, and how often it was changed."""
@@ -162,10 +165,11 @@ class Evidence:
         if not documents:
             return
         lengths = self._store.occurrences.units_in(documents)
-        held = [self._store.occurrences.in_files(term, documents) for term in self.terms]
+        if not self._holding:
+            self._holding = [self._store.occurrences.in_files(term) for term in self.terms]
         mean = self._store.units.count() / max(1, self._store.occurrences.files())
         for document in documents:
-            self.in_files[document] = counts = [of_term.get(document, 0) for of_term in held]
+            self.in_files[document] = counts = [of_term.get(document, 0) for of_term in self._holding]
             norm = SATURATION * (1 - IN_FILE_LENGTH_SHARE + IN_FILE_LENGTH_SHARE * lengths.get(document, 1) / mean)
             self.files[document] = math.fsum(
                 rarity * count / (count + norm) for rarity, count in zip(self.rarity, counts, strict=True)
@@ -221,8 +225,10 @@ class Evidence:
 
     def words_of_name(self, name: str) -> tuple[list[str], list[str]]:
         """(the words of a name, those of them that the query says), single letters left out."""
-        words = [w for w in split_identifier(name) if len(w) > 1]
-        return words, [w for w in words if stem(w) in self.stems]
+        if name not in self._words:
+            words = [w for w in split_identifier(name) if len(w) > 1]
+            self._words[name] = words, [w for w in words if stem(w) in self.stems]
+        return self._words[name]
 
     def rarity_of(self, words: Iterable[str]) -> float:
         """The share of the query's words, by rarity, that these words of a name are forms of."""

@@ -59,18 +59,22 @@ class OccurrenceCounter:
         row = self._connection.execute(sql, (quoted(term),)).fetchone()
         return memoryview(row[0]).cast("d") if row else ()
 
-    def in_files(self, term: str, documents: Collection[DocumentId]) -> Mapping[DocumentId, int]:
-        """File → how many of its units hold the word in any field, of those files that have one."""
+    def in_files(self, term: str) -> Mapping[DocumentId, int]:
+        """File → how many of its units hold the word in any field, of all files that have one."""
         sql = (
             "SELECT u.document_id, count(*) FROM unit_terms JOIN units u ON u.id = unit_terms.rowid "
             "WHERE unit_terms MATCH ? GROUP BY u.document_id"
         )
-        return {DocumentId(d): n for d, n in self._connection.execute(sql, (quoted(term),)) if d in documents}
+        return {DocumentId(d): n for d, n in self._connection.execute(sql, (quoted(term),))}
 
     def units_in(self, documents: Collection[DocumentId]) -> Mapping[DocumentId, int]:
-        """File → how many units it has."""
-        sql = "SELECT document_id, count(*) FROM units GROUP BY document_id"
-        return {DocumentId(d): n for d, n in self._connection.execute(sql) if d in documents}
+        """File → how many units it has, of these files."""
+        sql = (
+            "SELECT u.document_id, count(*) FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
+            "GROUP BY u.document_id"
+        )
+        asked = f"[{','.join(map(str, sorted(documents)))}]"
+        return {DocumentId(d): n for d, n in self._connection.execute(sql, (asked,))}
 
     def files(self) -> int:
         """How many files there are."""
