@@ -1,8 +1,9 @@
 """The manual is true: its commands run and print what it shows, and its tables name what the code has.
 
-Blocks marked ```console are run in order, in a copy of sample_repos; lines after a command are its output, in which `…`
-stands for anything, alone on a line for any lines. `# exit 1` behind a command is its exit code. A block after a comment
-`<!-- not run: REASON -->` is not run. `pytest --golden tests/test_readme.py` writes the outputs anew.
+The manual is README.md with the chapters of docs/. Of each, blocks marked ```console are run in order, in a copy of
+sample_repos; lines after a command are its output, in which `…` stands for anything, alone on a line for any lines.
+`# exit 1` behind a command is its exit code. A block after a comment `<!-- not run: REASON -->` is not run.
+`pytest --golden tests/test_readme.py` writes the outputs anew.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from codelens.store.migrate import newest_version
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-TEXT = README.read_text(encoding="utf-8")
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+TEXT = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<exempt>[^>\n]+) -->\n)?```console\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 ANYTHING = "…"
 LONGEST = 500
-"""Lines: what is longer is not read. Forty more than before it told how to measure the ranking."""
+"""Lines of a page: what is longer is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def rewritten(expected: str, actual: str) -> str:
     return "".join(f"{line}\n" for line in new)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
     """A folder with sample_repos in it, and variables under which nothing of this machine's user counts."""
     folder, home = tmp_path_factory.mktemp("manual"), tmp_path_factory.mktemp("home")
@@ -101,7 +103,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the manual speaks to a POSIX shell")
-def test_commands(environment: tuple[Path, dict[str, str]], request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands(page: Path, environment: tuple[Path, dict[str, str]], request: pytest.FixtureRequest) -> None:
     folder, variables = environment
     golden = request.config.getoption("--golden")
     wrong: list[str] = []
@@ -123,9 +126,9 @@ def test_commands(environment: tuple[Path, dict[str, str]], request: pytest.Fixt
             parts.append(f"$ {shown.command}{code}\n{output}")
         return f"```console\n{''.join(parts)}```"
 
-    text = BLOCK.sub(run, TEXT)
+    text = BLOCK.sub(run, page.read_text(encoding="utf-8"))
     if golden:
-        README.write_text(text, encoding="utf-8", newline="\n")
+        page.write_text(text, encoding="utf-8", newline="\n")
     else:
         assert not wrong, "the manual shows something else than\n" + "\n".join(wrong)
 
@@ -151,8 +154,14 @@ def test_make_targets() -> None:
     ]
 
 
-def test_it_is_short() -> None:
-    assert TEXT.count("\n") <= LONGEST
+def test_pages_are_short() -> None:
+    for page in PAGES:
+        assert page.read_text(encoding="utf-8").count("\n") <= LONGEST, page
+
+
+def test_every_chapter_is_named() -> None:
+    readme = README.read_text(encoding="utf-8")
+    assert [page.name for page in PAGES[1:] if f"](docs/{page.name})" not in readme] == []
 
 
 def test_grammar_is_the_parsers() -> None:
