@@ -23,3 +23,25 @@ def test_status_and_doctor_say_how_much_is_known_and_why_no_more(own: Path, run:
     check(record, "status")
     history = {"head": head, "time": START + DAY, "commits": 1, "whole": True, "fault": ""}
     assert record["repositories"][0]["history"] == history
+
+
+def test_hits_of_a_history_say_how_recent_and_how_often_changed(tmp_path: Path, run: Run) -> None:
+    code = "def pour(tea):\n    return tea\n"
+    past = Past(tmp_path / "kitchen")
+    past.commit({"cup.py": code, "jug.py": code.replace("pour", "pour_out")})
+    for sip in range(3):
+        past.commit({"cup.py": f"{code}SIPS = {sip}\n"})
+    command = ("search", "fix the pouring of tea", "--intent", "change", "--json")
+
+    def told() -> dict[str, set[str]]:
+        hits = json.loads(run(*command, cwd=past.root).out)["results"]
+        return {hit["path"]: {part["source"] for part in hit["contributions"]} for hit in hits}
+
+    run("index", cwd=past.root)
+    assert {"recency", "churn"} <= told()["cup.py"]
+    churned = json.loads(run(*command, cwd=past.root).out)["results"]
+    most = {h["path"]: c["amount"] for h in churned for c in h["contributions"] if c["source"] == "churn"}
+    assert most["cup.py"] > most.get("jug.py", 0.0)
+    (past.root / ".git").rename(tmp_path / "gone")
+    run("index", "--rebuild", cwd=past.root)
+    assert all(not {"recency", "churn"} & sources for sources in told().values())

@@ -1,0 +1,90 @@
+"""Where words stand: counted by FTS5's own postings, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codelens.config import Settings
+from codelens.index import Index
+from codelens.model import UnitId
+from codelens.store.postings import COLUMNS
+from codelens.store.store import Store
+
+SOURCES = {
+    "harbour/ship.py": '''
+class Ship:
+    """A ship, and what a ship carries."""
+
+    def load(self, cargo):
+        cargo.check(cargo.weight)
+        return cargo
+''',
+    "crane.py": "def lift(cargo):\n    return cargo\n",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    root = tmp_path / "tree"
+    for path, text in SOURCES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    Index.build(tmp_path / "i.db", [root], Settings())
+    store = Store.read(tmp_path / "i.db")
+    with store.reading():
+        yield store
+    store.close()
+
+
+def units(store: Store) -> dict[str, UnitId]:
+    return {u.qualified_name: u.id for d in store.documents.rows() for u in store.units.of_document(d.id)}
+
+
+def test_counts_are_by_word_and_field(store: Store) -> None:
+    names = units(store)
+    store.units.set_pool(sorted(names.values()))
+    found = store.occurrences.in_pool(["ship", "cargo"])
+    ship, load = found[names["Ship"]], found[names["Ship.load"]]
+    fields = len(COLUMNS)
+
+    def counted(counts: bytes, word: int) -> dict[str, int]:
+        return {c: n for c, n in zip(COLUMNS, counts[word * fields : (word + 1) * fields], strict=True) if n}
+
+    assert counted(ship.counts, 0)["name"] == 1
+    assert counted(ship.counts, 0)["doc"] == 2
+    assert counted(load.counts, 0)["container"] == 1
+    assert counted(load.counts, 1)["body"] >= 3
+    assert names["lift"] in found
+    assert counted(found[names["lift"]].counts, 0) == {}
+    assert ship.lengths[COLUMNS.index("doc")] > load.lengths[COLUMNS.index("doc")] == 0
+
+
+def test_only_the_pool_is_counted(store: Store) -> None:
+    names = units(store)
+    store.units.set_pool([names["lift"]])
+    assert set(store.occurrences.in_pool(["cargo"])) == {names["lift"]}
+    assert store.occurrences.in_pool([]) == {}
+    assert store.occurrences.in_pool(["nowhere"]) == {}
+
+
+def test_means_are_of_all_units(store: Store) -> None:
+    names = units(store)
+    means = store.occurrences.mean_lengths("cargo")
+    assert store.occurrences.mean_lengths("nowhere") == ()
+    store.units.set_pool(sorted(names.values()))
+    lengths = [o.lengths for o in store.occurrences.in_pool(["ship", "cargo"]).values()]
+    doc = COLUMNS.index("doc")
+    assert means[doc] == pytest.approx(sum(length[doc] for length in lengths) / store.units.count())
+
+
+def test_files_are_counted_by_their_units(store: Store) -> None:
+    documents = {d.path: d.id for d in store.documents.rows()}
+    holding = store.occurrences.in_files("lift")
+    assert holding == {documents["crane.py"]: 1}
+    assert store.occurrences.files() == len(SOURCES)
+    lengths = store.occurrences.units_in(documents.values())
+    assert sum(lengths.values()) == store.units.count()
+    assert lengths[documents["crane.py"]] == 1
