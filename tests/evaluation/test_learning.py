@@ -101,7 +101,7 @@ def measured(kind: str, shape: str, planted: Mapping[str, float], number: int, r
 
 
 def many(count: int = 300) -> list[Measured]:
-    changes = [measured("commit", "change", {"lines": 4.0, "nearest": 2.0, "test": 3.0}, n) for n in range(count)]
+    changes = [measured("commit", "change", {"lines": 4.0, "nearest": 2.0, "chunk": 3.0}, n) for n in range(count)]
     asked = [measured("documentation", "question", {"lines": -4.0, "nearest": 5.0}, 1000 + n) for n in range(count)]
     return changes + asked
 
@@ -117,7 +117,9 @@ def test_each_set_learns_from_its_own_queries() -> None:
     assert of(fitted.weights, "lines", "change") > 2 > -2 > of(fitted.weights, "lines", "question")
     assert of(fitted.weights, "nearest", "question") > of(fitted.weights, "nearest", "change") > 1
     assert of(fitted.weights, "lines", "task") == 0.0
-    assert of(fitted.weights, "test", "change") == 0.0, "planted at 3, and a test path is never found for being one"
+    assert of(fitted.weights, "chunk", "change") == 0.0, (
+        "planted at 3, and text between definitions is never found for being it"
+    )
     assert fitted.tasks == {"commit": 300, "documentation": 300}
 
 
@@ -138,6 +140,20 @@ def test_kinds_that_teach_nothing_are_left_out() -> None:
     assert fit_weights([*many(20), strange], {}, 0.1).loss == fit_weights(many(20), {}, 0.1).loss
     with pytest.raises(UsageError, match="no task has an answer"):
         fit_weights([strange], {}, 0.1)
+
+
+def test_a_commit_to_tests_alone_teaches_only_where_its_subject_speaks_of_tests() -> None:
+    def tests_changed(number: int, feature: str) -> Measured:
+        one = measured("commit", "change", {"lines": 4.0}, number)
+        one.values[one.credits >= 0, COLUMNS.index(feature)] = 1.0
+        return one
+
+    unsaid = [tests_changed(2000 + n, "test") for n in range(20)]
+    assert fit_weights([*many(20), *unsaid], {}, 0.1) == fit_weights(many(20), {}, 0.1)
+    said = [tests_changed(2000 + n, "asked_test") for n in range(20)]
+    fitted = fit_weights([*many(20), *said], {}, 0.1)
+    assert fitted.tasks["commit"] == 40
+    assert of(fitted.weights, "asked_test", "change") > 0.5
 
 
 def test_answers_aside_of_the_code_deserve_nothing_beside_answers_in_it() -> None:
