@@ -179,7 +179,9 @@ def test_the_shipped_weights_are_made_from_a_manifest(run: Run, clones: Path, tm
 
     told = json.loads(learn("one.toml", "--json", "--folds", "2"))
     assert set(told["repositories"]) == {"barges", "canoes"}
-    assert told["learned_from"]["commit"] > 60
+    assert 30 < told["learned_from"]["commit"] < told["kinds"]["commit"] - 30, (
+        "those of barges change tests alone, and do not say so"
+    )
     assert told["nDCG@10"].keys() == told["folds"].keys() == told["kinds"].keys()
     text = (tmp_path / "one.toml").read_text()
     assert tomllib.loads(text).keys() == load_weights().keys()

@@ -149,11 +149,12 @@ def test_a_commit_to_tests_alone_teaches_only_where_its_subject_speaks_of_tests(
         return one
 
     unsaid = [tests_changed(2000 + n, "test") for n in range(20)]
-    assert fit_weights([*many(20), *unsaid], {}, 0.1) == fit_weights(many(20), {}, 0.1)
+    assert fit_weights([*many(20), *unsaid], {}, 0.1, for_all=True) == fit_weights(many(20), {}, 0.1, for_all=True)
     said = [tests_changed(2000 + n, "asked_test") for n in range(20)]
-    fitted = fit_weights([*many(20), *said], {}, 0.1)
+    fitted = fit_weights([*many(20), *said], {}, 0.1, for_all=True)
     assert fitted.tasks["commit"] == 40
     assert of(fitted.weights, "asked_test", "change") > 0.5
+    assert fit_weights([*many(20), *unsaid], {}, 0.1).tasks["commit"] == 40, "one's own habits are one's own"
 
 
 def test_answers_aside_of_the_code_deserve_nothing_beside_answers_in_it() -> None:

@@ -46,7 +46,7 @@ def make_shipped(flags: TuneFlags) -> int:
                 measured += own
     except OSError as fault:
         raise CannotWrite(f"{fault.filename or flags.work}: {fault.strerror or fault}", "make room there") from None
-    fitted = fit_weights(measured, {}, PULL)
+    fitted = fit_weights(measured, {}, PULL, for_all=True)
     _write(out, fitted)
     _show(flags, measured, fitted, crossed(measured, {}, PULL, flags.folds) if flags.folds else {})
     return 0

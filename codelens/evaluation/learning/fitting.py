@@ -46,10 +46,14 @@ def need_scipy() -> None:
         raise UsageError("learning weights needs scipy", "pip install 'codelens[train]'") from None
 
 
-def fit_weights(measured: Sequence[Measured], start: Weights, pull: float) -> Fitted:
-    """`start` is what weights are pulled to: none, or those that are to be adapted. Raises UsageError where nothing teaches."""
+def fit_weights(measured: Sequence[Measured], start: Weights, pull: float, for_all: bool = False) -> Fitted:
+    """`start` is what weights are pulled to: none, or those that are to be adapted. Raises UsageError where nothing teaches.
+
+    Weights `for_all` do not learn from commits that change only tests or documents of which their subjects do not speak: that is a
+    habit of whoever made the history, which weights of one's own may have.
+    """
     need_scipy()
-    taught = [one for one in measured if one.answered and KINDS.get(one.kind) and _teaches(one)]
+    taught = [one for one in measured if one.answered and KINDS.get(one.kind) and not (for_all and _is_aside(one))]
     counts = Counter(one.kind for one in taught)
     if not counts:
         raise UsageError("no task has an answer among its candidates", "make more tasks, or of another repository")
@@ -78,13 +82,13 @@ def _weight(weights: Weights, name: str, shape: str) -> float:
     return float(weight if isinstance(weight, float | int) else weight.get(shape, 0.0))
 
 
-def _teaches(one: Measured) -> bool:
-    """A commit to tests or documents alone, whose subject does not speak of them, says nothing of what was asked. (nDCG@10 of the
-    development tasks / commits without these 214 of 5 426: .426 to .429, .400 to .405.)"""
+def _is_aside(one: Measured) -> bool:
+    """Whether a commit changed what its subject does not speak of alone. (nDCG@10 of the development tasks / commits without these
+    214 of 5 426: .426 to .429, .400 to .405.)"""
     if one.kind != COMMIT:
-        return True
+        return False
     meant = (one.values[:, UNASKED] == 0).all(axis=1)
-    return bool(((one.credits >= 0) & meant).any())
+    return not ((one.credits >= 0) & meant).any()
 
 
 def _questions(measured: Sequence[Measured], counts: Mapping[str, int]) -> Iterator[Question]:

@@ -20,7 +20,7 @@ def crossed(measured: Sequence[Measured], start: Weights, pull: float, folds: in
     """Task → nDCG@10 by the weights that all other folds teach. Raises UsageError where they teach nothing."""
     found: dict[str, float] = {}
     for held in parted(measured, folds):
-        fitted = fit_weights([one for one in measured if one.repository not in held], start, pull)
+        fitted = fit_weights([one for one in measured if one.repository not in held], start, pull, for_all=True)
         asked = [one for one in measured if one.repository in held]
         found |= values_of(asked, fitted.weights)
     return found
