@@ -73,12 +73,15 @@ class Settings:
     """A TOML file of weights of one's own, as `codelens tune --keep` writes it, in place of the shipped; empty for none."""
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack says nothing of what was asked."""
+    memory: bool = False
+    """Record what is found, opened and said of results in a file beside the index, and let the ranking use it."""
     hyperlink_format: str = ""
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
 
 
-NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network"})
-"""A link may name a network or start a program: the user says where it leads, and what leaves the machine, no repository does.
+NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network", "memory"})
+"""A link may name a network or start a program: the user says where it leads, what leaves the machine and what is recorded of
+searches; no repository does.
 `model` it may set to a name alone: a model is run, or asked over a network."""
 PATHS = frozenset({"classes", "model", "weights"})
 """Settings that name a file: in a configuration file relative to its folder, and in a project's file only below that."""

@@ -9,6 +9,8 @@ CodelensError (2)
 ├── CannotWrite (2)           the disk is full, or the folder of the index cannot be written
 ├── PreciseIndexError (2)     a SCIP index or LSIF dump of the tree is damaged; says which file, and where in it
 ├── EmbedderFault (2)         an embedder that cannot be asked now, or whose answer is of no use
+├── MemoryFault (2)           the memory file is damaged or cannot be written; a search says so and goes on without it
+├── MemoryOff (2)             memory is not switched on, and something is to be recorded
 ├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
 ├── NoIndex (3)               there is no index here
 ├── IndexCorrupt (3)          the file is not an index, or is damaged
@@ -95,6 +97,18 @@ class EmbedderFault(CodelensError):
     """An embedder that others run does not answer, or not with vectors that fit. A search goes on without them."""
 
     hint = "try again later, or index with another model"
+
+
+class MemoryFault(CodelensError):
+    """The file that remembers is damaged, a newer codelens', or cannot be used now. A search goes on without it."""
+
+    hint = "`codelens memory forget --all` removes it"
+
+
+class MemoryOff(CodelensError):
+    """Nothing is recorded unless the user switched it on."""
+
+    hint = "set `memory = true` in your own configuration file, or CODELENS_MEMORY=1"
 
 
 class TargetError(CodelensError):

@@ -101,6 +101,19 @@ def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
     return connection, with_vectors
 
 
+def open_beside(path: Path, writing: bool) -> apsw.Connection:
+    """A small file of its own beside an index, made where it is written and is not there.
+
+    Its folder is there: the index lies in it. One whose writer was killed has a journal that only a writer can roll back.
+    """
+    if writing:
+        return _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+    if path.with_name(f"{path.name}-journal").exists():
+        with suppress(apsw.Error):
+            return _checked(_connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE))
+    return _checked(_connect(path, "mode=ro"))
+
+
 def to_wal(connection: apsw.Connection) -> None:
     """Let readers go on with the committed state while this connection writes."""
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL").fetchall()

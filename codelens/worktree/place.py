@@ -13,6 +13,8 @@ BUILDING = ".building"
 BESIDE = ("-journal", "-wal", "-shm")
 """What SQLite may put beside a database."""
 LOCK = ".lock"
+MEMORY = "memory.db"
+"""What was recorded of an index's results: in its folder, or for an index of another name beside it as NAME.memory.db."""
 
 
 def find_index(start: Path) -> Path | None:
@@ -55,7 +57,13 @@ def prepare_index_folder(index: Path) -> None:
 def own_files(index: Path) -> frozenset[str]:
     """The absolute paths that an index and what is made beside it may have."""
     index = index.resolve()
-    return frozenset(f"{index}{begun}{beside}" for begun in ("", BUILDING) for beside in ("", *BESIDE, LOCK))
+    own = {f"{index}{begun}{beside}" for begun in ("", BUILDING) for beside in ("", *BESIDE, LOCK)}
+    return frozenset(own | {f"{memory_place(index)}{beside}" for beside in ("", *BESIDE)})
+
+
+def memory_place(index: Path) -> Path:
+    """Where what is remembered of an index's results lies. It may not be there."""
+    return index.with_name(MEMORY if index.name == INDEX_NAME else f"{index.stem}.{MEMORY}")
 
 
 def unfinished_index(index: Path) -> Path | None:

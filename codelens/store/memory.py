@@ -1,0 +1,357 @@
+"""The memory file beside an index: what was recorded of results, read by the ranking and written in short transactions.
+
+It keeps SQLite's rollback journal, not WAL: at rest it is one file, and a record is a few rows, so that writers wait
+milliseconds for each other. A writer that is killed leaves a journal, which the next to open the file rolls back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from codelens.errors import MemoryFault
+from codelens.remembered import Answer, Answered, Feedback, Learned, Place, Recalled, Remembered
+from codelens.store.connection import open_beside
+
+MOST_STAMPS = 20
+"""Newest stamps of a place that are kept (knowing's figure)."""
+MOST_ANSWERS = 50
+"""Newest answers that are kept, over all sessions. Chosen: only the last of each session is asked for."""
+MOST_FEEDBACK = 50
+"""Newest judgements of a place that are kept. Chosen: older ones have mostly expired with the code."""
+
+SCHEMAS = (
+    """
+    CREATE TABLE places (
+        id         INTEGER PRIMARY KEY,
+        repository TEXT NOT NULL,
+        path       TEXT NOT NULL,      -- relative to the repository's root
+        name       TEXT NOT NULL,      -- qualified; empty for a file
+        kind       TEXT NOT NULL,
+        UNIQUE (path, repository, name, kind)
+    );
+    CREATE TABLE pins (place INTEGER PRIMARY KEY REFERENCES places (id), at INTEGER NOT NULL);
+    CREATE TABLE ratings (place INTEGER PRIMARY KEY REFERENCES places (id), rating REAL NOT NULL, at INTEGER NOT NULL);
+    CREATE TABLE uses (place INTEGER PRIMARY KEY REFERENCES places (id), count INTEGER NOT NULL, at INTEGER NOT NULL);
+    CREATE TABLE feedback (
+        id      INTEGER PRIMARY KEY,
+        place   INTEGER NOT NULL REFERENCES places (id),
+        useful  INTEGER NOT NULL,
+        implied INTEGER NOT NULL,
+        digest  TEXT NOT NULL,         -- of the neighbourhood when it was given
+        query   TEXT NOT NULL,
+        at      INTEGER NOT NULL
+    );
+    CREATE INDEX feedback_by_place ON feedback (place);
+    CREATE TABLE stamps (id INTEGER PRIMARY KEY, place INTEGER NOT NULL REFERENCES places (id), at INTEGER NOT NULL);
+    CREATE INDEX stamps_by_place ON stamps (place);
+    CREATE TABLE vocabulary (
+        word  TEXT NOT NULL,
+        place INTEGER NOT NULL REFERENCES places (id),
+        count INTEGER NOT NULL,
+        at    INTEGER NOT NULL,
+        PRIMARY KEY (word, place)
+    ) WITHOUT ROWID;
+    CREATE TABLE answers (
+        id      INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        query   TEXT NOT NULL,
+        words   TEXT NOT NULL,         -- JSON
+        at      INTEGER NOT NULL,
+        settled INTEGER NOT NULL
+    );
+    CREATE TABLE answered (
+        answer INTEGER NOT NULL REFERENCES answers (id),
+        rank   INTEGER NOT NULL,
+        place  INTEGER NOT NULL REFERENCES places (id),
+        line   INTEGER NOT NULL,
+        used   INTEGER NOT NULL,
+        PRIMARY KEY (answer, rank)
+    ) WITHOUT ROWID;
+    """,
+)
+"""One script for each version, from 1, never changed once it has been released."""
+KEPT = ("pins", "ratings", "uses", "feedback", "stamps", "vocabulary", "answered")
+"""Tables that speak of a place."""
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError, apsw.MismatchError)
+
+
+class Memory:
+    """A memory file opened for reading: one state for as long as it is open. An empty one where there is no file."""
+
+    def __init__(self, connection: apsw.Connection | None, path: Path) -> None:
+        self._connection, self._path = connection, path
+
+    @classmethod
+    @contextmanager
+    def reading(cls, path: Path) -> Iterator[Memory]:
+        """Raises MemoryFault where the file is damaged, cannot be read, or is a newer codelens'."""
+        if not path.is_file():
+            yield cls(None, path)
+            return
+        with _told(path):
+            connection = open_beside(path, writing=False)
+            try:
+                _check(connection, path)
+                connection.execute("BEGIN").fetchall()
+                yield cls(connection, path)
+            finally:
+                connection.close()
+
+    def recall(self, paths: Collection[str]) -> Recalled:
+        """What is recorded of the places in these files, of whichever repository; of the files themselves too."""
+        found: dict[Place, dict[str, Any]] = {}
+        among = json.dumps(sorted(set(paths)))
+        for table, columns in (("pins", "1"), ("ratings", "t.rating"), ("uses", "t.count")):
+            for place, (value,) in self._of(table, columns, among, ""):
+                found.setdefault(place, {})[table] = value
+        for place, (useful, digest, implied) in self._of("feedback", "t.useful, t.digest, t.implied", among, ", t.id"):
+            judged = Feedback(bool(useful), str(digest), bool(implied))
+            found.setdefault(place, {}).setdefault("feedback", []).append(judged)
+        for place, (at,) in self._of("stamps", "t.at", among, ", t.at"):
+            found.setdefault(place, {}).setdefault("stamps", []).append(int(at))
+        return Recalled({place: _remembered(row) for place, row in sorted(found.items())})
+
+    def _of(self, table: str, columns: str, paths: str, order: str) -> Iterator[tuple[Place, tuple[Any, ...]]]:
+        sql = (
+            f"SELECT p.repository, p.path, p.name, p.kind, {columns} FROM json_each(?) n CROSS JOIN places p ON p.path = n.value "
+            f"JOIN {table} t ON t.place = p.id ORDER BY p.path, p.repository, p.name, p.kind{order}"
+        )
+        for row in self._rows(sql, (paths,)):
+            yield Place(*row[:4]), row[4:]
+
+    def learned(self, words: Collection[str], least: int) -> list[Learned]:
+        """The places that were used `least` times or more for one of these words: most often first, then by content."""
+        sql = (
+            "SELECT v.word, p.repository, p.path, p.name, p.kind, v.count FROM json_each(?) n CROSS JOIN vocabulary v "
+            "ON v.word = n.value JOIN places p ON p.id = v.place WHERE v.count >= ? "
+            "ORDER BY v.count DESC, v.word, p.path, p.repository, p.name, p.kind"
+        )
+        rows = self._rows(sql, (json.dumps(sorted(set(words))), least))
+        return [Learned(row[0], Place(*row[1:5]), row[5]) for row in rows]
+
+    def last_answer(self, session: str = "") -> Answer | None:
+        """The newest recorded answer of a session."""
+        rows = self._rows(
+            "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1", (session,)
+        )
+        return next((self._answer(row, session) for row in rows), None)
+
+    def unsettled(self, session: str = "") -> list[Answer]:
+        """A session's answers whose unused places have not been judged yet, oldest first."""
+        sql = "SELECT id, query, words, at FROM answers WHERE session = ? AND NOT settled ORDER BY id"
+        return [self._answer(row, session) for row in list(self._rows(sql, (session,)))]
+
+    def _answer(self, row: tuple[Any, ...], session: str) -> Answer:
+        sql = (
+            "SELECT a.rank, p.repository, p.path, p.name, p.kind, a.line, a.used FROM answered a "
+            "JOIN places p ON p.id = a.place WHERE a.answer = ? ORDER BY a.rank"
+        )
+        places = tuple(Answered(r[0], Place(*r[1:5]), r[5], bool(r[6])) for r in self._rows(sql, (row[0],)))
+        return Answer(str(row[1]), tuple(json.loads(row[2])), row[3], places, session, row[0])
+
+    def places(self) -> list[Place]:
+        """Every place that something is recorded of, by content."""
+        sql = "SELECT repository, path, name, kind FROM places ORDER BY path, repository, name, kind"
+        return [Place(*row) for row in self._rows(sql)]
+
+    def everything(self) -> dict[str, list[dict[str, Any]]]:
+        """All rows as objects for export: places by what they are called, in order of content, then of time."""
+        columns = {
+            "pins": "t.at",
+            "ratings": "t.rating, t.at",
+            "uses": "t.count, t.at",
+            "feedback": "t.useful, t.implied, t.digest, t.query, t.at",
+            "stamps": "t.at",
+            "vocabulary": "t.word, t.count, t.at",
+        }
+        found = {table: self._exported(table, told) for table, told in columns.items()}
+        answers = self._rows("SELECT id, query, words, at, session FROM answers ORDER BY id")
+        found["answers"] = [_told_answer(self._answer(row[:4], row[4])) for row in list(answers)]
+        return found
+
+    def _exported(self, table: str, columns: str) -> list[dict[str, Any]]:
+        names = ["repository", "path", "name", "kind", *(c.removeprefix("t.") for c in columns.split(", "))]
+        order = "t.word, " if table == "vocabulary" else ""
+        last = ", t.id" if table in ("feedback", "stamps") else ""
+        sql = (
+            f"SELECT p.repository, p.path, p.name, p.kind, {columns} FROM {table} t JOIN places p ON p.id = t.place "
+            f"ORDER BY {order}p.path, p.repository, p.name, p.kind{last}"
+        )
+        rows = [dict(zip(names, row, strict=True)) for row in self._rows(sql)]
+        flags = {"useful", "implied"}
+        return [{key: bool(value) if key in flags else value for key, value in row.items()} for row in rows]
+
+    def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
+        return iter(()) if self._connection is None else iter(self._connection.execute(sql, values))
+
+
+class MemoryWriter(Memory):
+    """A memory file in one transaction: all of what is recorded in it, or nothing."""
+
+    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+        super().__init__(connection, path)
+        self._to = connection
+
+    @classmethod
+    @contextmanager
+    def recording(cls, path: Path) -> Iterator[MemoryWriter]:
+        """Makes the file where there is none. Raises MemoryFault; waits some seconds for another writer first."""
+        with _told(path):
+            connection = open_beside(path, writing=True)
+            try:
+                connection.execute("BEGIN IMMEDIATE").fetchall()
+                _check(connection, path)
+                _migrate(connection)
+                yield cls(connection, path)
+                connection.execute("COMMIT").fetchall()
+            finally:
+                connection.close()  # which rolls back what was not committed
+
+    def pin(self, place: Place, at: int) -> None:
+        """Pin it; one that is pinned stays so."""
+        self._run("INSERT OR IGNORE INTO pins VALUES (?, ?)", self._id(place), at)
+
+    def unpin(self, place: Place) -> bool:
+        """Whether it was pinned."""
+        return bool(self._run("DELETE FROM pins WHERE place = ?", self._id(place)))
+
+    def rate(self, place: Place, rating: float, at: int) -> None:
+        """Rate it from 0 to 10, in the place of what it was rated before."""
+        self._run("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?)", self._id(place), rating, at)
+
+    def use(self, place: Place, at: int) -> None:
+        """Count one use."""
+        sql = "INSERT INTO uses VALUES (?1, 1, ?2) ON CONFLICT DO UPDATE SET count = count + 1, at = ?2"
+        self._run(sql, self._id(place), at)
+
+    def judge(self, place: Place, judged: Feedback, query: str, at: int) -> None:
+        """Record one judgement."""
+        number = self._id(place)
+        sql = "INSERT INTO feedback (place, useful, implied, digest, query, at) VALUES (?, ?, ?, ?, ?, ?)"
+        self._run(sql, number, judged.useful, judged.implied, judged.digest, query, at)
+        self._keep_newest("feedback", number, MOST_FEEDBACK)
+
+    def stamp(self, place: Place, at: int) -> None:
+        """Record that an answer held it."""
+        number = self._id(place)
+        self._run("INSERT INTO stamps (place, at) VALUES (?, ?)", number, at)
+        self._keep_newest("stamps", number, MOST_STAMPS)
+
+    def _keep_newest(self, table: str, place: int, most: int) -> None:
+        newest = f"SELECT id FROM {table} WHERE place = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
+        self._run(f"DELETE FROM {table} WHERE place = ?1 AND id NOT IN ({newest})", place, most)
+
+    def learn(self, word: str, place: Place, at: int) -> None:
+        """Count that the place was used for a query with this word."""
+        sql = "INSERT INTO vocabulary VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE SET count = count + 1, at = ?3"
+        self._run(sql, word, self._id(place), at)
+
+    def add_answer(self, answer: Answer) -> int:
+        """Record an answer; its number. Only the newest are kept."""
+        sql = "INSERT INTO answers (session, query, words, at, settled) VALUES (?, ?, ?, ?, 0)"
+        self._run(sql, answer.session, answer.query, json.dumps(answer.words, ensure_ascii=False), answer.at)
+        number = self._to.last_insert_rowid()
+        for one in answer.places:
+            values = (number, one.rank, self._id(one.place), one.line, one.used)
+            self._run("INSERT INTO answered VALUES (?, ?, ?, ?, ?)", *values)
+        self._run("DELETE FROM answered WHERE answer <= ?", number - MOST_ANSWERS)
+        self._run("DELETE FROM answers WHERE id <= ?", number - MOST_ANSWERS)
+        return number
+
+    def set_used(self, answer: int, rank: int) -> None:
+        """Mark one place of an answer as used."""
+        self._run("UPDATE answered SET used = 1 WHERE answer = ? AND rank = ?", answer, rank)
+
+    def settle(self, answer: int) -> None:
+        """Its unused places have been judged, or never will be."""
+        self._run("UPDATE answers SET settled = 1 WHERE id = ?", answer)
+
+    def forget(self, places: Collection[Place]) -> int:
+        """Remove all that is recorded of these places; how many rows that were. What queries held them is forgotten too."""
+        numbers = json.dumps([self._id(place) for place in sorted(places)])
+        gone = 0
+        self._run(
+            "DELETE FROM answers WHERE id IN (SELECT answer FROM answered "
+            "WHERE place IN (SELECT value FROM json_each(?)))",
+            numbers,
+        )
+        for table in KEPT:
+            gone += self._run(f"DELETE FROM {table} WHERE place IN (SELECT value FROM json_each(?))", numbers)
+        self._run("DELETE FROM answered WHERE answer NOT IN (SELECT id FROM answers)")
+        self._run("DELETE FROM places WHERE id IN (SELECT value FROM json_each(?))", numbers)
+        return gone
+
+    def _id(self, place: Place) -> int:
+        self._run("INSERT OR IGNORE INTO places (repository, path, name, kind) VALUES (?, ?, ?, ?)", *place)
+        sql = "SELECT id FROM places WHERE path = ?2 AND repository = ?1 AND name = ?3 AND kind = ?4"
+        row: Any = self._to.execute(sql, tuple(place)).fetchone()
+        return int(row[0])
+
+    def _run(self, sql: str, *values: Any) -> int:
+        """How many rows it changed."""
+        self._to.execute(sql, values).fetchall()
+        return self._to.changes()
+
+
+def remove_memory(path: Path) -> bool:
+    """Delete a memory file, damaged or not, with what SQLite put beside it; whether there was one."""
+    was = path.is_file()
+    for beside in ("", "-journal", "-wal", "-shm"):
+        path.with_name(path.name + beside).unlink(missing_ok=True)
+    return was
+
+
+def _check(connection: apsw.Connection, path: Path) -> None:
+    version = int(connection.pragma("user_version"))
+    if version > len(SCHEMAS):
+        raise MemoryFault(
+            f"{path} was written by a newer codelens", "upgrade codelens, or `codelens memory forget --all`"
+        )
+    held = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if held and (not version or not {*KEPT, "places", "answers"} <= held):
+        raise MemoryFault(f"{path} is no memory of codelens")
+
+
+def _migrate(connection: apsw.Connection) -> None:
+    """To the newest version, in the caller's transaction."""
+    version = int(connection.pragma("user_version"))
+    for script in SCHEMAS[version:]:
+        connection.execute(script).fetchall()  # drained, or only its first statement would run
+    if version < len(SCHEMAS):
+        connection.pragma("user_version", len(SCHEMAS))
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as fault:
+        raise MemoryFault(f"{path} is damaged: {fault}") from fault
+    except apsw.Error as fault:
+        raise MemoryFault(
+            f"{path} cannot be used: {fault}", "see that it can be read and written, and try again"
+        ) from fault
+    except OSError as fault:
+        raise MemoryFault(f"{path} cannot be used: {fault.strerror or fault}") from fault
+
+
+def _remembered(row: dict[str, Any]) -> Remembered:
+    return Remembered(
+        pinned=bool(row.get("pins")),
+        rating=row.get("ratings"),
+        uses=row.get("uses", 0),
+        feedback=tuple(row.get("feedback", ())),
+        stamps=tuple(row.get("stamps", ())),
+    )
+
+
+def _told_answer(answer: Answer) -> dict[str, Any]:
+    places = [{**one.place._asdict(), "rank": one.rank, "line": one.line, "used": one.used} for one in answer.places]
+    told = {"query": answer.query, "words": list(answer.words), "at": answer.at, "session": answer.session}
+    return {**told, "places": places}

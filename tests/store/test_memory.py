@@ -1,0 +1,241 @@
+"""The memory file: what is recorded comes back by place, whole records or none, and damage is said."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from codelens.errors import MemoryFault
+from codelens.remembered import FILE, Answer, Answered, Feedback, Learned, Place, file_of
+from codelens.store.memory import MOST_ANSWERS, MOST_STAMPS, Memory, MemoryWriter, remove_memory
+
+RUN = Place("app", "src/app.py", "Flask.run", "method")
+OTHER = Place("app", "src/app.py", "Flask.stop", "method")
+ELSEWHERE = Place("app", "lib/é.py", "run", "function")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+def test_where_there_is_no_file_nothing_is_remembered_and_none_is_made(file: Path) -> None:
+    with Memory.reading(file) as memory:
+        assert memory.recall([RUN.path]).places == {}
+        assert memory.learned(["run"], 1) == []
+        assert memory.last_answer() is None
+        assert memory.everything()["pins"] == []
+    assert not file.exists()
+
+
+def test_what_is_recorded_of_a_place_comes_back(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        memory.pin(RUN, 1)
+        memory.pin(RUN, 2)
+        memory.rate(RUN, 3, 1)
+        memory.rate(RUN, 7.5, 2)
+        memory.use(RUN, 5)
+        memory.use(RUN, 6)
+        memory.judge(RUN, Feedback(True, "d1"), "serve", 7)
+        memory.judge(RUN, Feedback(False, "d2", True), "serve", 8)
+        memory.stamp(RUN, 9)
+        memory.stamp(OTHER, 9)
+        memory.use(ELSEWHERE, 9)
+    with Memory.reading(file) as memory:
+        recalled = memory.recall([RUN.path])
+        told = recalled.of(RUN)
+        assert (told.pinned, told.rating, told.uses, told.stamps) == (True, 7.5, 2, (9,))
+        assert told.feedback == (Feedback(True, "d1"), Feedback(False, "d2", True))
+        assert (told.outcomes, told.success) == ((1, 2), 0.5)
+        assert set(recalled.places) == {RUN, OTHER}
+        assert recalled.of(OTHER).stamps == (9,)
+        assert memory.places() == [ELSEWHERE, RUN, OTHER]
+    assert [f.name for f in file.parent.iterdir()] == [file.name]
+
+
+def test_what_is_said_of_a_file_holds_for_what_is_in_it(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        memory.pin(file_of(RUN), 1)
+        memory.rate(file_of(RUN), 4, 1)
+        memory.rate(RUN, 9, 1)
+    with Memory.reading(file) as memory:
+        recalled = memory.recall([RUN.path])
+    assert (recalled.of(RUN).pinned, recalled.of(RUN).rating) == (True, 9)
+    assert (recalled.of(OTHER).pinned, recalled.of(OTHER).rating) == (True, 4)
+    assert recalled.of(file_of(RUN)).rating == 4
+    assert file_of(RUN).kind == FILE
+
+
+def test_unpinning_says_whether_there_was_a_pin(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        memory.pin(RUN, 1)
+        assert memory.unpin(RUN)
+        assert not memory.unpin(RUN)
+        assert not memory.recall([RUN.path]).of(RUN).pinned
+
+
+def test_only_the_newest_stamps_are_kept(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        for at in (*range(100, 125), 50):
+            memory.stamp(RUN, at)
+    with Memory.reading(file) as memory:
+        assert memory.recall([RUN.path]).of(RUN).stamps == tuple(range(125 - MOST_STAMPS, 125))
+
+
+def test_words_lead_to_places_once_they_were_used_often_enough(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        for at in range(3):
+            memory.learn("serve", RUN, at)
+        memory.learn("serve", OTHER, 1)
+        memory.learn("serve", OTHER, 2)
+        memory.learn("stop", OTHER, 3)
+    with Memory.reading(file) as memory:
+        assert memory.learned(["stop", "serve"], 2) == [Learned("serve", RUN, 3), Learned("serve", OTHER, 2)]
+        assert memory.learned(["halt"], 1) == []
+
+
+def test_the_last_answer_of_each_session(file: Path) -> None:
+    places = (Answered(1, RUN, 10), Answered(2, OTHER, 20))
+    with MemoryWriter.recording(file) as memory:
+        first = memory.add_answer(Answer("serve it", ("serve",), 1, places))
+        memory.add_answer(Answer("other", (), 2, (), session="b"))
+        memory.set_used(first, 2)
+    with Memory.reading(file) as memory:
+        told = memory.last_answer()
+        assert told is not None
+        assert (told.query, told.words, told.number) == ("serve it", ("serve",), first)
+        assert told.places == (Answered(1, RUN, 10), Answered(2, OTHER, 20, True))
+        assert memory.unsettled() == [told]
+        other = memory.last_answer("b")
+        assert other is not None and other.query == "other"
+    with MemoryWriter.recording(file) as memory:
+        memory.settle(first)
+        assert memory.unsettled() == []
+        for at in range(MOST_ANSWERS):
+            memory.add_answer(Answer("more", (), at, places))
+        assert len(memory.everything()["answers"]) == MOST_ANSWERS
+
+
+def test_forgetting_a_place_leaves_nothing_that_names_it(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        for place in (RUN, OTHER):
+            memory.pin(place, 1)
+            memory.judge(place, Feedback(True, ""), "the words of a query", 1)
+            memory.learn("serve", place, 1)
+        memory.add_answer(Answer("a secret", (), 1, (Answered(1, RUN, 10), Answered(2, OTHER, 20))))
+        assert memory.forget([RUN]) == 4
+    with Memory.reading(file) as memory:
+        told = memory.everything()
+        assert memory.places() == [OTHER]
+        assert "Flask.run" not in repr(told) and told["answers"] == []
+        assert len(told["pins"]) == len(told["feedback"]) == len(told["vocabulary"]) == 1
+
+
+def test_a_record_that_fails_leaves_nothing(file: Path) -> None:
+    with pytest.raises(ZeroDivisionError), MemoryWriter.recording(file) as memory:
+        memory.pin(RUN, 1 // 0 if memory.places() == [] else 1)
+    with MemoryWriter.recording(file) as memory:
+        memory.pin(RUN, 1)
+    with pytest.raises(ZeroDivisionError), MemoryWriter.recording(file) as memory:
+        memory.pin(OTHER, 1)
+        memory.use(OTHER, 1 // 0)
+    with Memory.reading(file) as memory:
+        assert memory.places() == [RUN]
+
+
+def _use_often(file: Path, place: Place, times: int) -> None:
+    for at in range(times):
+        with MemoryWriter.recording(file) as memory:
+            memory.use(place, at)
+            memory.use(RUN, at)
+
+
+def test_two_processes_record_at_once(file: Path) -> None:
+    times = 40
+    many = multiprocessing.get_context("spawn")
+    both = [many.Process(target=_use_often, args=(file, place, times)) for place in (OTHER, ELSEWHERE)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+    assert [process.exitcode for process in both] == [0, 0]
+    with Memory.reading(file) as memory:
+        recalled = memory.recall([RUN.path, ELSEWHERE.path])
+    assert [recalled.of(place).uses for place in (RUN, OTHER, ELSEWHERE)] == [2 * times, times, times]
+
+
+def _record_and_hang(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        memory.use(OTHER, 1)
+        for number in range(20_000):  # more than SQLite's cache, so that the file itself is written before the commit
+            memory.judge(Place("app", f"{number}.py", "x" * 200, "function"), Feedback(True, ""), "", 1)
+        (file.parent / "ready").touch()
+        time.sleep(600)
+
+
+def test_a_killed_record_leaves_the_state_before_it(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        memory.use(RUN, 1)
+    process = multiprocessing.get_context("spawn").Process(target=_record_and_hang, args=(file,))
+    process.start()
+    while not (file.parent / "ready").exists():
+        assert process.is_alive()
+        time.sleep(0.02)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert file.with_name(f"{file.name}-journal").stat().st_size, "the kill came in the middle of a record"
+    with Memory.reading(file) as memory:
+        assert memory.places() == [RUN]
+    with MemoryWriter.recording(file) as memory:
+        memory.use(RUN, 2)
+    with Memory.reading(file) as memory:
+        assert memory.recall([RUN.path]).of(RUN).uses == 2
+
+
+@pytest.mark.parametrize("content", [b"nothing of the kind" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_file_is_said(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    with pytest.raises(MemoryFault, match="is damaged"), Memory.reading(file):
+        pass
+    with pytest.raises(MemoryFault, match="is damaged"), MemoryWriter.recording(file):
+        pass
+    assert file.read_bytes() == content
+    assert remove_memory(file)
+    assert not remove_memory(file)
+
+
+def test_damage_within_is_said_where_it_is_read(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        for number in range(500):
+            memory.pin(Place("app", f"{number}.py", "f", "function"), 1)
+    content = bytearray(file.read_bytes())
+    content[4096 : len(content) : 7] = b"\x5a" * len(content[4096 : len(content) : 7])
+    file.write_bytes(content)
+    with pytest.raises(MemoryFault, match="is damaged"), Memory.reading(file) as memory:
+        memory.everything()
+        memory.places()
+
+
+def test_a_newer_file_and_a_strange_one_are_left_alone(file: Path) -> None:
+    with MemoryWriter.recording(file) as memory:
+        memory.pin(RUN, 1)
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(MemoryFault, match="newer codelens"), Memory.reading(file):
+        pass
+    file.unlink()
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE songs (name)")
+    connection.close()
+    before = file.read_bytes()
+    with pytest.raises(MemoryFault, match="no memory"), MemoryWriter.recording(file):
+        pass
+    assert file.read_bytes() == before
