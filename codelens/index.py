@@ -23,6 +23,7 @@ from codelens.store.connection import holds_index
 from codelens.store.store import Store
 
 if TYPE_CHECKING:
+    from codelens.memory.notebook import Notebook
     from codelens.navigate.view import GraphView
 
 
@@ -123,8 +124,42 @@ class Index:
         from codelens.context.pipeline import write_pack
 
         with self._store.reading():
-            folder = pack_folder() if keep and self._settings.pack_cache else None
+            # What is remembered changes with every question, so that a pack which it ranked is soon another.
+            may_keep = keep and self._settings.pack_cache and not request.options.memory
+            folder = pack_folder() if may_keep else None
             return write_pack(request, layout, self._store, self.info(), self._settings, folder)
+
+    def notebook(self, session: str = "", now: int | None = None) -> Notebook:
+        """What is remembered of this index's results, to be told and to be recorded. It records nothing unless `memory` is on.
+
+        A session is somebody's work in a server; `now` is in unix seconds, the clock's time where it is None.
+        """
+        from codelens.memory.notebook import Notebook
+
+        return Notebook(self._store, self._settings.memory, session, now)
+
+    def record(
+        self,
+        query: str,
+        found: Sequence[tuple[int, UnitRow, int]],
+        *,
+        words: str | None = None,
+        session: str = "",
+        now: int | None = None,
+    ) -> None:
+        """Write down that a query was answered so, as (rank, unit, line). Raises MemoryOff and MemoryFault.
+
+        `words` is the part of it whose words may come to lead to what is used; all of it where it is None.
+        """
+        self.notebook(session, now).record(query, self.learnable(query if words is None else words), found)
+
+    @staticmethod
+    def learnable(query: str) -> tuple[str, ...]:
+        """The words of a query that may come to lead to what is used for it."""
+        from codelens.search.query import parse_query
+        from codelens.search.recollection import learnable
+
+        return learnable(part.text for part in parse_query(query).ranking_texts)
 
     @staticmethod
     def forget_packs() -> int:

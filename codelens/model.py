@@ -355,6 +355,10 @@ class SearchOptions:
     reverse: bool = False
     context_before: int = 0
     context_after: int = 0
+    memory: bool = False
+    """Whether what was recorded of earlier results counts; the setting `memory` says so to front ends."""
+    now: int | None = None
+    """Unix seconds that count as the present; None for the clock's, which only memory asks, and for git's last indexed commit."""
     snippet_lines: int = 3
     """Lines shown where no context was asked for: the place to jump to, and the lines of the unit that say most."""
 

@@ -150,3 +150,5 @@ class PackedText:
     changed: tuple[str, ...]
     """Paths of files in it that are not on disk as they were indexed."""
     cached: bool = False
+    units: tuple[UnitRow, ...] = ()
+    """What it holds, in its order, for memory to record; none where that is off."""

@@ -130,8 +130,24 @@ def search_options(
         reverse=flags.reverse,
         context_before=before,
         context_after=after,
+        memory=settings.memory,
+        now=moment(flags.now),
         snippet_lines=EVERYTHING if every_line else SearchOptions().snippet_lines,
     )
+
+
+def moment(text: str | None) -> int | None:
+    """A time as a person writes it → unix seconds; without an offset it is the local one. Raises UsageError."""
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit():
+        return int(text)
+    from datetime import datetime
+
+    try:
+        return int(datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"--now is no time: {text}", "as in --now 2025-01-31T12:00:00Z or --now 1738324800") from None
 
 
 def _limit(settings: Settings, profile: str) -> int:

@@ -3,9 +3,20 @@
 from pathlib import Path
 from typing import Annotated
 
-from codelens.cli.asked import languages_named
+from codelens.cli.asked import languages_named, moment
 from codelens.cli.declare import argument, declare, option
-from codelens.cli.flags import OUTPUT, AllowNetwork, CommonFlags, Globs, JsonFlags, RootScope, Types, TypesNot
+from codelens.cli.flags import (
+    OUTPUT,
+    AllowNetwork,
+    CommonFlags,
+    Globs,
+    JsonFlags,
+    MemoryFlags,
+    RootScope,
+    Types,
+    TypesNot,
+)
+from codelens.cli.recorded import record
 from codelens.cli.streams import say, stdin_bytes, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
 from codelens.context.counters import counter_of
@@ -21,7 +32,7 @@ EVERYTHING = 1_000_000_000
 """The limit where none was given: the budget is one."""
 
 
-class ContextFlags(CommonFlags, JsonFlags):
+class ContextFlags(MemoryFlags, CommonFlags, JsonFlags):
     """What the pack is for, how large it may be, and its form."""
 
     task: Annotated[str | None, argument("What is to be done; `-` reads it from stdin", "[TASK]")] = None
@@ -72,12 +83,21 @@ def context(flags: ContextFlags) -> int:
     """
     source = _source(flags)
     format = _format(flags)
-    settings = {"path_style": flags.path_style, "allow_network": flags.allow_network or None}
+    settings = {
+        "path_style": flags.path_style,
+        "allow_network": flags.allow_network or None,
+        "memory": flags.memory,
+    }
     place = reading_place(flags, settings)
     with place.open() as index:
         request = _request(flags, source, place, index)
         layout = layout_of(format, PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories))
         packed = index.context(request, layout, keep=not flags.no_cache)
+        if request.options.memory:
+            places = [
+                (rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)
+            ]
+            record(index, request.query, places, request.options.now)
     if not flags.quiet:
         write_json([packed.text])
         _say_about(packed, request, flags)
@@ -134,6 +154,8 @@ def _options(flags: ContextFlags, place: Workplace, scope: Scope) -> SearchOptio
         limit=limit,
         mode=place.settings.mode,
         profile=place.settings.profile,
+        memory=place.settings.memory,
+        now=moment(flags.now),
         languages=languages_named(flags.types or ()),
         languages_not=languages_named(flags.types_not or ()),
         globs=tuple(flags.globs or ()),

@@ -208,7 +208,40 @@ class ScoreFlags:
     ] = None
 
 
-class RankingFlags(ScoreFlags, QueryFlags):
+Now = Annotated[
+    str | None,
+    option(
+        "--now",
+        metavar="TIME",
+        help="What counts as the present, as 2025-01-31T12:00 or unix seconds [default: the clock's]",
+    ),
+]
+
+
+class MemoryFlags:
+    """Whether what was recorded of results counts and more is recorded, and when it is."""
+
+    memory: Annotated[
+        bool | None,
+        option(
+            "--memory/--no-memory",
+            section=RANKING,
+            help="Use and record what is remembered of results, or neither [default: the setting `memory`]",
+        ),
+    ] = None
+    now: Annotated[
+        str | None,
+        option(
+            "--now",
+            section=RANKING,
+            metavar="TIME",
+            help="What counts as the present, as 2025-01-31T12:00 or unix seconds [default: the clock's, "
+            "of git's history the indexed commit]",
+        ),
+    ] = None
+
+
+class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
     """What decides which hits there are, and their order."""
 
     limit: Annotated[

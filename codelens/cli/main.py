@@ -18,6 +18,7 @@ from codelens.errors import CodelensError
 
 COMMANDS = (
     *("index", "search", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
+    *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
     *("status", "symbols", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
 )
 INTERRUPTED = 130

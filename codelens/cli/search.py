@@ -17,6 +17,8 @@ from codelens.render.paths import PathStyle
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
+ABOUT_FILES = ("files", "files_without", "count")
+"""Formats that show no hits, so that none of theirs can be opened or judged by its number."""
 JSON_FORMATS = ("json", "jsonl", "sarif")
 
 
@@ -29,7 +31,12 @@ def search(flags: SearchFlags) -> int:
     chosen = _chosen_format(flags)
     positional, paths = _query_and_paths(flags)
     query, literal, regex = joined_query(all_queries(positional, flags), flags)
-    settings = {"color": flags.color, "path_style": flags.path_style, "allow_network": flags.allow_network or None}
+    settings = {
+        "color": flags.color,
+        "path_style": flags.path_style,
+        "allow_network": flags.allow_network or None,
+        "memory": flags.memory,
+    }
     place = reading_place(flags, settings)
     if flags.refresh:
         _refresh(place, flags)
@@ -45,14 +52,18 @@ def search(flags: SearchFlags) -> int:
             literal=literal,
             regex=regex,
             like=likeness(flags, place, index),
-            everything=chosen in ("files", "files_without", "count"),
+            everything=chosen in ABOUT_FILES,
             before=before,
             after=after,
             every_line=flags.only_matching,
         )
         result = index.search(query, options)
         files = index.files(options) if chosen == "files_without" else []
-        hits = _shown(flags, chosen, place, result, files, started)
+        try:
+            hits = _shown(flags, chosen, place, result, files, started)
+        finally:  # also where the reader has seen enough: `codelens search x | head -1`
+            if options.memory and chosen not in ABOUT_FILES:
+                _record(index, result, "" if literal or regex else query)
     if not query.strip() and flags.like is None and not flags.quiet:
         say("note: the query is empty")
     _say_about(result, flags)
@@ -135,6 +146,13 @@ def _shown(
         else:
             write(texts, styled=shown.styled)
     return found
+
+
+def _record(index: Index, result: SearchResult, words: str) -> None:
+    from codelens.cli.recorded import record
+
+    found = [(hit.rank, hit.unit, hit.line) for hit in result.hits]
+    record(index, result.query, found, result.options.now, words)
 
 
 def _say_about(result: SearchResult, flags: SearchFlags) -> None:

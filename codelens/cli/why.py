@@ -45,7 +45,12 @@ def why(flags: WhyFlags) -> int:
     if without_query(flags) and positional is not None:
         names, positional = [positional, *names], None
     query, literal, regex = joined_query(all_queries(positional, flags), flags)
-    settings = {"color": flags.color, "path_style": flags.path_style, "allow_network": flags.allow_network or None}
+    settings = {
+        "color": flags.color,
+        "path_style": flags.path_style,
+        "allow_network": flags.allow_network or None,
+        "memory": flags.memory,
+    }
     place = reading_place(flags, settings)
     with place.open() as index:
         scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)

@@ -43,7 +43,7 @@ def write_pack(
     source = _source(request, store, texts, settings)
     offers = Offers(offers_of(source.wanted, store, texts), source.phantoms, source.notices, info)
     pack = fit(offers, request, layout)
-    packed = _text(pack, layout)
+    packed = _text(pack, layout, request.options.memory)
     if kept:
         kept.keep(key, packed, _states(pack.entries))
     return packed
@@ -58,7 +58,7 @@ def _source(request: ContextRequest, store: Store, texts: Texts, settings: Setti
     return sources[request.source]()
 
 
-def _text(pack: Pack, layout: Layout) -> PackedText:
+def _text(pack: Pack, layout: Layout, remembering: bool) -> PackedText:
     return PackedText(
         text=layout.whole(pack),
         exit_code=pack.exit_code,
@@ -67,6 +67,7 @@ def _text(pack: Pack, layout: Layout) -> PackedText:
         tokens=pack.tokens,
         notices=pack.notices,
         changed=tuple(_changed(pack.entries)),
+        units=tuple(entry.unit for entry in pack.entries) if remembering else (),
     )
 
 

@@ -184,6 +184,7 @@ def option_flags(options: SearchOptions) -> Iterator[str]:
         ("-m", options.limit, plain.limit),
         ("--offset", options.offset, plain.offset),
         ("--sort", options.sort, plain.sort),
+        ("--now", options.now, plain.now),
     ):
         if value != usual:
             yield f"{flag} {value}"

@@ -22,17 +22,17 @@ class Aged(NamedTuple):
     reason: str
 
 
-def recency(history: History | None, present: int) -> Aged | None:
+def recency(history: History | None, present: int, named: bool = False) -> Aged | None:
     """exp(-.005 days) from the file's last commit to the present (unix seconds); 1 for what lies after it.
 
-    None for a file that no commit changed that was read.
+    None for a file that no commit changed that was read. `named`: whether somebody named the present.
     """
     if history is None:
         return None
     days = max(0, present - history.changed) / SECONDS_A_DAY
     whole = int(days)
     when = "on the day of" if not whole else f"{whole} day{'' if whole == 1 else 's'} before"
-    return Aged(math.exp(-FADING * days), f"changed {when} the indexed commit")
+    return Aged(math.exp(-FADING * days), f"changed {when} {'the present as named' if named else 'the indexed commit'}")
 
 
 def churn(history: History | None, most: int) -> Aged | None:

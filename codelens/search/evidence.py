@@ -50,9 +50,13 @@ class Evidence:
         store: Store,
         fields: Mapping[str, float],
         vector: bytes = b"",
+        now: int | None = None,
     ) -> None:
-        """`fields`: column → its weight in BM25F; `vector`: the query's embedding where vectors take part."""
-        self.query, self._store, self._vector = query, store, vector
+        """`fields`: column → its weight in BM25F; `vector`: the query's embedding where vectors take part.
+
+        `now`: the present, in unix seconds, where somebody names it.
+        """
+        self.query, self._store, self._vector, self._now = query, store, vector, now
         self._weights = tuple(fields.get(column, 0.0) for column in COLUMNS)
         self.channels = frozenset(rankings)
         self.resemblance = {m.unit: m.raw_score for m in rankings.get("fuzzy", ())}
@@ -149,17 +153,18 @@ class Evidence:
         return math.fsum(parts)
 
     def _gather_history(self, documents: Mapping[DocumentId, str]) -> None:
-        """What git says of the files; their present is their repository's indexed commit, so that no clock decides."""
+        """What git says of the files; their present is their repository's indexed commit or `now`, so that no clock decides."""
         store = self._store
         if not self._presents:
             for repository in store.documents.repositories():
                 read = store.history.read(repository.id)
                 if read is not None and read.commits:
-                    self._presents[repository.name] = (read.time, store.history.most_commits(repository.id))
+                    present = read.time if self._now is None else self._now
+                    self._presents[repository.name] = (present, store.history.most_commits(repository.id))
         asked = sorted(d for d, name in documents.items() if name in self._presents and d not in self.aged)
         for document, past in (store.history.of(asked) if asked else {}).items():
             present, most = self._presents[documents[document]]
-            self.aged[document] = recency(past, present), churn(past, most)
+            self.aged[document] = recency(past, present, self._now is not None), churn(past, most)
 
     def _gather_files(self, documents: set[DocumentId]) -> None:
         if not documents:

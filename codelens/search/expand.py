@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from codelens.model import Match
 from codelens.nouns import dataclass
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.terms import token_terms, tokens
@@ -73,6 +74,8 @@ class ExpandedQuery:
     """What the index and this machine can do: fuzzy, vector."""
     texts: tuple[str, ...] = ()
     """The plain parts of the query as written, in order: what phrases are looked for in."""
+    learned: tuple[Match, ...] = ()
+    """Units that were used for the query's words before, heaviest first (recollection.py)."""
     vector: bytes = b""
     """The embedding of what is asked about, where that is code; else it is made of `text`."""
 

@@ -52,6 +52,7 @@ from codelens.texts import Texts
 
 if TYPE_CHECKING:
     from codelens.search.likeness import Likeness
+    from codelens.search.recollection import Recollection
 
 PROSE = ("section", "text")
 """Kinds of units that are no code: Graph Memory's profile has a minimum of its own for them."""
@@ -118,6 +119,9 @@ def rank(
     if "fuzzy" in features and not likeness:
         expanded = with_corrections(expanded, store)
     expanded = with_common(expanded, store)
+    recollection = _recollection(store, options, profile, notices)
+    if recollection and not likeness:
+        expanded = replace(expanded, learned=recollection.learned(expanded.texts, scope.units))
     trace.common = expanded.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.names, *expanded.words, *expanded.extra)]
     if profile.by_intent:
@@ -128,6 +132,8 @@ def rank(
         candidates = _by_walk(rankings, literal, expanded, profile, store, scope, trace)
     else:
         candidates = _by_ranks(rankings, expanded, profile, store, scope, options, settings, trace)
+    if recollection:
+        recollection.add(candidates, expanded.learned, profile.of_memory)
     add_factors(candidates, expanded, profile.factors)
     candidates = spread_files(candidates, profile.weights(trace.intent).get("further", 0.0))
     candidates = _expanded(candidates, profile, store, scope, trace)
@@ -151,7 +157,12 @@ def _by_ranks(
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
     candidates = fuse(rankings, normalised(profile.channels, sorted(rankings)), profile.rrf_k, units, options.fusion)
     evidence = Evidence(
-        query, rankings, store, profile.bm25f, vector_of(query, store, settings) if rankings.get("vector") else b""
+        query,
+        rankings,
+        store,
+        profile.bm25f,
+        vector_of(query, store, settings) if rankings.get("vector") else b"",
+        options.now,
     )
     weights = profile.weights(trace.intent)
     if weights:
@@ -242,6 +253,15 @@ def _likeness(
         text = f"beside --like words rank nothing: {', '.join(words)}"
         notices.append(Notice("loose-words", f'{text}; put them in "quotes" to demand them'))
     return found
+
+
+def _recollection(store: Store, options: SearchOptions, profile: Profile, notices: list[Notice]) -> Recollection | None:
+    """What was recorded, where it is switched on and the profile weighs it."""
+    if not options.memory or not profile.memory:
+        return None
+    from codelens.search.recollection import Recollection
+
+    return Recollection(store, options, notices)
 
 
 def _strays(store: Store) -> list[Notice]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from codelens.errors import UsageError
@@ -42,6 +42,8 @@ class Profile:
     """Settings of the breadth-first expansion; empty where there is none."""
     minimum: Mapping[str, float]
     """Least shares of the best score, of text and of code; empty where nothing is left out."""
+    memory: Mapping[str, float] = field(default_factory=dict)
+    """What is remembered → its weight; empty where memory counts nothing. Of a composite as it stands, else as of features."""
     own: str = ""
     """The file of one's own that its features are from; empty where they are the shipped ones."""
 
@@ -60,6 +62,12 @@ class Profile:
             if weight:
                 found[name] = weight * unit
         return found
+
+    @property
+    def of_memory(self) -> Mapping[str, float]:
+        """What is remembered → what it weighs in this profile's scores."""
+        unit = 1.0 if self.composite else 1.0 / (self.rrf_k + 1)
+        return {name: weight * unit for name, weight in self.memory.items()}
 
     @property
     def asks_graph(self) -> bool:
@@ -95,6 +103,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         composite={name: row[name] for name in ("seeds", "walk", "composite") if "composite" in row},
         expansion=row.get("expansion", {}),
         minimum=row.get("minimum", {}),
+        memory=row.get("memory", {}),
         own=own if replaces(own, options.profile) else "",
     )
     return _of_depth(_expanding(profile, options.expand, profiles), options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,8 @@ def prepared(flags: EvalFlags) -> Prepared:
         say(f"warning: not asked, for want of an index: {counts(missing)}")
     asking = RankingFlags()
     vars(asking).update({name: getattr(flags, name) for name in ScoreFlags.__annotations__})
-    options = search_options(asking, settings, Scope(), literal=False, regex=False)
+    # What one person did with results would measure that person.
+    options = search_options(asking, replace(settings, memory=False), Scope(), literal=False, regex=False)
     return Prepared(batches, missing, Setup(options, settings, same_file if flags.same_file else strict))
 
 

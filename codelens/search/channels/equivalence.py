@@ -28,18 +28,23 @@ class EquivalenceChannel:
         self._classes, self._shipped = classes, shipped
 
     def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
-        """Heaviest class first, and in it target by target. The raw score is the class's weight.
+        """Heaviest class first, and in it target by target. The raw score is the class's weight. What was learned has one too.
 
         Shipped classes want a strong match. Raises SettingsError for a file of classes that cannot be taken.
         """
         own = user_classes(Path(self._classes)) if self._classes else ()
         said = stems_of(query.texts) if own or self._shipped else []
         matches = match_classes(said, (*own, *(shipped_classes(said) if self._shipped else ())))
+        learned = list(query.learned)
         found: dict[UnitId, Match] = {}
         for match in sorted((m for m in matches if m.strong or m.concept.own), key=lambda m: -_score(m)):
+            while learned and learned[0].raw_score > _score(match):
+                found.setdefault(learned[0].unit, learned.pop(0))
             for target in usable_targets(match.concept):
                 for unit in store.units.named(target, query.scoped, NAMED_CAP, match.concept.languages):
                     found.setdefault(unit, Match(unit, _score(match), _reason(match, target)))
+        for one in learned:
+            found.setdefault(one.unit, one)
         return list(found.values())[:limit]
 
 

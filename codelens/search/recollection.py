@@ -1,0 +1,151 @@
+"""What is remembered → contributions to scores, and matches that a query's words led to before.
+
+Nothing here runs unless the options say so, and what nothing was recorded of gets nothing: a cold start answers as if there were
+no memory. The clock counts for the session alone, as the age of recorded stamps.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from codelens.errors import MemoryFault
+from codelens.memory.neighbourhood import digests
+from codelens.memory.notebook import units_at
+from codelens.model import Candidate, Match, Notice, SearchOptions, UnitId
+from codelens.remembered import Learned, Remembered, place_of
+from codelens.search.evidence import stem
+from codelens.search.expand import load_words
+from codelens.search.signals import add_bonus
+from codelens.store.memory import Memory
+from codelens.store.store import Store
+from codelens.text.identifiers import split_identifier
+from codelens.text.terms import tokens
+from codelens.texts import Texts
+from codelens.worktree.place import memory_place
+
+HALF_LIFE = 180.0
+"""Seconds after which a stamp counts half (knowing's figure, as the next two)."""
+MOST_BOOST = 2.0
+FAINT_BOOST = 0.01
+LEAST_OBSERVED, MOST_OBSERVED = 2, 10
+"""Uses for a word below which it leads nowhere, and above which more say no more (knowing's figures, as the next two)."""
+FIRST_WEIGHT, LAST_WEIGHT = 0.3, 0.8
+MANY_USES = 20
+"""Uses that count as much as any number of them. Chosen."""
+SHORTEST_WORD = 3
+"""Letters of a word that vocabulary may be learned from. Chosen: shorter ones are mostly noise."""
+_UNEXPECTED = frozenset(
+    ("bug", "case", "code", "error", "feature", "file", "function", "issue", "method", "way", "work")
+)
+"""Words of requests that name no thing, beside the lists of words.toml. Chosen, after the kind that knowing leaves out."""
+
+T = TypeVar("T")
+
+
+def learnable(texts: Iterable[str]) -> tuple[str, ...]:
+    """The words of a query's plain texts that vocabulary is learned from, by their stems: in order, each once, no noise."""
+    lists = load_words()
+    noise = lists.stop | lists.action | lists.generic | _UNEXPECTED
+    words = (word for text in texts for token in tokens(text) for word in split_identifier(token))
+    kept = (stem(w) for w in words if len(w) >= SHORTEST_WORD and w not in noise and not w.isdigit())
+    return tuple(dict.fromkeys(kept))
+
+
+def observed_weight(times: int) -> float:
+    """.3 for two uses to .8 for ten and more, evenly between."""
+    share = (min(times, MOST_OBSERVED) - LEAST_OBSERVED) / (MOST_OBSERVED - LEAST_OBSERVED)
+    return FIRST_WEIGHT + (LAST_WEIGHT - FIRST_WEIGHT) * share
+
+
+def session_boost(stamps: Iterable[int], now: int) -> float:
+    """Σ exp(-age · ln 2 / 180 s) over the stamps, at most 2, as a share of that; 0 where the sum is under .01.
+
+    A stamp of later than `now` has not happened yet.
+    """
+    ages = [now - at for at in stamps if at <= now]
+    boost = min(MOST_BOOST, math.fsum(math.exp(-age * math.log(2) / HALF_LIFE) for age in ages))
+    return boost / MOST_BOOST if boost >= FAINT_BOOST else 0.0
+
+
+class Recollection:
+    """The memory that one search may use: of one index, at one time."""
+
+    def __init__(self, store: Store, options: SearchOptions, notices: list[Notice]) -> None:
+        self._store, self._notices = store, notices
+        self._path: Path = memory_place(store.path)
+        self._now = options.now
+
+    def learned(self, texts: Sequence[str], allowed: Collection[UnitId] | None) -> tuple[Match, ...]:
+        """The units that were used for these words before, heaviest first; `allowed` says who may be found, None for all.
+
+        The raw score is the weight that the number of uses gives.
+        """
+        words = learnable(texts)
+        learned: list[Learned] = self._read(lambda memory: memory.learned(words, LEAST_OBSERVED), [])
+        rows = units_at([one.place for one in learned], self._store)
+        found: dict[UnitId, Match] = {}
+        for one in learned:
+            for unit in rows.get(one.place, ()):
+                if allowed is None or unit.id in allowed:
+                    reason = f'"{one.word}…" led to it {one.times} times'
+                    found.setdefault(unit.id, Match(unit.id, observed_weight(one.times), reason))
+        return tuple(found.values())
+
+    def add(self, candidates: Sequence[Candidate], learned: Sequence[Match], weights: Mapping[str, float]) -> None:
+        """Write what is remembered of each candidate, in place. `weights` are a profile's; what has none counts nothing."""
+        paths = {candidate.unit.path for candidate in candidates}
+        recalled = self._read(lambda memory: memory.recall(paths), None)
+        known = {c.unit.id: recalled.of(place_of(c.unit)) for c in candidates} if recalled and recalled.places else {}
+        judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
+        current = digests(judged, self._store, Texts(self._store)) if judged else {}
+        led = {match.unit: match for match in learned}
+        now = self._now if self._now is not None else int(time.time())
+        for candidate in candidates:
+            unit = candidate.unit
+            if unit.id in known:
+                _add_recorded(candidate, known[unit.id], current.get(unit.id, ""), weights, now)
+            if (match := led.get(unit.id)) and weights.get("learned"):
+                add_bonus(candidate, "learned", weights["learned"], match.raw_score, match.reason)
+
+    def _read(self, ask: Callable[[Memory], T], nothing: T) -> T:
+        """What the memory says; `nothing`, with a notice, where it cannot be read."""
+        if not self._path.is_file():
+            return nothing
+        try:
+            with Memory.reading(self._path) as memory:
+                return ask(memory)
+        except MemoryFault as fault:
+            notice = Notice("memory", f"searched without memory: {fault}; {fault.hint}")
+            if notice not in self._notices:
+                self._notices.append(notice)
+            return nothing
+
+
+def _add_recorded(
+    candidate: Candidate, known: Remembered, current: str, weights: Mapping[str, float], now: int
+) -> None:
+    def add(source: str, value: float, reason: str) -> None:
+        if value and weights.get(source):
+            add_bonus(candidate, source, weights[source], value, reason)
+
+    held = [one.useful for one in known.feedback if one.digest == current]
+    if held:
+        share, expired = sum(held) / len(held), len(known.feedback) - len(held)
+        reason = f"useful {sum(held)} of {len(held)} times"
+        reason += f", {expired} more expired as the code changed" if expired else ""
+        add("useful" if share > 0.5 else "useless", 2.0 * share - 1.0, reason)
+    if boost := session_boost(known.stamps, now):
+        past = [at for at in known.stamps if at <= now]
+        answers = f"{len(past)} recorded answer{'' if len(past) == 1 else 's'}"
+        add("session", boost, f"in {answers}, the last {now - past[-1]} s ago")
+    if known.pinned:
+        add("pin", 1.0, "pinned")
+    if known.rating is not None:
+        add("rating", (known.rating - 5.0) / 5.0, f"rated {known.rating:g} of 10")
+    if known.uses:
+        value = min(1.0, math.log1p(known.uses) / math.log1p(MANY_USES))
+        add("used", value, f"used {known.uses} time{'' if known.uses == 1 else 's'}")
