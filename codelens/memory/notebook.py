@@ -130,6 +130,7 @@ class Notebook:
 
     def opened(self, number: int) -> None:
         """Count a use of the last answer's hit of this number."""
+        self._must_be_on()
         last = self.last()
         one = self._numbered(number, last)
         if last is not None:

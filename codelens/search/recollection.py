@@ -135,7 +135,7 @@ def _add_recorded(
     held = [one.useful for one in known.feedback if one.digest == current]
     if held:
         share, expired = sum(held) / len(held), len(known.feedback) - len(held)
-        reason = f"useful {sum(held)} of {len(held)} times"
+        reason = f"useful {sum(held)} of {len(held)} time{'' if len(held) == 1 else 's'}"
         reason += f", {expired} more expired as the code changed" if expired else ""
         add("useful" if share > 0.5 else "useless", 2.0 * share - 1.0, reason)
     if boost := session_boost(known.stamps, now):

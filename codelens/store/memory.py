@@ -97,9 +97,9 @@ class Memory:
         with _told(path):
             connection = open_beside(path, writing=False)
             try:
-                _check(connection, path)
                 connection.execute("BEGIN").fetchall()
-                yield cls(connection, path)
+                # An empty one is being made by another process at this moment.
+                yield cls(connection if _check(connection, path) else None, path)
             finally:
                 connection.close()
 
@@ -307,7 +307,8 @@ def remove_memory(path: Path) -> bool:
     return was
 
 
-def _check(connection: apsw.Connection, path: Path) -> None:
+def _check(connection: apsw.Connection, path: Path) -> bool:
+    """Whether it holds anything yet. Raises MemoryFault for what is no memory of this codelens."""
     version = int(connection.pragma("user_version"))
     if version > len(SCHEMAS):
         raise MemoryFault(
@@ -316,6 +317,7 @@ def _check(connection: apsw.Connection, path: Path) -> None:
     held = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     if held and (not version or not {*KEPT, "places", "answers"} <= held):
         raise MemoryFault(f"{path} is no memory of codelens")
+    return bool(held)
 
 
 def _migrate(connection: apsw.Connection) -> None:

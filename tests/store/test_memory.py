@@ -34,6 +34,12 @@ def test_where_there_is_no_file_nothing_is_remembered_and_none_is_made(file: Pat
     assert not file.exists()
 
 
+def test_a_file_that_is_just_being_made_holds_nothing_yet(file: Path) -> None:
+    file.touch()
+    with Memory.reading(file) as memory:
+        assert (memory.places(), memory.last_answer()) == ([], None)
+
+
 def test_what_is_recorded_of_a_place_comes_back(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         memory.pin(RUN, 1)

@@ -60,15 +60,19 @@ def _parts(known: Remembered, current: str, words: dict[str, int]) -> Iterator[s
     if known.rating is not None:
         yield f"rated {known.rating:g}"
     if known.uses:
-        yield f"used {known.uses} times"
+        yield f"used {_times(known.uses)}"
     if known.feedback:
         useful, judged = known.outcomes
         expired = sum(one.digest != current for one in known.feedback)
-        yield f"useful {useful} of {judged} times" + (f" ({expired} expired)" if expired else "")
+        yield f"useful {useful} of {_times(judged)}" + (f" ({expired} expired)" if expired else "")
     if known.stamps:
-        yield f"in {len(known.stamps)} answers"
+        yield f"shown {_times(len(known.stamps))}"
     if words:
-        yield "words " + " ".join(f"{word}×{times}" for word, times in words.items())
+        yield "for words " + ", ".join(f"{word}… {_times(times)}" for word, times in words.items())
+
+
+def _times(number: int) -> str:
+    return f"{number} time{'' if number == 1 else 's'}"
 
 
 def _record(place: Place, known: Remembered, current: str, words: dict[str, int]) -> dict[str, Any]:

@@ -1,0 +1,346 @@
+"""What is remembered changes scores by contributions of its own, by knowing's arithmetic, and nothing where nothing is recorded."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codelens.errors import MemoryOff
+from codelens.index import Index
+from codelens.model import SearchOptions, SearchResult
+from codelens.remembered import Feedback, Place, file_of, place_of
+from codelens.render.explain import why_record
+from codelens.render.recompute import recompute
+from codelens.render.records import to_json
+from codelens.search.recollection import learnable, observed_weight, session_boost
+from codelens.store.memory import MemoryWriter, remove_memory
+from codelens.worktree.place import memory_place
+from tests.search.trees import QUICK, Tree, ask, find, names
+
+FILES = {
+    "ledger.py": '''\
+from disk import flush_pages
+
+
+class Ledger:
+    """Keeps journal entries."""
+
+    def post_entry(self, entry):
+        """Write a journal entry."""
+        flush_pages([entry])
+        return entry
+''',
+    "disk.py": "def flush_pages(pages):\n    return len(pages)\n",
+    "forms.py": "def parse_form(text):\n    return text.split('&')\n\n\ndef journal_form():\n    return 'journal entry'\n",
+    "tools/drums.py": "def beat_slowly():\n    return 4\n",
+}
+POST = Place("tree", "ledger.py", "Ledger.post_entry", "method")
+DRUMS = Place("tree", "tools/drums.py", "beat_slowly", "function")
+QUERY = "write a journal entry"
+NOW = 1_700_000_000
+ON = replace(QUICK, memory=True)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path, FILES, ON)
+
+
+@pytest.fixture
+def index(tree: Tree) -> Iterator[Index]:
+    with tree.index() as opened:
+        yield opened
+
+
+def remember(index: Index, query: str = QUERY, **options: Any) -> SearchResult:
+    return find(index, query, memory=True, now=NOW, **options)
+
+
+def parts(result: SearchResult, name: str) -> dict[str, tuple[float, str]]:
+    """Source → (amount, reason) of what memory gave a hit."""
+    hit = next(h for h in result.hits if h.unit.qualified_name == name)
+    of_memory = ("useful", "useless", "session", "pin", "rating", "used", "learned")
+    return {c.source: (c.amount, c.reason) for c in hit.contributions if c.source in of_memory}
+
+
+def told(index: Index, query: str = QUERY, **options: Any) -> str:
+    """All that a search says, with each sum, but for how long it took."""
+    return to_json(why_record(ask(index, query, **options), 0))
+
+
+@pytest.mark.parametrize("profile", ["codelens", "knowing", "knowing-base", "rrf", "graph-memory"])
+def test_a_cold_start_answers_to_the_byte_as_without_memory(index: Index, profile: str) -> None:
+    cold = told(index, profile=profile, now=NOW)
+    path = memory_place(Path(index.info().path))
+    assert told(index, profile=profile, now=NOW, memory=True) == cold
+    assert not path.exists(), "searching makes no file"
+    with MemoryWriter.recording(path):
+        pass
+    assert path.exists()
+    assert told(index, profile=profile, now=NOW, memory=True) == cold
+    with MemoryWriter.recording(path) as memory:
+        memory.pin(Place("other", "elsewhere.py", "f", "function"), NOW)
+    assert told(index, profile=profile, now=NOW, memory=True) == cold
+
+
+@pytest.mark.parametrize("profile", ["rrf", "graph-memory"])
+def test_profiles_without_weights_of_memory_do_without_it(index: Index, profile: str) -> None:
+    index.notebook(now=NOW).pin("ledger.py")
+    index.notebook(now=NOW).judge("Ledger.post_entry", True)
+    assert told(index, profile=profile, memory=True) == told(index, profile=profile)
+
+
+@pytest.mark.parametrize(
+    ("useful", "useless", "amount"),
+    [(1, 0, 0.25), (0, 1, -0.05), (0, 4, -0.05), (3, 1, 0.125), (1, 3, -0.025), (2, 1, 0.25 / 3)],
+)
+def test_feedback_by_knowings_arithmetic(index: Index, useful: int, useless: int, amount: float) -> None:
+    before = find(index, QUERY, profile="knowing")
+    for verdict in [True] * useful + [False] * useless:
+        index.notebook(now=NOW).judge("Ledger.post_entry", verdict)
+    after = remember(index, profile="knowing")
+    source = "useful" if amount > 0 else "useless"
+    given = parts(after, POST.name)
+    assert given.keys() == {source}
+    assert given[source][0] == pytest.approx(amount, abs=1e-15)
+    assert given[source][1] == f"useful {useful} of {useful + useless} time{'s' * (useful + useless > 1)}"
+    scores = [{h.unit.qualified_name: h.score for h in result.hits} for result in (before, after)]
+    assert scores[1][POST.name] - scores[0][POST.name] == pytest.approx(amount, abs=1e-12)
+    assert [scores[1][name] for name in scores[0] if name != POST.name] == [
+        scores[0][name] for name in scores[0] if name != POST.name
+    ]
+
+
+def test_as_much_praise_as_blame_counts_nothing(index: Index) -> None:
+    before = find(index, QUERY, profile="knowing")
+    for verdict in (True, False):
+        index.notebook(now=NOW).judge("Ledger.post_entry", verdict)
+    after = remember(index, profile="knowing")
+    assert [(h.unit.id, h.contributions) for h in after.hits] == [(h.unit.id, h.contributions) for h in before.hits]
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "holds"),
+    [
+        ("ledger.py", "return entry", "return [entry]", False),
+        ("disk.py", "return len(pages)", "return 0", False),
+        ("ledger.py", "class Ledger:", "class Ledger(dict):", False),
+        ("forms.py", "'&'", "';'", True),
+        ("ledger.py", "from disk", "# moved down\nfrom disk", True),
+    ],
+)
+def test_feedback_expires_when_the_code_around_changes(tree: Tree, path: str, old: str, new: str, holds: bool) -> None:
+    """The unit itself, what it calls, what it lies in; neither what is elsewhere nor its line."""
+    with tree.index() as index:
+        index.notebook(now=NOW).judge("Ledger.post_entry", True)
+        assert "useful" in parts(remember(index), POST.name)
+    tree.write({path: FILES[path].replace(old, new)})
+    with tree.index() as index:
+        assert ("useful" in parts(remember(index), POST.name)) is holds
+    tree.write({path: FILES[path]})
+    with tree.index() as index:
+        assert "useful" in parts(remember(index), POST.name), "what was judged is back"
+
+
+def test_expired_feedback_counts_beside_later_one_only_in_words(tree: Tree) -> None:
+    with tree.index() as index:
+        index.notebook(now=NOW).judge("Ledger.post_entry", False)
+    tree.write({"ledger.py": FILES["ledger.py"].replace("return entry", "return [entry]")})
+    with tree.index() as index:
+        index.notebook(now=NOW).judge("Ledger.post_entry", True)
+        amount, reason = parts(remember(index, profile="knowing"), POST.name)["useful"]
+    assert (amount, reason) == (0.25, "useful 1 of 1 time, 1 more expired as the code changed")
+
+
+def test_a_rebuilt_index_keeps_what_is_remembered(tree: Tree) -> None:
+    with tree.index() as index:
+        index.notebook(now=NOW).judge("Ledger.post_entry", True)
+        before = told(index, memory=True, now=NOW)
+    tree.write({"aaa_first.py": "def other():\n    return 1\n"})
+    Index.build(tree.db, [tree.root], ON, rebuild=True)
+    (tree.root / "aaa_first.py").unlink()
+    with tree.index() as index:
+        assert "useful" in parts(remember(index), POST.name)
+        contributions = [
+            e["candidate"]["contributions"] for e in json.loads(told(index, memory=True, now=NOW))["explanations"]
+        ]
+    assert contributions == [e["candidate"]["contributions"] for e in json.loads(before)["explanations"]]
+
+
+@pytest.mark.parametrize(
+    ("age", "times", "amount"),
+    [
+        (0, 1, 0.10),
+        (180, 1, 0.05),
+        (360, 1, 0.025),
+        (0, 2, 0.20),
+        (0, 25, 0.20),
+        (180, 3, 0.15),
+        (180 * 7, 1, None),
+        (-1, 1, None),
+    ],
+)
+def test_the_session_fades_by_knowings_arithmetic(index: Index, age: int, times: int, amount: float | None) -> None:
+    """.20 of a boost that halves in 180 s and is at most 2; under .01, and of what is still to come, nothing."""
+    hit = next(h for h in find(index, QUERY).hits if h.unit.qualified_name == POST.name)
+    for _ in range(times):
+        index.record(QUERY, [(1, hit.unit, hit.line)], now=NOW - age)
+    given = parts(remember(index, profile="knowing"), POST.name)
+    if amount is None:
+        assert given == {}
+    else:
+        assert given["session"][0] == pytest.approx(amount, abs=1e-15)
+        assert given["session"][1].endswith(f"the last {age} s ago")
+
+
+def test_boosts_of_sessions() -> None:
+    assert session_boost([], NOW) == 0
+    assert session_boost([NOW - 180], NOW) == pytest.approx(0.25)
+    assert session_boost([NOW - 1190], NOW) == pytest.approx(math.exp(-1190 * math.log(2) / 180) / 2)
+    assert session_boost([NOW - 1200], NOW) == 0, "under .01"
+    assert session_boost([NOW] * 20, NOW) == 1
+
+
+@pytest.mark.parametrize(("times", "weight"), [(2, 0.3), (6, 0.55), (10, 0.8), (40, 0.8)])
+def test_words_lead_to_what_was_used_for_them(index: Index, times: int, weight: float) -> None:
+    """Once is chance; the weight grows to ten uses."""
+    query = "rhythm of the metronome"
+    assert DRUMS.name not in names(find(index, query, mode="keyword"))
+    with MemoryWriter.recording(memory_place(Path(index.info().path))) as memory:
+        memory.learn("metronom", DRUMS, NOW)
+    assert DRUMS.name not in names(remember(index, query, mode="keyword"))
+    with MemoryWriter.recording(memory_place(Path(index.info().path))) as memory:
+        for _ in range(times - 1):
+            memory.learn("metronom", DRUMS, NOW)
+    for profile in ("codelens", "knowing"):
+        result = remember(index, query, mode="keyword", profile=profile)
+        assert DRUMS.name in names(result)
+        match = next(m for m in result.trace.rankings["equivalence"])
+        assert match.raw_score == pytest.approx(weight)
+        assert match.reason == f'"metronom…" led to it {times} times'
+    assert parts(remember(index, query, mode="keyword"), DRUMS.name)["learned"][0] == pytest.approx(0.5 / 61 * weight)
+    assert DRUMS.name not in names(remember(index, query + " path:ledger.py", mode="keyword"))
+    assert DRUMS.name not in names(find(index, query, mode="keyword"))
+
+
+def test_noise_words_lead_nowhere() -> None:
+    assert learnable(["fix the parse_form function of a file in 2024", "Parsing and forms"]) == ("pars", "form")
+    assert observed_weight(2) == 0.3
+    assert observed_weight(10) == observed_weight(11) == 0.8
+
+
+def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
+    notebook = index.notebook(now=NOW)
+    notebook.pin("ledger.py")
+    notebook.rate("Ledger.post_entry", 10)
+    notebook.rate("ledger.py", 0)
+    hits = find(index, QUERY).hits
+    place = next(h for h in hits if h.unit.qualified_name == POST.name)
+    index.record(QUERY, [(1, place.unit, place.line)], now=NOW - 10_000)
+    notebook.opened(1)
+    given = parts(remember(index), POST.name)
+    assert {source: reason for source, (_, reason) in given.items()} == {
+        "pin": "pinned",
+        "rating": "rated 10 of 10",
+        "used": "used 1 time",
+        "useful": "useful 1 of 1 time",
+    }
+    assert [given[s][0] for s in ("pin", "rating")] == pytest.approx([0.5 / 61, 0.4 / 61])
+    assert parts(remember(index), "Ledger")["rating"][0] == pytest.approx(-0.4 / 61)
+    for profile in ("codelens", "knowing"):
+        record = why_record(ask(index, QUERY, memory=True, now=NOW, profile=profile), 0)
+        count, differences = recompute(json.loads(to_json(record)))
+        assert (count > 2, differences) == (True, [])
+
+
+def test_what_was_shown_in_vain_beside_what_was_used_is_judged_useless(index: Index) -> None:
+    notebook = index.notebook(now=NOW)
+    shown = [(hit.rank, hit.unit, hit.line) for hit in find(index, QUERY).hits if hit.unit.path != "disk.py"]
+    assert len(shown) > 2
+    index.record(QUERY, shown, now=NOW)
+    index.record(QUERY, shown, now=NOW)
+    assert not any(known.feedback for known in notebook.known().values()), "nothing was used, so nothing is known"
+    assert notebook.used(["disk.py"]) == []
+    assert notebook.used(["ledger.py:8"]) == [POST]
+    assert notebook.used(["Ledger.post_entry"]) == [POST]
+    assert [known.feedback for known in notebook.known().values() if known.feedback] == [
+        (Feedback(True, notebook.current([POST])[POST], True),)
+    ]
+    index.record(QUERY, [], now=NOW)
+    judged = {place: [one.useful for one in known.feedback] for place, known in notebook.known().items()}
+    assert judged == {place_of(unit): [place_of(unit) == POST] for _, unit, _ in shown}
+    index.record(QUERY, [], now=NOW)
+    assert {place: len(known.feedback) for place, known in notebook.known().items()} == dict.fromkeys(judged, 1)
+
+
+def test_sessions_do_not_settle_each_others_answers(index: Index) -> None:
+    shown = [(hit.rank, hit.unit, hit.line) for hit in find(index, QUERY).hits]
+    index.record(QUERY, shown, session="a", now=NOW)
+    index.record("other", shown[:1], session="b", now=NOW)
+    a = index.notebook("a", NOW)
+    last = a.last()
+    assert last is not None and last.query == QUERY
+    assert a.used(["ledger.py:8"]) == [POST]
+    index.record("other", [], session="b", now=NOW)
+    assert not any(False in [f.useful for f in known.feedback] for known in a.known().values())
+
+
+def test_the_same_memory_and_present_give_the_same_bytes(index: Index) -> None:
+    index.record(QUERY, [(h.rank, h.unit, h.line) for h in find(index, QUERY).hits], now=NOW - 60)
+    index.notebook(now=NOW).judge("1", True)
+    first = told(index, memory=True, now=NOW)
+    assert first == told(index, memory=True, now=NOW)
+    assert first != told(index, memory=True, now=NOW + 100)
+    assert first != told(index)
+
+
+def test_a_damaged_memory_is_said_and_left_out(index: Index) -> None:
+    path = memory_place(Path(index.info().path))
+    plain = find(index, QUERY)
+    path.write_bytes(b"no database at all, by any reading of it" * 40)
+    damaged = remember(index)
+    assert [n.code for n in damaged.notices if n not in plain.notices] == ["memory"]
+    assert [h.contributions for h in damaged.hits] == [h.contributions for h in plain.hits]
+    assert remove_memory(path)
+
+
+def test_nothing_is_recorded_while_memory_is_off(tree: Tree) -> None:
+    with tree.index():
+        pass
+    with Index.open(tree.db, QUICK) as index:
+        notebook, path = index.notebook(now=NOW), memory_place(tree.db)
+        for ask_for in (
+            lambda: notebook.pin("ledger.py"),
+            lambda: notebook.unpin("ledger.py"),
+            lambda: notebook.rate("ledger.py", 3),
+            lambda: notebook.judge("ledger.py", True),
+            lambda: notebook.used(["ledger.py"]),
+            lambda: notebook.opened(1),
+            lambda: notebook.hit(1),
+            lambda: index.record("x", []),
+        ):
+            with pytest.raises(MemoryOff):
+                ask_for()
+        assert not path.exists()
+
+
+def test_forgetting_by_what_the_index_no_longer_has(tree: Tree) -> None:
+    with tree.index() as index:
+        notebook = index.notebook(now=NOW)
+        notebook.pin("beat_slowly")
+        notebook.pin("ledger.py")
+    (tree.root / "tools/drums.py").unlink()
+    with tree.index() as index:
+        notebook = index.notebook(now=NOW)
+        assert notebook.forget("beat_slowly") == [DRUMS]
+        assert list(notebook.known()) == [file_of(POST)]
+
+
+def test_options_name_no_memory_by_themselves() -> None:
+    assert not SearchOptions().memory
