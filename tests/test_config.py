@@ -292,7 +292,7 @@ def test_a_file_named_by_a_file_lies_beside_it(project: Path, user_file: Path, a
 
 
 @pytest.mark.parametrize("value", ["../home/c.toml", "/etc/passwd", "link/c.toml", "a/../../c.toml", "loop", "\\u0000"])
-@pytest.mark.parametrize("key", ["classes", "weights"])
+@pytest.mark.parametrize("key", ["aliases", "classes", "weights"])
 def test_a_project_names_no_file_outside_it(key: str, value: str, project: Path, tmp_path: Path, run: Run) -> None:
     (project / "link").symlink_to(tmp_path)
     (project / "loop").symlink_to("loop")

@@ -34,12 +34,12 @@ States = tuple[tuple[str, str, str], ...]
 """(repository, path, freshness) of each file of a pack."""
 
 
-def key_of(request: ContextRequest, layout: Layout, info: IndexInfo, edges: int, classes: str, weights: str) -> str:
-    """The hash of all that decides what is written: 64 hexadecimal digits. `classes` and `weights` are the settings."""
+def key_of(request: ContextRequest, layout: Layout, info: IndexInfo, edges: int, *own: str) -> str:
+    """The hash of all that decides what is written: 64 hexadecimal digits. `own` are the files that settings name, in an order."""
     asked = {
         "version": __version__,
-        "weights": [load_weights(), weights, _file_digest(weights)],
-        "classes": [classes, _file_digest(classes)],
+        "weights": load_weights(),
+        "own": [[path, _file_digest(path)] for path in own],
         "index": [info.path, info.schema, info.snapshot, info.embedder, edges, [r.root for r in info.repositories]],
         "source": request.source,
         "query": normalised(request.query),

@@ -30,6 +30,7 @@ from codelens.model import (
     UnitRow,
 )
 from codelens.nouns import dataclass
+from codelens.search.aliases import with_aliases
 from codelens.search.embedding import embedder_of_index, vector_of, why_no_embedder
 from codelens.search.evidence import Evidence
 from codelens.search.expand import ExpandedQuery, expand
@@ -116,7 +117,9 @@ def rank(
     itself = likeness.itself if likeness else {}
     asked = likeness.query if likeness else expand(_plain_texts(query), query.identifiers, text)
     expanded = replace(asked, scoped=scope.units is not None, features=features)
-    if "fuzzy" in features and not likeness:
+    if not likeness and (profile.aliases or settings.aliases):
+        expanded = with_aliases(expanded, settings.aliases, shipped=profile.aliases)
+    if "fuzzy" in features and not likeness and not profile.aliases:
         expanded = with_corrections(expanded, store)
     expanded = with_common(expanded, store)
     recollection = _recollection(store, options, profile, notices)

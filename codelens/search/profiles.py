@@ -44,6 +44,8 @@ class Profile:
     """Least shares of the best score, of text and of code; empty where nothing is left out."""
     memory: Mapping[str, float] = field(default_factory=dict)
     """What is remembered → its weight; empty where memory counts nothing. Of a composite as it stands, else as of features."""
+    aliases: bool = False
+    """Whether the shipped aliases take part, and nothing else that expands words."""
     own: str = ""
     """The file of one's own that its features are from; empty where they are the shipped ones."""
 
@@ -104,6 +106,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         expansion=row.get("expansion", {}),
         minimum=row.get("minimum", {}),
         memory=row.get("memory", {}),
+        aliases=row.get("aliases", False),
         own=own if replaces(own, options.profile) else "",
     )
     return _of_depth(_expanding(profile, options.expand, profiles), options)
