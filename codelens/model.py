@@ -342,6 +342,8 @@ class SearchOptions:
     literal: bool = False
     regex: bool = False
     strict_query: bool = False
+    prefix: bool = False
+    """Each word is the beginning of words, as if a star stood behind it."""
     languages: tuple[str, ...] = ()
     languages_not: tuple[str, ...] = ()
     globs: tuple[str, ...] = ()

@@ -121,6 +121,7 @@ def search_options(
         literal=literal,
         regex=regex,
         strict_query=flags.strict_query,
+        prefix=flags.prefix,
         languages=languages_named(flags.types or ()),
         languages_not=languages_named(flags.types_not or ()),
         globs=tuple(flags.globs or ()),

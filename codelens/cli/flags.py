@@ -125,6 +125,9 @@ class QueryFlags:
             help="yes, no or auto: upper case in the query matters [default: auto]",
         ),
     ] = None
+    prefix: Annotated[
+        bool, option("--prefix", section=QUERY, help="Each word is the beginning of words, as if it were written WORD*")
+    ] = False
     strict_query: Annotated[
         bool, option("--strict-query", section=QUERY, help="Refuse a query with a fault instead of reading it as text")
     ] = False

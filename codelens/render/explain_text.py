@@ -165,7 +165,12 @@ def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearc
 def option_flags(options: SearchOptions) -> Iterator[str]:
     """The flags that ask for a search again, but for those that say where it looks or how it is shown."""
     plain = SearchOptions()
-    for flag, given in (("-F", options.literal), ("--regex", options.regex), ("-w", options.word)):
+    for flag, given in (
+        ("-F", options.literal),
+        ("--regex", options.regex),
+        ("-w", options.word),
+        ("--prefix", options.prefix),
+    ):
         if given:
             yield flag
     if options.like:

@@ -15,7 +15,7 @@ from pathlib import Path
 from codelens.errors import SettingsError
 from codelens.search.expand import ExpandedQuery, Term
 from codelens.search.ownfiles import read_own_file
-from codelens.text.terms import token_terms, tokens
+from codelens.text.terms import BEGINNING, beginning_terms, token_terms, tokens
 
 LARGEST = 1_000_000
 """Bytes of a file of aliases; the shipped one has 1 300. Chosen."""
@@ -30,17 +30,19 @@ Aliases = Mapping[str, tuple[str, ...]]
 def with_aliases(query: ExpandedQuery, own: str, shipped: bool) -> ExpandedQuery:
     """The query with the words that its words are short for. `own` is a file's path, empty for none.
 
-    With the `shipped` ones abbreviations are left out: both would ask for the same words twice. Raises SettingsError for a
-    file that cannot be taken.
+    What a beginning is short for is one too. With the `shipped` ones abbreviations are left out: both would ask for the same
+    words twice. Raises SettingsError for a file that cannot be taken.
     """
     aliases = {**(shipped_aliases() if shipped else {}), **(own_aliases(own) if own else {})}
     known = {term.text for term in query.words}
     extra = {} if shipped else {term.text: term for term in query.extra}
     for word in query.words:
-        for other in aliases.get(word.text, ()):
-            for term in token_terms(other):
+        short = word.text.removesuffix(BEGINNING)
+        split = token_terms if short == word.text else beginning_terms
+        for other in aliases.get(short, ()):
+            for term in split(other):
                 if term not in known:
-                    extra.setdefault(term, Term(term, ALIAS, f"{word.text} → {other}"))
+                    extra.setdefault(term, Term(term, ALIAS, f"{short} → {other}"))
     return replace(query, extra=tuple(extra.values()))
 
 

@@ -7,7 +7,16 @@ known is None (Kleene's "unknown"); And and Or make of that what they can. False
 from __future__ import annotations
 
 from codelens.nouns import dataclass
-from codelens.search.facts import DocumentFacts, Matching, TextFacts, UnitFacts, contains, occurs, pattern_ranges
+from codelens.search.facts import (
+    DocumentFacts,
+    Matching,
+    TextFacts,
+    UnitFacts,
+    begins,
+    contains,
+    occurs,
+    pattern_ranges,
+)
 from codelens.search.fields import FIELD_TESTS
 from codelens.search.literals import ANY, Plan, all_of, any_of, required_literals, required_text
 from codelens.search.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
@@ -123,6 +132,8 @@ def _verdict(value: bool | None, node: Node) -> Verdict:
 def _leaf(leaf: Node, facts: DocumentFacts, matching: Matching) -> bool | None:
     text = facts.text if isinstance(facts, TextFacts) else None
     match leaf:
+        case Word() if leaf.begun:
+            return _mentions(leaf.begun, facts, matching, goes_on=True)
         case Word(wanted) | Identifier(wanted):
             return _mentions(wanted, facts, matching)
         case Phrase(wanted):
@@ -134,15 +145,16 @@ def _leaf(leaf: Node, facts: DocumentFacts, matching: Matching) -> bool | None:
     return True
 
 
-def _mentions(word: str, facts: DocumentFacts, matching: Matching) -> bool | None:
-    """Whether a word occurs as a whole in the path, name or text; case only counts where `case:yes` says so."""
+def _mentions(word: str, facts: DocumentFacts, matching: Matching, goes_on: bool = False) -> bool | None:
+    """Whether a word occurs as a whole in the path, name or text, or begins one there that `goes_on`; case only counts where
+    `case:yes` says so."""
     ignore = matching.case != "yes"
     known = [facts.path]
     if isinstance(facts, UnitFacts):
         known += [facts.name, facts.qualified_name]
     if isinstance(facts, TextFacts):
         known.append(facts.text)
-    if any(occurs(text, word, ignore, whole_word=True) for text in known):
+    if any(begins(text, word, ignore) if goes_on else occurs(text, word, ignore, whole_word=True) for text in known):
         return True
     return False if isinstance(facts, TextFacts) else None
 

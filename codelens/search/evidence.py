@@ -18,6 +18,7 @@ from codelens.store.occurrences import Occurrences
 from codelens.store.postings import COLUMNS
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.text.terms import BEGINNING
 
 LENGTH_SHARE = 0.6
 """b: how much a field's length counts (ranking.md)."""
@@ -84,6 +85,7 @@ class Evidence:
         query = self.query
         self.said = words_said(query)
         self.stems = {stem(t.text): t.text for t in reversed(query.words)}
+        self.begun = {t.text.removesuffix(BEGINNING): t.text for t in query.words if t.text.endswith(BEGINNING)}
         self.names = {t.text: t for t in reversed(query.names)}
         self.folded = fold_identifier(query.text)
         scope = re.match(r"[\w(/., -]{2,40}?\)?(?=!?: )", query.text)
@@ -232,12 +234,18 @@ class Evidence:
         """(the words of a name, those of them that the query says), single letters left out."""
         if name not in self._words:
             words = [w for w in split_identifier(name) if len(w) > 1]
-            self._words[name] = words, [w for w in words if stem(w) in self.stems]
+            self._words[name] = words, [w for w in words if self._term_of(w)]
         return self._words[name]
+
+    def _term_of(self, word: str) -> str:
+        """The term of the query that a word of a name is a form of; empty where there is none."""
+        if (found := self.stems.get(stem(word))) or not self.begun:
+            return found or ""
+        return next((term for begun, term in self.begun.items() if word.startswith(begun)), "")
 
     def rarity_of(self, words: Iterable[str]) -> float:
         """The share of the query's words, by rarity, that these words of a name are forms of."""
-        said = {self.place[self.stems[stem(w)]] for w in words}
+        said = {self.place[self._term_of(w)] for w in words}
         return math.fsum(self.rarity[p] for p in sorted(said)) / self.of_words if self.of_words else 0.0
 
 

@@ -3,6 +3,7 @@
     exact       names in back-ticks
     compounds   identifiers as written (getUser, get_user, Class.method), and pairs of neighbouring words joined
     components  their words, and single words
+    prefix      what names and words begin with that a star ends; such a term keeps its star (deploy*)
 
 Each term knows where it comes from, and the trace shows it.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from codelens.model import Match
 from codelens.nouns import dataclass
 from codelens.text.identifiers import fold_identifier, split_identifier
-from codelens.text.terms import token_terms, tokens
+from codelens.text.terms import BEGINNING, beginning_of, beginning_terms, token_terms, tokens
 
 MIN_COMPOUND_PART = 3
 """Characters of a word that may be joined with its neighbour, and one of the two has a character more (knowing's figures)."""
@@ -90,19 +91,21 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
     for text in texts:
         previous = ""
         for token in _split_text(text):
+            begun = token.endswith(BEGINNING)
+            token = token.removesuffix(BEGINNING)
             parts = split_identifier(token)
             if _is_compound(token, parts):
-                _add_identifier(token, "compound", token, names, words)
+                _add_identifier(token, "prefix" if begun else "compound", token, names, words)
                 previous = ""
                 continue
             word = token.casefold()
-            if word in lists.stop:
+            if word in lists.stop and not begun:
                 previous = ""
                 continue
             if word in lists.action:
                 previous = ""
-            for term in token_terms(token):
-                words.setdefault(term, Term(term, "component", token))
+            for term in beginning_terms(token) if begun else token_terms(token):
+                words.setdefault(term, Term(term, "prefix" if term.endswith(BEGINNING) else "component", token))
             if previous and _may_join(previous, word):
                 pair = fold_identifier(previous + word)
                 names.setdefault(pair, Term(pair, "pair", f"{previous} {token}"))
@@ -118,17 +121,21 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
 
 
 def _split_text(text: str) -> list[str]:
-    """Tokens, with dotted and scoped names kept whole: Class.method, a::b, ptr->field, name()."""
+    """Tokens, with dotted and scoped names kept whole: Class.method, a::b, ptr->field, name(); the star of a beginning stays."""
     for mark in ("::", "->", "#", "()"):
         text = text.replace(mark, "." if mark != "()" else " ")
     kept: list[str] = []
     for piece in text.split():
         piece = piece.strip(".,;:!?()[]{}<>\"'`")
+        begun = beginning_of(piece)
+        piece = begun or piece
         parts = piece.split(".")
         if len(parts) > 1 and all(p.isidentifier() for p in parts) and not (piece.islower() and len(parts[0]) < 3):
             kept.append(piece)
         else:
             kept += tokens(piece)
+        if begun:
+            kept[-1] += BEGINNING
     return kept
 
 
@@ -141,9 +148,12 @@ def _add_identifier(identifier: str, tier: str, origin: str, names: dict[str, Te
     folded = fold_identifier(last)
     if folded:
         names.setdefault(folded, Term(folded, tier, origin))
-    for token in tokens(identifier):
-        for term in token_terms(token):
-            words.setdefault(term, Term(term, tier if term == token.casefold() else "component", origin))
+    found = tokens(identifier)
+    for token in found:
+        begun = tier == "prefix" and token is found[-1]
+        for term in beginning_terms(token) if begun else token_terms(token):
+            whole = term.removesuffix(BEGINNING) == token.casefold()
+            words.setdefault(term, Term(term, tier if whole and tier != "prefix" else "component", origin))
 
 
 def _may_join(left: str, right: str) -> bool:

@@ -75,6 +75,16 @@ def occurs(text: str, wanted: str, ignore_case: bool, whole_word: bool) -> bool:
     return at >= 0
 
 
+def begins(text: str, wanted: str, ignore_case: bool) -> bool:
+    """Whether some word of a text begins with another text, or is it."""
+    if ignore_case:
+        text, wanted = _folded(text), fold(wanted)
+    at = text.find(wanted)
+    while at >= 0 and _joins(text, at):
+        at = text.find(wanted, at + 1)
+    return at >= 0
+
+
 _folded = lru_cache(maxsize=8)(fold)  # several conditions ask about one text
 
 

@@ -7,14 +7,17 @@ Words and identifiers only rank where they stand at the top; everything else, an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Notice
 from codelens.nouns import dataclass
+from codelens.text.terms import BEGINNING, beginning_of
 
 FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is")
 ROLES = ("test",)
 """What `is:` can ask of a document."""
+PUNCTUATION = ".,;:!?"
+"""Behind a word it is none of it."""
 CASES = ("auto", "yes", "no")
 _KIND_ALIASES = {
     "func": "function",
@@ -34,6 +37,11 @@ class Word:
 
     text: str
     start: int = 0
+
+    @property
+    def begun(self) -> str:
+        """What the words begin with that a word with a star behind it stands for; empty for any other."""
+        return beginning_of(self.text.rstrip(PUNCTUATION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +193,23 @@ def without(node: Node | None, left_out: Node) -> Node | None:
     if isinstance(node, And | Or):
         rest = tuple(part for part in (without(p, left_out) for p in node.parts) if part is not None)
         return type(node)(rest) if len(rest) > 1 else next(iter(rest), None)
+    return node
+
+
+def going_on(node: Node | None, but: Collection[str]) -> Node | None:
+    """The tree with a star behind each of its words that can have one, `but` for some, in lower case."""
+    match node:
+        case Word(text, start):
+            word = text.rstrip(PUNCTUATION)
+            marked = f"{word}{BEGINNING}"
+            fits = beginning_of(marked) and word.casefold() not in but
+            return Word(marked + text.removeprefix(word), start) if fits else node
+        case And(parts):
+            return And(tuple(going_on(part, but) or part for part in parts))
+        case Or(parts):
+            return Or(tuple(going_on(part, but) or part for part in parts))
+        case Not(part):
+            return Not(going_on(part, but) or part)
     return node
 
 

@@ -33,12 +33,13 @@ from codelens.nouns import dataclass
 from codelens.search.aliases import with_aliases
 from codelens.search.embedding import embedder_of_index, vector_of, why_no_embedder
 from codelens.search.evidence import Evidence
-from codelens.search.expand import ExpandedQuery, expand
+from codelens.search.expand import ExpandedQuery, expand, load_words
 from codelens.search.expansion import Expanding, add_expansion
 from codelens.search.features import CERTAIN_CLASS, measure
 from codelens.search.fuse import fuse, normalised
 from codelens.search.intent import intent_of
 from codelens.search.knowing import rank_by_walk
+from codelens.search.nodes import Phrase, going_on
 from codelens.search.present import present
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
@@ -105,7 +106,7 @@ def rank(
     """The whole order of the answer, by the profile that the options name, or by another."""
     profile, trace, texts = profile or load_profile(options, settings.weights), Trace(), Texts(store)
     trace.weights = profile.own
-    query = _parse(text, options)
+    query = _parse(text, options, options.prefix or profile.prefix)
     notices = [*query.notices, *_strays(store)]
     scope = build_scope(store, query, options, texts, settings)
     notices += unknown_repositories(query, scope)
@@ -223,8 +224,8 @@ def _with_walk(
     return candidates
 
 
-def _parse(text: str, options: SearchOptions) -> Query:
-    return parse_query(
+def _parse(text: str, options: SearchOptions, prefix: bool) -> Query:
+    query = parse_query(
         text,
         strict=options.strict_query,
         literal=options.literal,
@@ -232,6 +233,7 @@ def _parse(text: str, options: SearchOptions) -> Query:
         case=options.case,
         known_languages=accepted_names() if "lang:" in text else (),
     )
+    return replace(query, node=going_on(query.node, load_words().stop)) if prefix else query
 
 
 def _likeness(
@@ -273,8 +275,8 @@ def _strays(store: Store) -> list[Notice]:
 
 
 def _plain_texts(query: Query) -> list[str]:
-    """What of a query ranks: its words, and the words of its phrases."""
-    return [part.text for part in query.ranking_texts]
+    """What of a query ranks: its words, and the words of its phrases, where a star is a star."""
+    return [p.text.replace("*", " ") if isinstance(p, Phrase) else p.text for p in query.ranking_texts]
 
 
 def _features(store: Store, settings: Settings, notices: list[Notice]) -> frozenset[str]:

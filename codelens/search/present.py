@@ -14,6 +14,7 @@ from codelens.search.patterns import Ranges
 from codelens.store.documents import DocumentRow
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
+from codelens.text.terms import BEGINNING
 from codelens.texts import MAX_LINE, Texts
 from codelens.worktree.freshness import freshness
 
@@ -63,22 +64,25 @@ def _marks(
     found: dict[int, Ranges] = dict(places)
     if literal:
         return found
-    said = frozenset(t.text for t in query.words)
+    said = frozenset(t.text for t in query.words if not t.text.endswith(BEGINNING))
+    begun = tuple(t.text.removesuffix(BEGINNING) for t in query.words if t.text.endswith(BEGINNING))
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
         line = lines[number - 1][:MAX_LINE]
         folded = line.casefold()
-        if not any(word in folded for word in said):  # ten times as fast as looking at its tokens
+        if not any(word in folded for word in (*said, *begun)):  # ten times as fast as looking at its tokens
             continue
-        ranges = tuple(m.span() for m in _TOKEN.finditer(line) if _says(m[0], said))
+        ranges = tuple(m.span() for m in _TOKEN.finditer(line) if _says(m[0], said, begun))
         if ranges:
             found[number] = tuple(sorted(set(found.get(number, ()) + ranges)))
     return found
 
 
 @lru_cache(maxsize=1 << 14)
-def _says(token: str, said: frozenset[str]) -> bool:
-    folded = token.casefold().strip("_")
-    return folded in said or not said.isdisjoint(split_identifier(token))
+def _says(token: str, said: frozenset[str], begun: tuple[str, ...]) -> bool:
+    folded, words = token.casefold().strip("_"), split_identifier(token)
+    if begun and (folded.startswith(begun) or any(word.startswith(begun) for word in words)):
+        return True
+    return folded in said or not said.isdisjoint(words)
 
 
 def _place(

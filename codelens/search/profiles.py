@@ -46,6 +46,8 @@ class Profile:
     """What is remembered → its weight; empty where memory counts nothing. Of a composite as it stands, else as of features."""
     aliases: bool = False
     """Whether the shipped aliases take part, and nothing else that expands words."""
+    prefix: bool = False
+    """Whether each word of a query is the beginning of words."""
     own: str = ""
     """The file of one's own that its features are from; empty where they are the shipped ones."""
 
@@ -107,6 +109,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         minimum=row.get("minimum", {}),
         memory=row.get("memory", {}),
         aliases=row.get("aliases", False),
+        prefix=row.get("prefix", False),
         own=own if replaces(own, options.profile) else "",
     )
     return _of_depth(_expanding(profile, options.expand, profiles), options)

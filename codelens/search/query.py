@@ -12,13 +12,15 @@ r"""The query language: a text → a tree of conditions and words that rank. Pro
     field      = "lang" | "path" | "file" | "sym" | "kind" | "repo" | "content" | "is" | "case" ;
     value      = phrase | bare ;                             (* path, file, repo: a part of it, or a glob *)
     bare       = character { character } ;                   (* neither space nor comma *)
-    word       = character { character } ;                   (* no space; its own parentheses pair up *)
+    word       = character { character } [ "*" ] ;           (* no space; its own parentheses pair up *)
 
 Words and identifiers at the top only rank; in an OR or under a negation they must occur, as whole words, in the text,
-name or path. OR, AND and NOT are operators in capitals only. Text, with a notice, are: an operator without operand, a
-quote or parenthesis without its partner, `word:` that is no filter, a filter with an unknown value, a pattern that does
-not compile, and groups over 50 deep. A "-" negates where it begins a word before two letters, "_", a quotation, a
-pattern or a group: -1, -x, --flag, -> and a-b are words. /…/ is a pattern if it begins a word and its next slash ends that word:
+name or path. `word*`, a star behind two letters or more and no other in the word, is any word that begins so; any other
+star is a character that ranks nothing: alone, in `a*b`, `**kwargs` or `f(*args)`, between quotes and in back-ticks.
+OR, AND and NOT are operators in capitals only. Text, with a notice, are: an operator without operand, a quote or
+parenthesis without its partner, `word:` that is no filter, a filter with an unknown value, a pattern that does not
+compile, and groups over 50 deep. A "-" negates where it begins a word before two letters, "_", a quotation, a pattern or
+a group: -1, -x, --flag, -> and a-b are words. /…/ is a pattern if it begins a word and its next slash ends that word:
 /usr/local/bin is a word. `case:yes`, `case:no` and `case:auto` hold for the whole query.
 """
 

@@ -13,7 +13,8 @@ import apsw
 
 from codelens.model import DocumentId, UnitId
 from codelens.nouns import dataclass
-from codelens.store.postings import COLUMNS, any_of, quoted
+from codelens.store.phrases import Phrases
+from codelens.store.postings import COLUMNS
 
 MOST = 255
 """Occurrences of a word in a field that are told apart, a byte each; BM25 hardly tells 255 from more."""
@@ -36,6 +37,7 @@ class OccurrenceCounter:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._registered = False
+        self._phrases = Phrases(connection)
 
     def in_pool(self, terms: Sequence[str]) -> Mapping[UnitId, Occurrences]:
         """Unit of the pool → its occurrences of these words, as the index stems them; units without any are left out."""
@@ -46,17 +48,18 @@ class OccurrenceCounter:
             "SELECT rowid, occurrences(unit_terms) FROM unit_terms "
             "WHERE unit_terms MATCH ? AND +rowid IN (SELECT id FROM temp.pool)"
         )
-        held = len(terms) * _FIELDS
+        phrases = [len(self._phrases.of(term)) for term in terms]
+        held = sum(phrases) * _FIELDS
         return {
-            UnitId(row): Occurrences(packed[:held], memoryview(packed[held + held % 2 :]).cast("H"))
-            for row, packed in self._connection.execute(sql, (any_of(terms),))
+            UnitId(row): Occurrences(_by_term(packed[:held], phrases), memoryview(packed[held + held % 2 :]).cast("H"))
+            for row, packed in self._connection.execute(sql, (self._phrases.any_of(terms),))
         }
 
     def mean_lengths(self, term: str) -> Sequence[float]:
         """Mean number of words in each field, of all units of the index; empty where none has this word."""
         self._register()
         sql = "SELECT mean_lengths(unit_terms) FROM unit_terms WHERE unit_terms MATCH ? LIMIT 1"
-        row = self._connection.execute(sql, (quoted(term),)).fetchone()
+        row = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchone()
         return memoryview(row[0]).cast("d") if row else ()
 
     def in_files(self, term: str) -> Mapping[DocumentId, int]:
@@ -65,7 +68,7 @@ class OccurrenceCounter:
             "SELECT u.document_id, count(*) FROM unit_terms JOIN units u ON u.id = unit_terms.rowid "
             "WHERE unit_terms MATCH ? GROUP BY u.document_id"
         )
-        return {DocumentId(d): n for d, n in self._connection.execute(sql, (quoted(term),))}
+        return {DocumentId(d): n for d, n in self._connection.execute(sql, (self._phrases.any_of([term]),))}
 
     def units_in(self, documents: Collection[DocumentId]) -> Mapping[DocumentId, int]:
         """File → how many units it has, of these files."""
@@ -86,6 +89,18 @@ class OccurrenceCounter:
             self._connection.register_fts5_function("occurrences", _occurrences)
             self._connection.register_fts5_function("mean_lengths", _mean_lengths)
             self._registered = True
+
+
+def _by_term(counts: bytes, phrases: Sequence[int]) -> bytes:
+    """Counts by phrase → by term, where a beginning has more than one phrase."""
+    if len(counts) == len(phrases) * _FIELDS:
+        return counts
+    found, at = bytearray(), 0
+    for number in phrases:
+        rows = [counts[at + i * _FIELDS : at + (i + 1) * _FIELDS] for i in range(number)]
+        found += bytes(min(MOST, sum(column)) for column in zip(*rows, strict=True))
+        at += number * _FIELDS
+    return bytes(found)
 
 
 def _occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:

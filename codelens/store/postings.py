@@ -5,13 +5,14 @@ What users typed reaches FTS5 only inside double quotes, with double quotes doub
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
 
 from codelens.derived import DerivedDocument
 from codelens.model import DocumentId, UnitId
+from codelens.store.phrases import Phrases, quoted
 from codelens.store.units import CONTENT_ORDER, within
 from codelens.text.identifiers import fold_identifier
 from codelens.text.trigrams import trigrams
@@ -20,26 +21,12 @@ COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 
 
-def quoted(term: str) -> str:
-    """A term as an FTS5 string: nothing in it is an operator. NUL ends FTS5's input, so it becomes a space."""
-    return '"' + term.replace('"', '""').replace("\0", " ") + '"'
-
-
-def any_of(terms: Iterable[str]) -> str:
-    """The FTS5 expression that a text with any of these terms satisfies."""
-    return " OR ".join(map(quoted, terms))
-
-
-def _in_columns(expression: str, columns: Sequence[str]) -> str:
-    """The FTS5 expression limited to some columns; as it is where none is named."""
-    return f"{{{' '.join(columns)}}} : {expression}" if columns else expression
-
-
 class Postings:
     """The gateway to the full-text tables; rowids are ids of units, or of documents for texts."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._phrases = Phrases(connection)
 
     # Writing
 
@@ -83,9 +70,9 @@ class Postings:
     # Words
 
     def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
-        """In how many units the term (stemmed) occurs, in any of the columns."""
+        """In how many units the term (stemmed; `word*` for all that begins so) occurs, in any of the columns."""
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
-        row = self._connection.execute(sql, (_in_columns(quoted(term), columns),)).fetchone()
+        row = self._connection.execute(sql, (self._any_in([term], columns),)).fetchone()
         return int(row[0]) if row else 0
 
     def vocabulary(self, prefix: str) -> list[tuple[str, int]]:
@@ -101,7 +88,7 @@ class Postings:
         self, terms: Sequence[str], weights: Mapping[str, float], scoped: bool, limit: int, columns: Sequence[str] = ()
     ) -> list[tuple[UnitId, float]]:
         """Units with any of the terms and their BM25 score (positive, higher is better), best first, ties by content."""
-        match = _in_columns(f"({any_of(terms)})", columns)
+        match = self._any_in(terms, columns)
         numbers = ", ".join(repr(float(weights.get(c, 1.0))) for c in COLUMNS)
         # The limit is applied to scores alone first; whatever ties with the last one is kept and cut by content.
         sql = (
@@ -118,7 +105,12 @@ class Postings:
     def pool_with_term(self, term: str, columns: Sequence[str] = ()) -> set[UnitId]:
         """Which units of the pool hold the term, in any of the columns."""
         sql = "SELECT rowid FROM unit_terms WHERE unit_terms MATCH ? AND +rowid IN (SELECT id FROM temp.pool)"
-        return {UnitId(row[0]) for row in self._connection.execute(sql, (_in_columns(quoted(term), columns),))}
+        return {UnitId(row[0]) for row in self._connection.execute(sql, (self._any_in([term], columns),))}
+
+    def _any_in(self, terms: Sequence[str], columns: Sequence[str]) -> str:
+        """The FTS5 expression for any of the terms, in some columns or in all where none is named."""
+        expression = f"({self._phrases.any_of(terms)})"
+        return f"{{{' '.join(columns)}}} : {expression}" if columns else expression
 
     # Trigrams
 

@@ -7,7 +7,7 @@ import apsw
 from codelens.derived import Binding, Extraction, Import, PackedReferences, Reference
 from codelens.model import DocumentId
 from codelens.store.packing import unpack_bindings, unpack_references
-from codelens.store.postings import quoted
+from codelens.store.phrases import quoted
 
 
 class References:

@@ -22,7 +22,13 @@ MAX_KEPT = 4096
 MOST_REPEATS = 3
 """BM25 with k1 = 1.2 gives a word that stands three times .71 of what any number of repeats could give."""
 
+BEGINNING = "*"
+"""Behind a term: all that begins so. No token holds it."""
+SHORTEST_BEGINNING = 2
+"""Letters: what begins with one of them says nothing. Chosen."""
+
 _TOKEN = re.compile(r"\w+")
+_BEGUN = re.compile(r"[^*]*\w\w\*")
 _BLANKED = "".join(c if _TOKEN.match(c) else " " for c in map(chr, range(128)))
 """Translation table for ASCII text: all that is no token becomes a blank. Three times as fast as the expression."""
 
@@ -79,3 +85,18 @@ def _kept_counts(text: str) -> Mapping[str, int]:
 def tokens(text: str) -> list[str]:
     """The raw tokens of a text: runs of letters, digits and underscores."""
     return text.translate(_BLANKED).split() if text.isascii() else _TOKEN.findall(text)
+
+
+def beginning_of(word: str) -> str:
+    """`deploy` for `deploy*`; empty where no star ends the word, another is in it, or under two letters stand before it."""
+    return word[:-1] if word.endswith(BEGINNING) and _BEGUN.fullmatch(word) else ""
+
+
+def beginning_terms(token: str) -> list[str]:
+    """The terms of a token that goes on: the whole of it and its last word are beginnings (getus*, get, us*)."""
+    terms = token_terms(token)
+    open_ended = {terms[0], terms[-1]} if terms else set()
+    return [
+        term + BEGINNING if term in open_ended and len(term) >= SHORTEST_BEGINNING and not is_cjk(term[-1]) else term
+        for term in terms
+    ]

@@ -61,7 +61,7 @@ class FuzzyChannel:
 
     def _unknown(self, query: ExpandedQuery, store: Store) -> dict[str, float]:
         """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
-        names = [t.text for t in query.names if t.tier != "pair"]
+        names = [t.text for t in query.names if t.tier not in ("pair", "prefix")]
         words = [t.text for t in query.words if t.tier == "component"]
         alone = not names and len(words) == 1
         unknown = {

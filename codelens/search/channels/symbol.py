@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from codelens.model import Match, UnitId
 from codelens.search.expand import ExpandedQuery, Term
 from codelens.store.store import Store
+from codelens.text.identifiers import fold_identifier
+from codelens.text.terms import BEGINNING
 
 FEW_PRIMARY = 5
 """Matches. Single words are looked up as whole names only where the names of the query gave fewer; knowing's figure."""
@@ -37,6 +39,7 @@ class SymbolChannel:
         for terms in (primary, pairs, words):
             if len(found) < FEW_PRIMARY or terms is pairs:
                 self._exact(terms, query, store, found)
+        self._begun([t for t in (*query.names, *query.words) if t.tier == "prefix"], query, store, found)
         for terms in (primary, pairs, words):
             if len(found) < PREFIX_BELOW:
                 self._prefix(terms, query, store, found)
@@ -48,6 +51,15 @@ class SymbolChannel:
         for term in terms:
             for unit in store.units.named(term.text, query.scoped, EXACT_CAP):
                 found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
+
+    def _begun(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
+        """Of what the query marks as a beginning: names that are it, then names that go on, however many others were found."""
+        for term in terms:
+            begun = fold_identifier(term.text.removesuffix(BEGINNING))
+            for unit in store.units.named(begun, query.scoped, EXACT_CAP):
+                found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
+            for unit in store.units.named_from(begun, query.scoped, EXACT_CAP):
+                found.setdefault(unit, Match(unit, BEGINS, f"name begins with {term.origin}"))
 
     def _prefix(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
         for term in terms:
