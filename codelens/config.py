@@ -71,6 +71,8 @@ class Settings:
     """A TOML file of equivalence classes of one's own, beside those that are shipped; empty for none."""
     aliases: str = ""
     """A TOML file of short forms of one's own and the words they stand for; empty for none."""
+    metadata: str = ""
+    """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
     weights: str = ""
     """A TOML file of weights of one's own, as `codelens tune --keep` writes it, in place of the shipped; empty for none."""
     pack_cache: bool = True
@@ -85,7 +87,7 @@ NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network", "memory"})
 """A link may name a network or start a program: the user says where it leads, what leaves the machine and what is recorded of
 searches; no repository does.
 `model` it may set to a name alone: a model is run, or asked over a network."""
-PATHS = frozenset({"aliases", "classes", "model", "weights"})
+PATHS = frozenset({"aliases", "classes", "metadata", "model", "weights"})
 """Settings that name a file: in a configuration file relative to its folder, and in a project's file only below that."""
 MODEL_ENDING = ".model"
 FOR_PROJECTS = frozenset({"codelens", "hashing"})

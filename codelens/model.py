@@ -244,6 +244,10 @@ class Notice:
     text: str
 
 
+NOTHING_ASKED = "nothing-asked"
+"""The code of a notice that is an error: no channel of the profile could be asked, so that the empty result says nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Original:
     """What the hits are to resemble, as it was understood."""
@@ -304,6 +308,8 @@ class Trace:
     seconds: dict[str, float] = field(default_factory=dict)
     nearness: dict[UnitId, float] = field(default_factory=dict)
     """Unit → its share of the walk's most, 1 for the seeds; empty where nothing walked."""
+    metadata: dict[DocumentId, Mapping[str, str | float | bool]] = field(default_factory=dict)
+    """Document → what the person's table says of it; empty where there is none."""
     candidates: list[Candidate] = field(default_factory=list)
     """All candidates in final order, before the limit."""
     events: list[Event] = field(default_factory=list)
@@ -352,6 +358,8 @@ class SearchOptions:
     """Only below these paths, relative to a repository's root; empty means everywhere."""
     repositories: tuple[str, ...] = ()
     """Only in the repositories of these names; empty means all."""
+    meta: tuple[str, ...] = ()
+    """Conditions on the person's table of metadata, each NAME=VALUE or with another comparison; all must hold."""
     sort: str = "score"
     """score, path, modified."""
     reverse: bool = False
@@ -404,3 +412,8 @@ class SearchResult:
     options: SearchOptions
     trace: Trace
     trigram_available: bool = True
+
+    @property
+    def failed(self) -> bool:
+        """Whether the empty answer says nothing, since nothing could be asked: a notice says so."""
+        return any(notice.code == NOTHING_ASKED for notice in self.notices)

@@ -127,6 +127,7 @@ def search_options(
         globs=tuple(flags.globs or ()),
         paths=scope.paths,
         repositories=scope.repositories,
+        meta=tuple(flags.meta or ()),
         sort=flags.sort,
         reverse=flags.reverse,
         context_before=before,

@@ -134,6 +134,24 @@ class QueryFlags:
     types: Types = None
     types_not: TypesNot = None
     globs: Globs = None
+    meta: Annotated[
+        Texts,
+        option(
+            "--meta",
+            section=FILTERS,
+            metavar="NAME=VALUE",
+            help="Only files of which the metadata says so: category=cli, 'stars>=100'; repeatable",
+        ),
+    ] = None
+    metadata: Annotated[
+        str | None,
+        option(
+            "--metadata",
+            section=FILTERS,
+            metavar="FILE",
+            help="JSON or CSV of stars, ratings, installs, categories … of paths and repositories",
+        ),
+    ] = None
     root_scope: RootScope = False
 
 
@@ -171,7 +189,7 @@ class ScoreFlags:
             "--profile",
             section=RANKING,
             metavar="NAME",
-            help="The score's formula: codelens, likeness, rrf, knowing, knowing-base or graph-memory "
+            help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory or marketplace "
             "[default: codelens; with --like likeness]",
         ),
     ] = None

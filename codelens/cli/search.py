@@ -12,7 +12,7 @@ from codelens.cli.streams import colored, say, write, write_json
 from codelens.cli.workplace import Workplace, present_roots, reading_place, scope_of
 from codelens.errors import StaleIndex, UsageError
 from codelens.index import Index
-from codelens.model import Freshness, SearchResult
+from codelens.model import NOTHING_ASKED, Freshness, SearchResult
 from codelens.render.paths import PathStyle
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
@@ -36,6 +36,7 @@ def search(flags: SearchFlags) -> int:
         "path_style": flags.path_style,
         "allow_network": flags.allow_network or None,
         "memory": flags.memory,
+        "metadata": flags.metadata,
     }
     place = reading_place(flags, settings)
     if flags.refresh:
@@ -67,7 +68,7 @@ def search(flags: SearchFlags) -> int:
     if not query.strip() and flags.like is None and not flags.quiet:
         say("note: the query is empty")
     _say_about(result, flags)
-    return 0 if hits else 1
+    return 2 if result.failed else 0 if hits else 1
 
 
 def _chosen_format(flags: SearchFlags) -> str:
@@ -159,7 +160,7 @@ def _say_about(result: SearchResult, flags: SearchFlags) -> None:
     if flags.quiet:
         return
     for notice in result.notices:
-        say(f"note: {notice.text}")
+        say(f"{'error' if notice.code == NOTHING_ASKED else 'note'}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
     if old:
         say(f"warning: {len(old)} of {len(result.hits)} hits are of files that changed since they were indexed")

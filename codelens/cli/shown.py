@@ -44,7 +44,7 @@ def render(result: SearchResult, shown: Shown, files: Iterable[tuple[str, str]] 
     if shown.format == "files_without":
         return _files_without(result, shown, files)
     found = bool(result.hits)
-    return found, _texts(result, shown, 0 if found else 1)
+    return found, _texts(result, shown, 2 if result.failed else 0 if found else 1)
 
 
 def _files_without(result: SearchResult, shown: Shown, files: Iterable[tuple[str, str]]) -> tuple[bool, Iterator[str]]:

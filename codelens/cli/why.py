@@ -13,7 +13,7 @@ from codelens.cli.streams import colored, say, write, write_json
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.errors import TargetError
 from codelens.explained import NO_SUCH_FILE, WhyResult
-from codelens.model import Candidate
+from codelens.model import NOTHING_ASKED, Candidate
 from codelens.render.explain_text import SameSearch, shell_quoted
 from codelens.render.paths import PathStyle
 
@@ -50,6 +50,7 @@ def why(flags: WhyFlags) -> int:
         "path_style": flags.path_style,
         "allow_network": flags.allow_network or None,
         "memory": flags.memory,
+        "metadata": flags.metadata,
     }
     place = reading_place(flags, settings)
     with place.open() as index:
@@ -63,11 +64,13 @@ def why(flags: WhyFlags) -> int:
     if not flags.quiet:
         _show(result, place, exit_code, flags, two=len(names) == 2)
         for notice in result.search.notices:
-            say(f"note: {notice.text}")
+            say(f"{'error' if notice.code == NOTHING_ASKED else 'note'}: {notice.text}")
     return exit_code
 
 
 def _exit_code(result: WhyResult) -> int:
+    if result.search.failed:
+        return 2
     if not result.explanations:
         return 1
     if any(e.loss is not None and e.loss.stage == NO_SUCH_FILE for e in result.explanations):
@@ -109,6 +112,7 @@ def _same_search(flags: WhyFlags) -> SameSearch:
     """The flags that ask the same index about the same files."""
     before = [f"--db {shell_quoted(str(flags.db))}"] if flags.db else []
     before += ["--root-scope"] if flags.root_scope else []
+    before += [f"--metadata {shell_quoted(flags.metadata)}"] if flags.metadata else []
     return SameSearch(tuple(before), tuple(shell_quoted(str(path)) for path in flags.below or ()))
 
 

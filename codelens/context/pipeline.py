@@ -35,7 +35,7 @@ def write_pack(
     if request.source == CHANGE:
         request = replace(request, diff=diff_of(request, store))
     kept = KeptPacks(folder) if folder else None
-    own = settings.classes, settings.weights, settings.aliases
+    own = settings.classes, settings.weights, settings.aliases, settings.metadata
     key = key_of(request, layout, info, store.edges.count(), *own) if kept else ""
     if kept and (found := kept.find(key)) and _states_now(found[1], store) == found[1]:
         return found[0]

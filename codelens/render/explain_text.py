@@ -198,6 +198,7 @@ def option_flags(options: SearchOptions) -> Iterator[str]:
     yield from (f"-t {shell_quoted(name)}" for name in options.languages)
     yield from (f"-T {shell_quoted(name)}" for name in options.languages_not)
     yield from (f"-g {shell_quoted(glob)}" for glob in options.globs)
+    yield from (f"--meta {shell_quoted(condition)}" for condition in options.meta)
 
 
 def shell_quoted(text: str) -> str:

@@ -1,6 +1,6 @@
 """`why --check`: every score of an explanation computed again from its JSON alone.
 
-It shares no code with the ranking, on purpose: it knows five rules, exact summation and the order of the hits.
+It shares no code with the ranking, on purpose: it knows nine rules, exact summation and the order of the hits.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ RULES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
     "share": lambda o: o["weight"] * o["share"] / (o["k"] + 1),
     "factor": lambda o: (o["factor"] - 1.0) * o["of"],
     "bonus": lambda o: o["weight"] * o["value"],
+    "rrf_share": lambda o: o["weight"] * o["of_channel"] / (o["k"] + o["rank"]) / o["best"],
+    "scaled": lambda o: o["weight"] * o["value"] / o["most"],
+    "log_share": lambda o: o["weight"] * math.log1p(o["value"]) / math.log1p(o["most"]) if o["most"] else 0.0,
+    "decay": lambda o: o["weight"] * math.exp(-o["rate"] * o["days"]),
     "inherit": lambda o: o["of"] * o["kept"] - o["had"],
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import lru_cache
 
 from codelens.config import Settings
 from codelens.nouns import dataclass
 from codelens.search.literals import fold
+from codelens.search.metadata import Scalar
 from codelens.search.patterns import Ranges, TimeBudget, compile_pattern, find_all, has_upper
 from codelens.text.identifiers import is_cjk
 
@@ -22,6 +23,8 @@ class DocumentFacts:
     language: str
     roles: frozenset[str] = frozenset()
     """Such as 'test'; what `is:` asks for."""
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    """What a person's table says of it; what `meta:` asks for."""
 
 
 @dataclass(frozen=True, slots=True)

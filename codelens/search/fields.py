@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 
 from codelens.search.facts import DocumentFacts, Matching, TextFacts, UnitFacts, contains, occurs
+from codelens.search.filters import COMPARISON
 from codelens.search.literals import fold
+from codelens.search.metadata import UPDATED, Scalar, number_of, unix_seconds
 
 
 def _language(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
@@ -38,6 +42,48 @@ def _content(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) 
     return any(contains(facts.text, value, matching) for value in values) if isinstance(facts, TextFacts) else None
 
 
+def _metadata(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
+    return any(_compares(facts.metadata, value) for value in values)
+
+
+def _compares(known: Mapping[str, Scalar], comparison: str) -> bool:
+    """Numbers as numbers, times as times, texts without case; nothing is known of what has no such column, so no test holds."""
+    parts = COMPARISON.fullmatch(comparison)
+    if parts is None or (held := _column(known, parts[1])) is None:
+        return False
+    how, wanted = parts[2], parts[3]
+    left: float | str | None = number_of(held)
+    right: float | str | None = _moment(wanted) if parts[1] == UPDATED else number_of(wanted)
+    if left is None or right is None:
+        left, right = fold(_text(held)), fold(wanted)
+    return _COMPARISONS[how](left, right)
+
+
+def _column(known: Mapping[str, Scalar], name: str) -> Scalar | None:
+    return next((value for column, value in known.items() if column.lower() == name), None)
+
+
+def _text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return unix_seconds(text)
+    except ValueError:
+        return None
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
 def _symbol(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """A part of the name; or after a dot, with what is before the dot as the last containers."""
     if not isinstance(facts, UnitFacts):
@@ -63,6 +109,7 @@ FIELD_TESTS: Mapping[str, Callable[[DocumentFacts, tuple[str, ...], Matching], b
     "path": _path,
     "content": _content,
     "sym": _symbol,
+    "meta": _metadata,
     "case": lambda facts, values, matching: True,
 }
 

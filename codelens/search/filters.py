@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from codelens.search.faults import excerpt, suggest_value
 from codelens.search.nodes import CASES, KINDS, ROLES, Filter
+
+COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)
+"""A value of `meta:`: a column, how it is compared, and with what."""
 
 
 class BadValueError(Exception):
@@ -20,12 +24,31 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
     """
     if not values:
         raise BadValueError(f"'{field}:' wants a value right behind it;")
+    if field == "meta":
+        return Filter(field, _comparisons(values))
     known = _known(field, languages)
     if not known:
         return Filter(field, tuple(values))
     if field == "case" and (not outside or len(values) > 1):
         raise BadValueError("'case:' holds for the whole query: one of yes, no, auto, in no group and not negated;")
     return Filter(field, tuple(dict.fromkeys(_canonical(field, value, known) for value in values)))
+
+
+def _comparisons(values: Sequence[str]) -> tuple[str, ...]:
+    """NAME=VALUE each; what is a value alone is another one of the name before it."""
+    found: list[str] = []
+    name = ""
+    for value in values:
+        if compared := COMPARISON.fullmatch(value):
+            name = compared[1].lower()
+            found.append(f"{name}{compared[2]}{compared[3]}")
+        elif name:
+            found.append(f"{name}={value}")
+        else:
+            raise BadValueError(
+                f"'meta:{excerpt(value)}' compares nothing, as meta:category=cli and meta:stars>=100 do;"
+            )
+    return tuple(dict.fromkeys(found))
 
 
 def _known(field: str, languages: Collection[str]) -> Mapping[str, str]:

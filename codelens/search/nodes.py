@@ -13,7 +13,7 @@ from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Notice
 from codelens.nouns import dataclass
 from codelens.text.terms import BEGINNING, beginning_of
 
-FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is")
+FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is", "meta")
 ROLES = ("test",)
 """What `is:` can ask of a document."""
 PUNCTUATION = ".,;:!?"
@@ -67,7 +67,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A field and the values of which one must fit; the values of lang, kind and is are in their canonical form."""
+    """A field and the values of which one must fit; the values of lang, kind, is and meta are in their canonical form."""
 
     field: str
     values: tuple[str, ...]

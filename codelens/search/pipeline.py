@@ -17,7 +17,9 @@ from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault, UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model import (
+    NOTHING_ASKED,
     Candidate,
+    DocumentId,
     Event,
     Hit,
     IndexInfo,
@@ -30,21 +32,22 @@ from codelens.model import (
     UnitRow,
 )
 from codelens.nouns import dataclass
-from codelens.search.aliases import with_aliases
 from codelens.search.embedding import embedder_of_index, vector_of, why_no_embedder
 from codelens.search.evidence import Evidence
 from codelens.search.expand import ExpandedQuery, expand, load_words
 from codelens.search.expansion import Expanding, add_expansion
 from codelens.search.features import CERTAIN_CLASS, measure
+from codelens.search.filters import BadValueError, make_filter
 from codelens.search.fuse import fuse, normalised
 from codelens.search.intent import intent_of
 from codelens.search.knowing import rank_by_walk
-from codelens.search.nodes import Phrase, going_on
+from codelens.search.metadata import Scalar
+from codelens.search.nodes import And, Node, Phrase, going_on
 from codelens.search.present import present
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
 from codelens.search.retrieve import add_literal, retrieve
-from codelens.search.scope import Scope, build_scope, unknown_repositories
+from codelens.search.scope import Scope, build_scope, unknown_repositories, without_metadata
 from codelens.search.signals import add_factors, spread_files
 from codelens.search.spelling import with_corrections
 from codelens.search.spread import WALK, Spreading, add_walk, joining, nearness, spread
@@ -109,7 +112,7 @@ def rank(
     query = _parse(text, options, options.prefix or profile.prefix)
     notices = [*query.notices, *_strays(store)]
     scope = build_scope(store, query, options, texts, settings)
-    notices += unknown_repositories(query, scope)
+    notices += [*unknown_repositories(query, scope), *without_metadata(query, scope)]
     if profile.asks_graph and store.edges.is_empty():
         notices.append(Notice("no-edges", "the index has no edges to follow: run `codelens index`"))
     features = _features(store, settings, notices)
@@ -119,11 +122,13 @@ def rank(
     asked = likeness.query if likeness else expand(_plain_texts(query), query.identifiers, text)
     expanded = replace(asked, scoped=scope.units is not None, features=features)
     if not likeness and (profile.aliases or settings.aliases):
+        from codelens.search.aliases import with_aliases
+
         expanded = with_aliases(expanded, settings.aliases, shipped=profile.aliases)
     if "fuzzy" in features and not likeness and not profile.aliases:
         expanded = with_corrections(expanded, store)
     expanded = with_common(expanded, store)
-    recollection = _recollection(store, options, profile, notices)
+    recollection = _recollection(store, options, profile, notices) if profile.memory else None
     if recollection and not likeness:
         expanded = replace(expanded, learned=recollection.learned(expanded.texts, scope.units))
     trace.common = expanded.common
@@ -134,6 +139,8 @@ def rank(
     literal = add_literal(rankings, expanded, scope, options, trace, notices) if not likeness else ()
     if profile.composite:
         candidates = _by_walk(rankings, literal, expanded, profile, store, scope, trace)
+    elif profile.quality:
+        candidates = _by_quality(rankings, profile, store, options, settings, trace, notices)
     else:
         candidates = _by_ranks(rankings, expanded, profile, store, scope, options, settings, trace)
     if recollection:
@@ -144,7 +151,19 @@ def rank(
     candidates = _minimum(candidates, profile, options, {match.unit for match in literal}, trace)
     candidates = _sorted(candidates, options, scope)
     trace.candidates = candidates
+    trace.metadata = _metadata(candidates, settings)
     return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts, itself)
+
+
+def _metadata(candidates: Sequence[Candidate], settings: Settings) -> dict[DocumentId, Mapping[str, Scalar]]:
+    """What a person's table says of the candidates' files."""
+    if not settings.metadata:
+        return {}
+    from codelens.search.metadata import load_metadata
+
+    table = load_metadata(settings.metadata)
+    places = {c.unit.document: (c.unit.repository, c.unit.path) for c in candidates}
+    return {document: table.of(*place) for document, place in places.items()}
 
 
 def _by_ranks(
@@ -197,6 +216,33 @@ def _by_walk(
     return candidates
 
 
+def _by_quality(
+    rankings: Mapping[str, Sequence[Match]],
+    profile: Profile,
+    store: Store,
+    options: SearchOptions,
+    settings: Settings,
+    trace: Trace,
+    notices: list[Notice],
+) -> list[Candidate]:
+    """Candidates of the profile that weighs ratings and the like; none where nothing could be asked, which is an error."""
+    from codelens.search.metadata import load_metadata
+    from codelens.search.quality import MEANING, WORDS, rank_by_quality
+    from codelens.search.standings import Standings
+
+    if not {MEANING, WORDS} & rankings.keys():
+        notices.append(Notice(NOTHING_ASKED, "neither words nor vectors could be asked: the result is empty"))
+        return []
+    if MEANING not in rankings:
+        text = "no vector results: ranked by words alone, without ratings, stars and the like"
+        notices.append(Notice("words-alone", text))
+    units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
+    recollection = _recollection(store, options, profile, notices)
+    recorded = recollection.of(units.values()) if recollection else {}
+    standings = Standings(store, load_metadata(settings.metadata), recorded, options.now)
+    return rank_by_quality(rankings, units, profile.channels, profile.rrf_k, profile.quality, standings.of, trace)
+
+
 def _with_walk(
     candidates: list[Candidate],
     evidence: Evidence,
@@ -233,7 +279,20 @@ def _parse(text: str, options: SearchOptions, prefix: bool) -> Query:
         case=options.case,
         known_languages=accepted_names() if "lang:" in text else (),
     )
-    return replace(query, node=going_on(query.node, load_words().stop)) if prefix else query
+    if prefix:
+        query = replace(query, node=going_on(query.node, load_words().stop))
+    return replace(query, node=_demanding(query.node, options.meta)) if options.meta else query
+
+
+def _demanding(node: Node | None, comparisons: Sequence[str]) -> Node:
+    """The tree with `--meta` demanded too. Raises UsageError for what compares nothing."""
+    parts: tuple[Node, ...] = node.parts if isinstance(node, And) else (node,) if node else ()
+    try:
+        demanded = [make_filter("meta", text.split(","), (), outside=True) for text in comparisons]
+    except BadValueError as fault:
+        raise UsageError(f"--meta: {fault}".rstrip(";"), "as in --meta category=cli --meta 'stars>=100'") from None
+    parts = (*parts, *demanded)
+    return And(parts) if len(parts) > 1 else parts[0]
 
 
 def _likeness(
@@ -262,7 +321,7 @@ def _likeness(
 
 def _recollection(store: Store, options: SearchOptions, profile: Profile, notices: list[Notice]) -> Recollection | None:
     """What was recorded, where it is switched on and the profile weighs it."""
-    if not options.memory or not profile.memory:
+    if not options.memory or not (profile.memory or profile.quality):
         return None
     from codelens.search.recollection import Recollection
 

@@ -44,6 +44,8 @@ class Profile:
     """Least shares of the best score, of text and of code; empty where nothing is left out."""
     memory: Mapping[str, float] = field(default_factory=dict)
     """What is remembered → its weight; empty where memory counts nothing. Of a composite as it stands, else as of features."""
+    quality: Mapping[str, float] = field(default_factory=dict)
+    """Weights of the marketplace's signals, and the size of its pool; empty for a profile that has another formula."""
     aliases: bool = False
     """Whether the shipped aliases take part, and nothing else that expands words."""
     prefix: bool = False
@@ -95,6 +97,8 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         raise UsageError(f"profile {options.profile} asks no channel '{unasked[0]}'", f"channels: {', '.join(asked)}")
     if options.fusion not in FUSIONS:
         raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
+    if "quality" in row and options.fusion != "rrf":
+        raise UsageError(f"profile {options.profile} joins channels by ranks alone", "leave --fusion out")
     profile = Profile(
         rrf_k=options.rrf_k or row["rrf_k"],
         channels={**row["channels"], **options.weights},
@@ -108,6 +112,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         expansion=row.get("expansion", {}),
         minimum=row.get("minimum", {}),
         memory=row.get("memory", {}),
+        quality=row.get("quality", {}),
         aliases=row.get("aliases", False),
         prefix=row.get("prefix", False),
         own=own if replaces(own, options.profile) else "",

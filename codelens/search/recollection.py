@@ -15,7 +15,7 @@ from typing import TypeVar
 from codelens.errors import MemoryFault
 from codelens.memory.neighbourhood import digests
 from codelens.memory.notebook import units_at
-from codelens.model import Candidate, Match, Notice, SearchOptions, UnitId
+from codelens.model import Candidate, Match, Notice, SearchOptions, UnitId, UnitRow
 from codelens.remembered import Learned, Remembered, place_of
 from codelens.search.evidence import stem
 from codelens.search.expand import load_words
@@ -97,9 +97,7 @@ class Recollection:
 
     def add(self, candidates: Sequence[Candidate], learned: Sequence[Match], weights: Mapping[str, float]) -> None:
         """Write what is remembered of each candidate, in place. `weights` are a profile's; what has none counts nothing."""
-        paths = {candidate.unit.path for candidate in candidates}
-        recalled = self._read(lambda memory: memory.recall(paths), None)
-        known = {c.unit.id: recalled.of(place_of(c.unit)) for c in candidates} if recalled and recalled.places else {}
+        known = self.of([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
         current = digests(judged, self._store, Texts(self._store)) if judged else {}
         led = {match.unit: match for match in learned}
@@ -110,6 +108,12 @@ class Recollection:
                 _add_recorded(candidate, known[unit.id], current.get(unit.id, ""), weights, now)
             if (match := led.get(unit.id)) and weights.get("learned"):
                 add_bonus(candidate, "learned", weights["learned"], match.raw_score, match.reason)
+
+    def of(self, units: Iterable[UnitRow]) -> dict[UnitId, Remembered]:
+        """Unit → what is remembered of it; empty where nothing is of any of them."""
+        asked = list(units)
+        recalled = self._read(lambda memory: memory.recall({unit.path for unit in asked}), None)
+        return {unit.id: recalled.of(place_of(unit)) for unit in asked} if recalled and recalled.places else {}
 
     def _read(self, ask: Callable[[Memory], T], nothing: T) -> T:
         """What the memory says; `nothing`, with a notice, where it cannot be read."""

@@ -21,6 +21,7 @@ from codelens.search.conditions import (
     left_open,
     narrowed,
 )
+from codelens.search.metadata import Metadata
 from codelens.search.nodes import Node
 from codelens.store.documents import DocumentRow
 from codelens.texts import DocumentText, Texts
@@ -39,6 +40,8 @@ class Demand:
     repositories: Mapping[int, str]
     seconds: float
     """How long deciding them may take."""
+    metadata: Metadata
+    """EMPTY where no condition asks for it."""
 
 
 @dataclass(slots=True)
@@ -61,7 +64,8 @@ def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Te
         if time.monotonic() > deadline:
             raise QueryTimeout(f"deciding the conditions of the query took over {demand.seconds:g} s")
         row = rows[document]
-        known = (row.path, demand.repositories[row.repository], row.language, row.roles)
+        repository = demand.repositories[row.repository]
+        known = (row.path, repository, row.language, row.roles, demand.metadata.of(repository, row.path))
         node = left_open(rest, DocumentFacts(*known), demand.matching)
         if node is None:
             satisfying.units += [unit for unit, *_ in units]
@@ -97,7 +101,7 @@ def _beside(node: Node, undecided: Sequence[Undecided], whole: DocumentText, mat
 
 def _decided(node: Node, undecided: Sequence[Undecided], whole: DocumentText, matching: Matching) -> Iterator[UnitId]:
     for unit, u, span in undecided:
-        known = (u.path, u.repository, u.language, u.roles, u.kind, u.name, u.qualified_name)
+        known = (u.path, u.repository, u.language, u.roles, u.metadata, u.kind, u.name, u.qualified_name)
         if evaluate(node, TextFacts(*known, whole.slice(span)), matching).value:
             yield unit
 

@@ -17,18 +17,21 @@ from codelens.search.conditions import (
     DocumentFacts,
     Matching,
     TextFacts,
-    Verdict,
     evaluate,
     literal_requirements,
 )
 from codelens.search.facts import occurrences, pattern_ranges
 from codelens.search.fields import path_glob
+from codelens.search.filters import COMPARISON
 from codelens.search.literals import AllOf, AnyOf, Plan, Substring
+from codelens.search.metadata import EMPTY, Metadata, Scalar, load_metadata
 from codelens.search.nodes import (
     And,
     Filter,
     Identifier,
     Node,
+    Not,
+    Or,
     Pattern,
     Phrase,
     Query,
@@ -67,6 +70,8 @@ class Scope:
     matching: Matching
     texts: Texts
     repositories: Mapping[int, str]
+    metadata: Metadata = EMPTY
+    """A person's table, where some condition asks for it."""
     units: list[UnitId] | None = None
     """None where nothing is demanded: all take part."""
     documents: dict[int, DocumentRow] = field(default_factory=dict)
@@ -109,7 +114,7 @@ class Scope:
 
     def _facts(self, unit: UnitRow, document: DocumentRow) -> TextFacts:
         text = self.texts.of(document).slice(unit.span)
-        known = (document.path, self.repositories[document.repository], document.language, document.roles)
+        known = _of_document(document, self)
         return TextFacts(*known, unit.kind, unit.name, unit.qualified_name, text)
 
     def modified(self, document: int) -> int:
@@ -156,10 +161,17 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     scope = Scope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):
         return scope
-    verdicts = [(d, _of_document(query, d, scope).value) for d in documents_in_scope(store, options)]
+    if _asks_metadata(query.node):
+        scope.metadata = load_metadata(settings.metadata)
+    verdicts = [
+        (d, evaluate(query.node, DocumentFacts(*_of_document(d, scope)), matching).value)
+        for d in documents_in_scope(store, options)
+    ]
     undecided = [d for d, value in verdicts if value is None]
     undecided = _with_trigrams(undecided, literal_requirements(query.node), store)
-    demand = Demand(query.node, matching, scope.demands_text, scope.repositories, settings.channel_seconds)
+    demand = Demand(
+        query.node, matching, scope.demands_text, scope.repositories, settings.channel_seconds, scope.metadata
+    )
     satisfying = units_satisfying(undecided, demand, texts)
     scope.units = [*store.units.of_documents([d.id for d, value in verdicts if value]), *satisfying.units]
     scope.reach = satisfying.reach
@@ -177,6 +189,18 @@ def unknown_repositories(query: Query, scope: Scope) -> list[Notice]:
         for value in dict.fromkeys(value for leaf in leaves for value in leaf.values)
         if not any(evaluate(Filter("repo", (value,)), facts, scope.matching).value for facts in known)
     ]
+
+
+def without_metadata(query: Query, scope: Scope) -> list[Notice]:
+    """A notice where `meta:` asks for what no row of the person's table has."""
+    leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
+    asked = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
+    columns = {column.lower(): column for column in scope.metadata.columns}
+    if not asked or set(asked) <= columns.keys():
+        return []
+    missing = next(name for name in asked if name not in columns)
+    there = f"it has {', '.join(sorted(columns.values()))}" if columns else "name a file: --metadata FILE"
+    return [Notice("metadata", f"no metadata says '{missing}'; {there}")]
 
 
 def documents_in_scope(store: Store, options: SearchOptions) -> list[DocumentRow]:
@@ -216,9 +240,20 @@ def _glob_against(path: str, globs: Sequence[str]) -> str:
     return "" if verdict else reason
 
 
-def _of_document(query: Query, document: DocumentRow, scope: Scope) -> Verdict:
-    facts = DocumentFacts(document.path, scope.repositories[document.repository], document.language, document.roles)
-    return evaluate(query.node, facts, scope.matching)
+def _of_document(document: DocumentRow, scope: Scope) -> tuple[str, str, str, frozenset[str], Mapping[str, Scalar]]:
+    """The fields of DocumentFacts."""
+    repository = scope.repositories[document.repository]
+    known = scope.metadata.of(repository, document.path)
+    return document.path, repository, document.language, document.roles, known
+
+
+def _asks_metadata(node: Node | None) -> bool:
+    match node:
+        case And(parts) | Or(parts):
+            return any(map(_asks_metadata, parts))
+        case Not(part):
+            return _asks_metadata(part)
+    return isinstance(node, Filter) and node.field == "meta"
 
 
 def _with_trigrams(documents: list[DocumentRow], plan: Plan, store: Store) -> list[DocumentRow]:

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.cli.test_golden import GOLDEN, QUERY, shown
 
-PROFILES = ("knowing", "knowing-base", "graph-memory")
+PROFILES = ("knowing", "knowing-base", "graph-memory", "marketplace")
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -29,7 +29,14 @@ def test_why(profile: str, indexed: Path, run: Run, golden: Callable[[Path, str]
 
 
 @pytest.mark.parametrize(
-    "options", [["--profile", "knowing"], ["--profile", "graph-memory"], ["--expand", "bfs", "--depth", "2"]]
+    "options",
+    [
+        ["--profile", "knowing"],
+        ["--profile", "graph-memory"],
+        ["--profile", "marketplace"],
+        ["--profile", "marketplace", "--expand", "bfs", "--weights", "vector=2", "--rrf-k", "10"],
+        ["--expand", "bfs", "--depth", "2"],
+    ],
 )
 def test_check(options: list[str], indexed: Path, run: Run) -> None:
     ran = run("why", "--check", *options, QUERY, cwd=indexed)
@@ -59,6 +66,10 @@ def test_a_remedy_keeps_the_expansion(indexed: Path, run: Run) -> None:
         (["--depth", "2"], "--expand bfs"),
         (["--expand", "bfs", "--decay", "1.5"], "0 to 1, not 1.5"),
         (["--decay", "0.5"], "--expand bfs"),
+        (["--profile", "marketplace", "--fusion", "minmax"], "leave --fusion out"),
+        (["--profile", "marketplace", "--mode", "fuzzy"], "asks no channel of mode fuzzy"),
+        (["--meta", "cli"], "compares nothing"),
+        (["--metadata", "none.csv"], "there is no such file"),
     ],
 )
 def test_options_without_sense(options: list[str], said: str, indexed: Path, run: Run) -> None:

@@ -34,13 +34,15 @@ def test_nothing_found() -> None:
     assert (record["results"], record["count"], record["exit_code"]) == ([], 0, 1)
 
 
+def operands(rank: int, best: float) -> dict[str, float]:
+    return {"weight": 0.5, "of_channel": 1.0, "k": 60, "rank": rank, "best": best}
+
+
 def test_fused_score_of_shares() -> None:
     """The marketplace's own example: rank 1 by meaning and 3 by words."""
     best = 1 / 61 + 1 / 62
     parts = [
-        Contribution(
-            name, 0.5 / (60 + rank) / best, "", "rrf_share", {"weight": 0.5, "k": 60, "rank": rank, "best": best}
-        )
+        Contribution(name, 0.5 / (60 + rank) / best, "", "rrf_share", operands(rank, best))
         for name, rank in (("vector", 1), ("exact", 3))
     ]
     hit = replace(made.hit(0), channels={"vector": 1, "exact": 3}, contributions=tuple(parts))

@@ -29,12 +29,13 @@ from codelens.search.query import describe, parse_query
 from .trees import Tree
 
 DOCUMENT = DocumentFacts("src/flask/app.py", "flask", "python")
-UNIT = UnitFacts("src/flask/app.py", "flask", "python", frozenset(), "method", "add_url_rule", "Flask.add_url_rule")
+UNIT = UnitFacts("src/flask/app.py", "flask", "python", frozenset(), {}, "method", "add_url_rule", "Flask.add_url_rule")
 TEXT = TextFacts(
     "src/flask/app.py",
     "flask",
     "python",
     frozenset({"test"}),
+    {},
     "method",
     "add_url_rule",
     "Flask.add_url_rule",
