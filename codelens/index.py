@@ -198,6 +198,13 @@ class Index:
         with self._store.reading():
             return read_status(self._store, self.info(), self._settings, check)
 
+    def is_stale(self) -> bool:
+        """Whether an index run would find anything to do in the trees that are there: walks them, and reads what may differ."""
+        from codelens.indexing.status import is_stale
+
+        with self._store.reading():
+            return is_stale(self._store, self._settings)
+
     def histories(self) -> list[tuple[str, HistoryRead | None]]:
         """(repository, how much of git's history is known of it); None where no run has read it."""
         with self._store.reading():

@@ -19,7 +19,7 @@ from codelens.errors import CodelensError
 COMMANDS = (
     *("index", "search", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
     *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
-    *("status", "symbols", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
+    *("status", "symbols", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
 )
 INTERRUPTED = 130
 

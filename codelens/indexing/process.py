@@ -39,7 +39,7 @@ class WorkerProcess:
         self._busy_since: float | None = time.monotonic()
         self._process = subprocess.Popen(
             # -P: the current folder is somebody's repository, and must not be on the path even for a moment
-            [sys.executable, "-P", "-c", _BOOT, *_import_path()],
+            [sys.executable, "-P", "-c", _BOOT, *import_path()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -107,8 +107,8 @@ def _ending(code: int) -> str:
         return f"signal {-code}"
 
 
-def _import_path() -> list[str]:
-    """Where we import from, without the current folder, and with the place of this package."""
+def import_path() -> list[str]:
+    """Where another process is to import from: as we do, without the current folder, and with the place of this package."""
     own = str(Path(__file__).parents[2])
     path = [entry for entry in sys.path if entry]
     return path if own in path else [*path, own]

@@ -31,6 +31,20 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
     )
 
 
+def is_stale(store: Store, settings: Settings) -> bool:
+    """Whether an index run would find anything to do in the trees that are there."""
+    settings = with_features(store, settings)
+    for row in store.documents.repositories():
+        if row.root.is_dir():
+            walked = as_remembered(store, row.name, settings)
+            states = store.documents.states(row.id)
+            if any(state.recipe != current_recipe(state.language, walked) for state in states.values()):
+                return True
+            if _changes(store, row, walked, states):
+                return True
+    return False
+
+
 def _repository(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
     settings = as_remembered(store, row.name, settings)
     states = store.documents.states(row.id)

@@ -1,0 +1,94 @@
+"""codelens mcp: the index as tools for a program that writes code, over standard input and output."""
+
+import json
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+from codelens.cli.declare import argument, declare, option
+from codelens.cli.flags import AllowNetwork, CommonFlags
+from codelens.cli.streams import say, write
+from codelens.cli.workplace import named_index, settings_at, working_folder
+from codelens.errors import UsageError
+from codelens.server.served import Served
+from codelens.server.upkeep import Upkeep
+from codelens.worktree.place import git_top, new_index_place
+
+CLIENTS = {
+    "claude-code": ("mcpServers", ".mcp.json in the project"),
+    "claude-desktop": ("mcpServers", "claude_desktop_config.json (Settings, Developer, Edit Config)"),
+    "cursor": ("mcpServers", ".cursor/mcp.json in the project, or ~/.cursor/mcp.json"),
+    "vscode": ("servers", ".vscode/mcp.json in the project"),
+}
+"""Client → the key under which it lists servers, and its file."""
+
+
+class McpFlags(CommonFlags):
+    """What is served, and what may be written for it."""
+
+    folder: Annotated[Path | None, argument("The project [default: the working directory]", "[PATH]")] = None
+    no_index: Annotated[
+        bool, option("--no-index", help="Write nothing: neither make an index that is missing nor update a stale one")
+    ] = False
+    allow_network: AllowNetwork = False
+    print_config: Annotated[
+        bool, option("--print-config", help="Print what a client's configuration file needs to start this server")
+    ] = False
+    client: Annotated[
+        str, option("--client", metavar="NAME", help="Whose file: claude-code, claude-desktop, cursor or vscode")
+    ] = "claude-code"
+
+
+def mcp(flags: McpFlags) -> int:
+    """Serve the Model Context Protocol on stdin and stdout. Clients start this; a missing index is made, a stale one updated.
+
+    Tools: search, context, symbols, refs, callers, callees, impact, why, status.
+    """
+    folder = (working_folder() / (flags.folder or "")).resolve()
+    if not folder.is_dir():
+        raise UsageError(f"no such folder: {folder}")
+    if flags.print_config:
+        return _print_config(folder, flags)
+    if find_spec("mcp") is None:
+        raise UsageError("the package `mcp` is not installed", "pip install 'codelens[mcp]'")
+    from codelens.server.mcp.stdio import serve_stdio
+
+    index = named_index(flags) or new_index_place(folder)
+    settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
+    served = Served(git_top(folder) or folder, index, settings)
+    serve_stdio(served, Upkeep(served, _refusal(served, flags)), flags.debug)
+    return 0
+
+
+def _refusal(served: Served, flags: McpFlags) -> str:
+    """Why nothing may be written. A home folder is what a client starts in that knows no project."""
+    if flags.no_index:
+        return "--no-index forbids to make one"
+    homes = Path.home().resolve()
+    if not served.index.is_file() and served.folder in (homes, *homes.parents):
+        return f"{served.folder} is no project: name one, as `codelens mcp PATH`"
+    return ""
+
+
+def _print_config(folder: Path, flags: McpFlags) -> int:
+    if flags.client not in CLIENTS:
+        raise UsageError(f"no client '{flags.client}'", f"clients: {', '.join(CLIENTS)}")
+    key, place = CLIENTS[flags.client]
+    program = shutil.which("codelens")
+    # -P: a server starts in somebody's repository, which must not be on the import path
+    command = [str(Path(program).absolute())] if program else [sys.executable, "-P", "-m", "codelens"]
+    arguments = [*command[1:], "mcp", str(folder)]
+    arguments += ["--db", str(named_index(flags))] if flags.db else []
+    arguments += [
+        name for name, given in (("--no-index", flags.no_index), ("--allow-network", flags.allow_network)) if given
+    ]
+    server = {"command": command[0], "args": arguments}
+    write([json.dumps({key: {"codelens": server}}, indent=2, ensure_ascii=False) + "\n"])
+    if not flags.quiet:
+        say(f"note: for {place}")
+    return 0
+
+
+command = declare("mcp", McpFlags, mcp, epilog="Exit: 0 the client left, 2 error.")

@@ -1,0 +1,1 @@
+"""Front ends for programs: a protocol in front of the same index."""

@@ -1,0 +1,58 @@
+"""The handshake, answered before anything heavy is imported: the SDK takes a second to import, and a client should not wait.
+
+The answer is what the SDK would say, which a test compares. Only a request that is plainly right is answered here; any other
+line is left to the SDK.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from codelens import __version__
+
+NAME = "codelens"
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Of the protocol that the SDK speaks, oldest first. Asked for another, a server offers its newest."""
+INSTRUCTIONS = (
+    "Search this repository with codelens before you read files: `search` finds code by name, words or meaning, `context` "
+    "packs what a task is about into one answer, `symbols` outlines a file, `refs`, `callers`, `callees` and `impact` follow "
+    "the symbol graph, `why` accounts for a search. Paths are relative to the root that `status` tells. "
+    "After editing files pass fresh=true once."
+)
+"""What a client may tell its model about this server."""
+
+
+def greeting(line: bytes) -> str | None:
+    """The answer to an `initialize` request as a line; None for anything else."""
+    try:
+        asked: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not _is_plain(asked):
+        return None
+    wanted = asked["params"]["protocolVersion"]
+    result = {
+        "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[-1],
+        "capabilities": {"experimental": {}, "tools": {"listChanged": False}},
+        "serverInfo": {"name": NAME, "version": __version__},
+        "instructions": INSTRUCTIONS,
+    }
+    return json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}, separators=(",", ":")) + "\n"
+
+
+def _is_plain(asked: Any) -> bool:
+    """Whether it is a request as the protocol's schema wants it."""
+    if not isinstance(asked, dict) or asked.get("jsonrpc") != "2.0" or asked.get("method") != "initialize":
+        return False
+    params, number = asked.get("params"), asked.get("id")
+    if isinstance(number, bool) or not isinstance(number, int | str) or not isinstance(params, dict):
+        return False
+    client = params.get("clientInfo")
+    return (
+        isinstance(params.get("protocolVersion"), str)
+        and isinstance(params.get("capabilities"), dict)
+        and isinstance(client, dict)
+        and isinstance(client.get("name"), str)
+        and isinstance(client.get("version"), str)
+    )

@@ -1,0 +1,108 @@
+"""context: a task, files or a change → the code that it is about, in one answer."""
+
+from __future__ import annotations
+
+import json
+
+from codelens.context.counters import CHARS_PER_TOKEN
+from codelens.errors import TargetError, UsageError
+from codelens.model import SearchOptions
+from codelens.packed import CHANGE, FILES, TASK, ContextRequest, Counter, Forms
+from codelens.render.context import layout_of
+from codelens.server.mcp.asked import FRESH, LONGEST_PATH, NARROW, budget, inside, narrowed, place_of
+from codelens.server.mcp.fit import fitted, notices_told
+from codelens.server.mcp.schema import INTEGER, STRING, choice, closed, rows, several, text
+from codelens.server.mcp.tool import Answer, Asked, Tool
+
+SOURCES = ("task", "files", "revisions", "diff")
+FRAME = 150
+"""Tokens kept for what the answer says beside the pack: numbers, and a notice or two."""
+LONGEST_DIFF = 200_000
+"""Characters. Chosen: the diffs that people review are shorter."""
+EVERYTHING = 1_000_000_000
+"""The limit of symbols: the budget is one."""
+
+
+def answer(asked: Asked) -> Answer:
+    """One pack, measured as it is sent: as a text within JSON, where a line break is two characters."""
+    room = asked.arguments["budget"] - FRAME
+    packed = asked.index.context(_request(asked, room), layout_of("markdown", asked.paths))
+    told = notices_told([n.text for n in packed.notices])
+
+    def made(count: int) -> Answer:
+        record = {
+            "pack": packed.text,
+            "symbols": packed.symbols,
+            "total": packed.total,
+            "changed": list(packed.changed[:count]),
+            "notices": told,
+        }
+        changed = [f"note: {len(packed.changed)} files in it changed since they were indexed"] if packed.changed else []
+        said = "\n".join([*changed, *(f"note: {n}" for n in told)])
+        return Answer(f"{packed.text}{said}", record)
+
+    return fitted(len(packed.changed), made, asked.arguments["budget"])
+
+
+def _request(asked: Asked, room: int) -> ContextRequest:
+    given = asked.arguments
+    named = [source for source in SOURCES if source in given]
+    if len(named) != 1:
+        raise UsageError("a pack is for one of task, files, revisions and diff", "give exactly one of these arguments")
+    source = {"task": TASK, "files": FILES}.get(named[0], CHANGE)
+    info = asked.index.info()
+    where = narrowed(given, info)
+    if source == FILES:
+        places = [place_of(inside(path, info), info) for path in given["files"]]
+        if not all(below for _, below in places):
+            raise TargetError("a root is no file", hint="name files relative to the root")
+        where |= {"paths": tuple(below for _, below in places)}
+        where |= {"repositories": tuple(sorted({name for names, _ in places for name in names}))}
+    settings = asked.served.settings
+    return ContextRequest(
+        source=source,
+        counter=Counter("characters of JSON / 4", count_escaped),
+        options=SearchOptions(limit=EVERYTHING, mode=settings.mode, profile=settings.profile, **where),
+        budget=room,
+        forms=Forms(given["forms"]),
+        query=given.get("task", ""),
+        diff=given["diff"].encode("utf-8", "replace") if "diff" in given else None,
+        revisions=given.get("revisions", ""),
+        cwd=info.repositories[0].root if info.repositories else str(asked.served.folder),
+    )
+
+
+def count_escaped(written: str) -> int:
+    """Tokens of a text as a part of JSON."""
+    return -(-(len(json.dumps(written, ensure_ascii=False)) - 2) // CHARS_PER_TOKEN)
+
+
+CONTEXT = Tool(
+    name="context",
+    title="Code for a task",
+    description="The code that a task, some files or a change is about, packed into a budget: bodies of the symbols that say "
+    "most, signatures of the next, and what found no room. One call instead of a search and many reads.",
+    takes=closed(
+        {
+            "task": text("What is to be done, in a sentence or more"),
+            "files": several("Files: their symbols, and who calls them", text(most=LONGEST_PATH), 50),
+            "revisions": text("BASE..HEAD: what lies between two commits, and what it touches", most=300),
+            "diff": text("A unified diff: what it changes, and what that touches", most=LONGEST_DIFF),
+            "forms": choice("Bodies, signatures, or bodies as far as they fit", [str(f) for f in Forms], "auto"),
+            **NARROW,
+            "fresh": FRESH,
+            "budget": budget(8000),
+        },
+        [],
+    ),
+    gives=closed(
+        {
+            "pack": STRING,
+            "symbols": INTEGER,
+            "total": INTEGER,
+            "changed": rows(STRING),
+            "notices": rows(STRING),
+        }
+    ),
+    answer=answer,
+)

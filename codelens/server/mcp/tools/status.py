@@ -1,0 +1,124 @@
+"""status: what is indexed, how far a run is, and what the trees say against the index."""
+
+from __future__ import annotations
+
+from codelens.runs import Changes, RepositoryStatus, Status
+from codelens.server.mcp.asked import budget
+from codelens.server.mcp.fit import fitted
+from codelens.server.mcp.schema import BOOLEAN, INTEGER, STRING, closed, counts, flag, rows
+from codelens.server.mcp.tool import Answer, Asked, Record, Tool
+
+MOST_NAMED = 20
+"""Changed files that are named, of each kind. Chosen."""
+
+
+def answer(asked: Asked) -> Answer:
+    """Also where there is no index yet: then it says how far that is."""
+    status = asked.opened.status(check=asked.arguments["check"]) if asked.opened else None
+    repositories = status.repositories if status else ()
+
+    def made(count: int) -> Answer:
+        shown = repositories[:count]
+        cut = len(repositories) - count
+        lines = [_work_line(asked, status), *(_line(r) for r in shown), *([f"{cut} more repositories"] if cut else [])]
+        work = asked.work
+        record = {
+            "folder": str(asked.served.folder),
+            "ready": status is not None,
+            "work": {"doing": work.doing, "phase": work.phase, "done": work.done, "total": work.total},
+            "fault": "; ".join(filter(None, (work.fault, work.hint)))[:MOST_FAULT],
+            "snapshot": status.index.snapshot if status else "",
+            "embedder": status.index.embedder if status else "",
+            "repositories": [_record(r) for r in shown],
+            "cut": cut,
+        }
+        return Answer("\n".join(lines), record)
+
+    return fitted(len(repositories), made, asked.arguments["budget"])
+
+
+MOST_FAULT = 400
+"""Characters of what a run ended with. Chosen."""
+
+
+def _work_line(asked: Asked, status: Status | None) -> str:
+    work = asked.work
+    state = f"index of {asked.served.folder}: {'ready' if status else 'not there yet'}"
+    doing = f", {work.doing}: {work.text}" if work.doing else ""
+    fault = f", the last run failed: {work.fault[:MOST_FAULT]}" if work.fault else ""
+    return f"{state}{doing}{fault}"
+
+
+def _line(repository: RepositoryStatus) -> str:
+    kinds = ", ".join(f"{n} {name}" for name, n in list(repository.languages.items())[:8])
+    skipped = sum(repository.skipped.values())
+    return f"{repository.name} at {repository.root}: {repository.documents} files ({kinds}), {skipped} skipped{_state(repository)}"
+
+
+def _state(repository: RepositoryStatus) -> str:
+    if repository.gone:
+        return ", its folder is gone"
+    changes = repository.changes
+    if changes is None:
+        return ""
+    if not changes:
+        return ", fresh"
+    parts = ((len(changes.new), "new"), (len(changes.changed), "changed"), (len(changes.deleted), "deleted"))
+    return "".join(f", {n} {word}" for n, word in parts if n)
+
+
+def _record(repository: RepositoryStatus) -> Record:
+    changes = repository.changes
+    return {
+        "name": repository.name,
+        "root": repository.root,
+        "documents": repository.documents,
+        "languages": dict(list(repository.languages.items())[:MOST_NAMED]),
+        "skipped": dict(repository.skipped),
+        "gone": repository.gone,
+        "checked": changes is not None,
+        **_named(changes),
+    }
+
+
+def _named(changes: Changes | None) -> Record:
+    kinds = {"new": (), "changed": (), "deleted": ()} if changes is None else {
+        "new": changes.new, "changed": changes.changed, "deleted": changes.deleted
+    }  # fmt: skip
+    return {name: list(paths[:MOST_NAMED]) for name, paths in kinds.items()}
+
+
+REPOSITORY = closed(
+    {
+        "name": STRING,
+        "root": STRING,
+        "documents": INTEGER,
+        "languages": counts(),
+        "skipped": counts(),
+        "gone": BOOLEAN,
+        "checked": BOOLEAN,
+        "new": rows(STRING),
+        "changed": rows(STRING),
+        "deleted": rows(STRING),
+    }
+)
+STATUS = Tool(
+    name="status",
+    title="State of the index",
+    description="What is indexed and where its root is, how far indexing is, and with `check` which files changed since.",
+    takes=closed({"check": flag("Walk the trees for new, changed and deleted files"), "budget": budget(2000)}, []),
+    gives=closed(
+        {
+            "folder": STRING,
+            "ready": BOOLEAN,
+            "work": closed({"doing": STRING, "phase": STRING, "done": INTEGER, "total": INTEGER}),
+            "fault": STRING,
+            "snapshot": STRING,
+            "embedder": STRING,
+            "repositories": rows(REPOSITORY),
+            "cut": INTEGER,
+        }
+    ),
+    answer=answer,
+    waits=False,
+)

@@ -1,0 +1,192 @@
+"""An index that keeps itself fresh while it is served: made where there is none, updated where the trees have changed.
+
+The work is done by a process of its own, so that answers wait for none of it; here is what starts it, and knows how far it is.
+One decision to question: trees are looked at when somebody asks, not by a clock, and at most a twentieth of the time.
+`--watch` may put another object with these methods in this one's place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from codelens.errors import IndexCorrupt, NoIndex
+from codelens.nouns import dataclass
+from codelens.server.served import Served
+from codelens.worktree.place import BUILDING, LOCK, prepare_index_folder
+
+PAUSE_SECONDS = 1.0
+"""Least time between two looks at the trees. Chosen: about as fast as an agent edits and asks."""
+PAUSE_SHARE = 20
+"""A look is followed by a pause of this many times what it took, so that large trees cost no more than small ones. Chosen."""
+BUSY_SECONDS = 5.0
+"""Pause after another process was found writing. Chosen."""
+END_SECONDS = 1.0
+"""How long the end of the server waits for the process to end its batch; a client waits two. Chosen."""
+NICER = 10
+"""Priority that the process gives up, so that answers come first on a machine with few cores. Chosen."""
+
+_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from codelens.server.builder import main; main(sys.argv[1])"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is being done to the index right now; `doing` is empty where nothing is."""
+
+    doing: str = ""
+    """building, updating or elsewhere (by another process)."""
+    phase: str = ""
+    done: int = 0
+    total: int = 0
+    """0 while it is not known."""
+    fault: str = ""
+    """What the last run ended with, and what to do about it; empty if it went well."""
+    hint: str = ""
+
+    @property
+    def text(self) -> str:
+        """How far it is, for a sentence."""
+        if not self.total:
+            return self.phase
+        return f"{self.phase} {self.done} of {self.total} files ({100 * self.done // self.total} %)"
+
+
+class Upkeep:
+    """Of one index. Threads may call everything; nothing here waits longer than it is told to."""
+
+    def __init__(self, served: Served, refused: str = "") -> None:
+        """`refused` says why nothing may be written, where that is so."""
+        self._served, self.refused = served, refused
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._work = Work()
+        self._ended = threading.Event()
+        self._ended.set()
+        self._looking: threading.Thread | None = None
+        self._next_look = 0.0
+        self._closed = False
+
+    def work(self) -> Work:
+        """What is being done, as far as it is known here."""
+        work = self._work
+        if not work.doing and not self._served.index.is_file() and self._being_built_elsewhere():
+            return Work("elsewhere", "by another process")
+        return work
+
+    def tend(self, seconds: float) -> None:
+        """Begin what is to be done: build what is not there, update what is stale. Waits for the look at the trees that long."""
+        if self.refused or self._closed:
+            return
+        with self._lock:
+            look = self._looking
+            if look is None and self._ended.is_set() and time.monotonic() >= self._next_look:
+                look = self._looking = threading.Thread(target=self._look, name="codelens look", daemon=True)
+                look.start()
+        if look is not None:
+            look.join(seconds)
+
+    def wait(self, seconds: float) -> None:
+        """Until the process has ended, if one runs."""
+        self._ended.wait(seconds)
+
+    def close(self) -> None:
+        """Let the process end: what it has done so far stays, and a later one goes on there."""
+        self._closed = True
+        with self._lock:
+            process = self._process
+        if process is not None and process.poll() is None:
+            with contextlib.suppress(OSError, ValueError):
+                process.send_signal(signal.SIGINT if os.name != "nt" else signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(END_SECONDS)
+
+    def _look(self) -> None:
+        started = time.monotonic()
+        pause = PAUSE_SECONDS
+        try:
+            if (roots := self._stale_roots()) is not None and not self._closed:
+                self._start(roots)
+        except Exception as fault:  # of a thread that nobody waits for: told by the next answer
+            self._work = Work(fault=f"{type(fault).__name__}: {fault}")
+            pause = BUSY_SECONDS
+        finally:
+            self._next_look = time.monotonic() + max(pause, PAUSE_SHARE * (time.monotonic() - started))
+            self._looking = None
+
+    def _stale_roots(self) -> list[Path] | None:
+        """The roots to index, None where all is fresh. An index of an older schema is brought up to date by its next run."""
+        try:
+            with self._served.open() as index:
+                roots = [Path(r.root) for r in index.info().repositories]
+                present = [root for root in roots if root.is_dir()]
+                return present if present and index.is_stale() else None
+        except NoIndex:
+            return [self._served.folder]
+        except IndexCorrupt:
+            return None if self._work.fault else [self._served.folder]
+
+    def _start(self, roots: list[Path]) -> None:
+        from codelens.indexing.process import import_path
+
+        new = not self._served.index.is_file()
+        prepare_index_folder(self._served.index)
+        order = {
+            "index": str(self._served.index),
+            "roots": [str(root) for root in roots],
+            "settings": asdict(self._served.settings),
+            "as_indexed": not new,
+        }
+        with self._lock:
+            self._work = Work("building" if new else "updating", "starting")
+            self._ended.clear()
+            self._process = process = subprocess.Popen(
+                # -P: the current folder is somebody's repository, and must not be on the path even for a moment
+                [sys.executable, "-P", "-c", _BOOT, json.dumps(order), *import_path()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                encoding="utf-8",
+            )
+        if hasattr(os, "setpriority"):
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, NICER)
+        threading.Thread(target=self._follow, args=(process,), name="codelens upkeep", daemon=True).start()
+
+    def _follow(self, process: subprocess.Popen[str]) -> None:
+        doing, end = self._work.doing, dict[str, Any]()
+        for record in _records(process):
+            if record.get("ended"):
+                end = record
+            else:
+                self._work = Work(doing, record["phase"], record["done"], record["total"])
+        code = process.wait()
+        unsaid = "" if code == 0 or self._closed else f"the process that indexes ended with {code}"
+        busy = end.get("busy", False)
+        fault = "" if busy else end.get("error", unsaid)
+        self._work = Work(fault=fault, hint=end.get("hint", ""))
+        if busy or fault:
+            self._next_look = time.monotonic() + BUSY_SECONDS
+        self._ended.set()
+
+    def _being_built_elsewhere(self) -> bool:
+        index = self._served.index
+        lock = index.with_name(index.name + LOCK)
+        return lock.is_file() and index.with_name(index.name + BUILDING).is_file()
+
+
+def _records(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            yield json.loads(line)

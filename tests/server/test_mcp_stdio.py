@@ -1,0 +1,306 @@
+"""The process: what it writes to its pipes, how it begins and ends, what it does about an index that is not there or stale."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.lowlevel import Server
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
+from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS
+from mcp.types import JSONRPCMessage
+
+from codelens.server.mcp.desk import Desk
+from codelens.server.mcp.door import VERSIONS, greeting
+from codelens.server.mcp.sdk import server_of
+from codelens.server.mcp.tools import TOOLS
+from codelens.server.served import Served
+from codelens.server.upkeep import Upkeep
+from codelens.store.connection import writer_lock
+from codelens.worktree.place import BUILDING
+from tests.server.conftest import Client, client_of, patiently, text_of, variables
+
+Message = dict[str, Any]
+
+
+def request(number: int | str, method: str, **params: Any) -> Message:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def hello(version: str = "2025-06-18", number: int | str = 0) -> Message:
+    client = {"name": "test", "version": "1"}
+    return request(number, "initialize", protocolVersion=version, capabilities={}, clientInfo=client)
+
+
+class Pipes:
+    """A started server, spoken to line by line."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+
+    def send(self, *messages: Message) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("".join(json.dumps(m) + "\n" for m in messages).encode())
+        self.process.stdin.flush()
+
+    def read(self) -> Message:
+        """The next line, which must be a message."""
+        assert self.process.stdout is not None
+        found = json.loads(self.process.stdout.readline())
+        assert found["jsonrpc"] == "2.0"
+        return dict(found)
+
+
+@contextmanager
+def pipes(folder: Path, home: Path, *flags: str) -> Iterator[Pipes]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "codelens", "mcp", str(folder), *flags],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=variables(home),
+    ) as process:
+        try:
+            yield Pipes(process)
+        finally:
+            process.kill()
+
+
+def ended(server: Pipes) -> tuple[int, bytes, bytes]:
+    """Exit code and what is left in both pipes."""
+    out, err = server.process.communicate(timeout=60)
+    return server.process.returncode, out, err
+
+
+# The handshake
+
+
+async def asked_of_the_sdk(server: Server[Any, Any], line: str) -> Any:
+    """What the SDK's own session answers to a first line."""
+    async with create_client_server_memory_streams() as (ours, theirs), anyio.create_task_group() as group:
+        group.start_soon(server.run, *theirs, server.create_initialization_options())
+        await ours[1].send(SessionMessage(JSONRPCMessage.model_validate_json(line)))
+        answer = await ours[0].receive()
+        assert isinstance(answer, SessionMessage)
+        group.cancel_scope.cancel()
+        return answer.message.model_dump(by_alias=True, exclude_none=True)
+
+
+@pytest.mark.parametrize("version", [*SUPPORTED_PROTOCOL_VERSIONS, "1999-01-01"])
+def test_the_door_says_what_the_sdk_says(version: str, shop: Path) -> None:
+    served = Served(shop, shop / ".codelens/index.db", settings())
+    line = json.dumps(hello(version, "first"))
+    wanted = anyio.run(asked_of_the_sdk, server_of(Desk(served, Upkeep(served, "a test"), TOOLS)), line)
+    said = greeting(line.encode())
+    assert said is not None
+    assert json.loads(said) == wanted
+
+
+def settings() -> Any:
+    from codelens.config import Settings
+
+    return Settings()
+
+
+def test_the_door_knows_the_versions_of_the_sdk() -> None:
+    assert list(VERSIONS) == SUPPORTED_PROTOCOL_VERSIONS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"{",
+        b"[" * 100_000,
+        b"null",
+        json.dumps(request(1, "ping")).encode(),
+        json.dumps(hello() | {"id": None}).encode(),
+        json.dumps(hello() | {"id": True}).encode(),
+        json.dumps(hello() | {"jsonrpc": "1.0"}).encode(),
+        json.dumps(request(1, "initialize", protocolVersion=3, capabilities={}, clientInfo={})).encode(),
+        json.dumps(request(1, "initialize")).encode(),
+    ],
+)
+def test_the_door_leaves_other_lines_to_the_sdk(line: bytes) -> None:
+    assert greeting(line) is None
+
+
+def test_a_first_line_that_is_no_handshake_is_answered_too(shop: Path, tmp_path: Path) -> None:
+    with pipes(shop, tmp_path, "--no-index") as server:
+        server.send(request(7, "ping"))
+        assert server.read() == {"jsonrpc": "2.0", "id": 7, "result": {}}
+        server.send(request(8, "tools/list"))
+        assert "error" in server.read()
+        server.send(hello())
+        assert server.read()["result"]["serverInfo"]["name"] == "codelens"
+
+
+def test_calls_that_come_with_the_handshake_are_answered(shop: Path, tmp_path: Path) -> None:
+    with pipes(shop, tmp_path, "--no-index") as server:
+        call = request(2, "tools/call", name="search", arguments={"query": "Calculate", "limit": 1})
+        server.send(hello(), {"jsonrpc": "2.0", "method": "notifications/initialized"}, request(1, "tools/list"), call)
+        answers = {found["id"]: found for found in (server.read(), server.read(), server.read())}
+        assert answers[0]["result"]["protocolVersion"] == "2025-06-18"
+        assert len(answers[1]["result"]["tools"]) == len(TOOLS)
+        assert answers[2]["result"]["structuredContent"]["results"][0]["name"] == "Calculate"
+
+
+# Its end
+
+
+def test_it_ends_with_its_input(shop: Path, tmp_path: Path) -> None:
+    with pipes(shop, tmp_path, "--no-index") as server:
+        server.send(hello(), request(1, "tools/call", name="status", arguments={}))
+        assert {server.read()["id"], server.read()["id"]} == {0, 1}
+        assert ended(server) == (0, b"", b"")
+
+
+def test_without_any_input_it_ends_too(shop: Path, tmp_path: Path) -> None:
+    with pipes(shop, tmp_path) as server:
+        assert ended(server) == (0, b"", b"")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+@pytest.mark.parametrize("before", [[], [hello()], [hello(), request(1, "tools/call", name="status", arguments={})]])
+def test_an_interrupt_ends_it_quietly(before: list[Message], shop: Path, tmp_path: Path) -> None:
+    with pipes(shop, tmp_path, "--no-index") as server:
+        server.send(*before)
+        for _ in before:
+            server.read()
+        if not before:
+            server.send(hello())  # else it may not have begun to listen
+            server.read()
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(60) == 0
+        assert ended(server) == (0, b"", b"")
+
+
+def test_a_cancelled_call_is_given_up_and_the_next_one_answered(bare: Path, tmp_path: Path) -> None:
+    (bare / ".codelens").mkdir()
+    index = bare / ".codelens/index.db"
+    with writer_lock(index), pipes(bare, tmp_path) as server:  # so that a call waits for the index
+        server.send(hello(), {"jsonrpc": "2.0", "method": "notifications/initialized"})
+        server.send(request(1, "tools/call", name="search", arguments={"query": "notes"}))
+        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        server.send(request(2, "tools/call", name="status", arguments={}))
+        found = [server.read(), server.read(), server.read()]
+    assert [one["id"] for one in found] == [0, 1, 2]
+    assert "cancel" in found[1]["error"]["message"]
+    assert found[2]["result"]["structuredContent"]["ready"] is False
+
+
+# The index
+
+
+def test_a_missing_index_is_made_meanwhile(bare: Path, tmp_path: Path) -> None:
+    with client_of(bare, tmp_path) as client:
+        before = client.gives("status")
+        assert before["ready"] or before["work"]["doing"] == "building"
+        found = patiently(client, "search", query="hash_password", limit=1)
+        assert "notes/auth.py" in text_of(found)
+        assert (bare / ".codelens/.gitignore").read_text() == "*\n"
+
+
+def test_without_leave_nothing_is_written(bare: Path, tmp_path: Path) -> None:
+    with client_of(bare, tmp_path, "--no-index") as client:
+        said = client.fault("search", query="x")
+        assert said.startswith(f"error: there is no index of {bare}, and --no-index forbids to make one\nhint: ")
+        assert not client.gives("status")["ready"]
+    assert not (bare / ".codelens").exists()
+
+
+def test_a_home_folder_is_not_indexed(bare: Path) -> None:
+    with client_of(bare, bare) as client:  # whose home it is
+        assert "is no project" in client.fault("search", query="x")
+    assert not (bare / ".codelens").exists()
+
+
+def test_an_index_that_another_process_makes_is_waited_for(bare: Path, tmp_path: Path) -> None:
+    index = bare / ".codelens/index.db"
+    index.parent.mkdir()
+    index.with_name(index.name + BUILDING).touch()
+    with client_of(bare, tmp_path) as client:
+        with writer_lock(index):
+            assert client.gives("status")["work"]["doing"] in ("building", "elsewhere")
+            assert "the index is being made" in client.fault("search", query="hash_password")
+            assert client.gives("status")["work"]["doing"] == "elsewhere"
+        index.with_name(index.name + BUILDING).unlink()
+
+
+def test_what_was_edited_is_found_when_it_is_asked_for(bare: Path, tmp_path: Path) -> None:
+    with client_of(bare, tmp_path) as client:
+        patiently(client, "search", query="notes")
+        (bare / "notes/brand_new.py").write_text("def polish_the_silverware():\n    return 1\n")
+        (bare / "notes/auth.py").unlink()
+        found = client.gives("search", query="polish_the_silverware", limit=1, fresh=True)
+        assert found["results"][0]["path"] == "notes/brand_new.py"
+        assert client.gives("search", query="path:notes/auth.py")["results"] == []
+
+
+def test_hits_of_changed_files_are_said_where_nothing_may_be_written(bare: Path, tmp_path: Path) -> None:
+    with client_of(bare, tmp_path) as client:
+        patiently(client, "search", query="notes")
+    with client_of(bare, tmp_path, "--no-index") as client:
+        path = bare / "notes/auth.py"
+        path.write_text("# moved\n" + path.read_text())
+        found = client.gives("search", query="hash_password", limit=1, fresh=True)
+        assert found["results"][0]["freshness"] == "changed"
+        assert "changed since they were indexed" in " ".join(found["notices"])
+        (changed,) = client.gives("status", check=True)["repositories"]
+        assert changed["changed"] == ["notes/auth.py"]
+
+
+def test_a_server_does_not_hold_what_a_writer_needs(shop: Path, client: Client) -> None:
+    """At rest an index is one file: a reader left open would keep its log there."""
+    client.gives("search", query="Calculate")
+    index = shop / ".codelens/index.db"
+    with writer_lock(index):
+        assert client.gives("search", query="Calculate")["results"]
+    assert [path.name for path in index.parent.iterdir() if path.name.startswith("index.db")] == ["index.db"]
+
+
+def test_a_damaged_index_is_a_fault_of_one_line(bare: Path, tmp_path: Path) -> None:
+    index = bare / ".codelens/index.db"
+    index.parent.mkdir()
+    index.write_bytes(b"no database" * 1000)
+    with client_of(bare, tmp_path) as client:
+        lines = client.fault("search", query="x").split("\n")
+        assert len(lines) == 2
+        assert "--rebuild" in lines[1]
+    assert index.read_bytes() == b"no database" * 1000
+
+
+# Its configuration
+
+
+@pytest.mark.parametrize(
+    ("client", "key"),
+    [("claude-code", "mcpServers"), ("claude-desktop", "mcpServers"), ("cursor", "mcpServers"), ("vscode", "servers")],
+)
+def test_the_printed_configuration_starts_it(client: str, key: str, shop: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "codelens", "mcp", "--print-config", "--client", client, "--no-index"]
+    ran = subprocess.run(command, cwd=shop, env=variables(tmp_path), capture_output=True, text=True, check=True)
+    server = json.loads(ran.stdout)[key]["codelens"]
+    assert str(shop) in server["args"]
+
+    async def handshake() -> str:
+        started = StdioServerParameters(command=server["command"], args=server["args"], env=variables(tmp_path))
+        async with stdio_client(started) as (read, write):
+            await write.send(SessionMessage(JSONRPCMessage.model_validate(hello())))
+            answer = await read.receive()
+            assert isinstance(answer, SessionMessage)
+            return answer.message.model_dump_json()
+
+    assert "serverInfo" in anyio.run(handshake)

@@ -1,0 +1,218 @@
+"""Every tool over real pipes with the SDK's client, which checks each answer against the tool's output schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp.shared.exceptions import McpError
+
+from codelens.server.mcp.tools import TOOLS
+from tests.server.conftest import Client, client_of, text_of
+
+ASKED: dict[str, dict[str, Any]] = {
+    "search": {"query": "free shipping threshold"},
+    "context": {"task": "free shipping threshold"},
+    "symbols": {"file": "server/internal/pricing/pricing.go"},
+    "refs": {"target": "Calculate"},
+    "callers": {"target": "Calculate"},
+    "callees": {"target": "Calculate"},
+    "impact": {"target": "Calculate"},
+    "why": {"query": "free shipping threshold", "targets": ["Calculate"]},
+    "status": {"check": True},
+}
+
+
+def objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object's schema within a schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        for value in schema.values():
+            yield from objects(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from objects(value)
+
+
+def test_the_handshake_says_who_it_is(client: Client) -> None:
+    assert client.started.serverInfo.name == "codelens"
+    assert "`search`" in client.started.instructions
+    assert client.started.capabilities.tools is not None
+
+
+def test_every_tool_is_listed_and_asked_here(client: Client) -> None:
+    listed = [tool.name for tool in client.portal.call(client.session.list_tools).tools]
+    assert listed == [tool.name for tool in TOOLS]
+    assert sorted(listed) == sorted(ASKED)
+
+
+def test_schemas_are_closed_and_say_what_each_argument_means(client: Client) -> None:
+    for tool in client.portal.call(client.session.list_tools).tools:
+        assert tool.outputSchema is not None
+        for schema in (tool.inputSchema, tool.outputSchema):
+            jsonschema.Draft202012Validator.check_schema(schema)
+            for found in objects(schema):
+                assert "additionalProperties" in found
+                assert found["additionalProperties"] is not True
+        assert all(row["description"] for row in tool.inputSchema["properties"].values())
+        assert tool.annotations is not None
+        assert tool.annotations.readOnlyHint
+
+
+@pytest.mark.parametrize("tool", ASKED)
+def test_each_tool_answers_in_both_forms(client: Client, tool: str) -> None:
+    result = client.call(tool, **ASKED[tool])
+    assert not result.isError, text_of(result)
+    assert result.structuredContent
+    assert text_of(result)
+
+
+@pytest.mark.parametrize("budget", [400, 700, 1500])
+@pytest.mark.parametrize("tool", ASKED)
+def test_no_answer_is_larger_than_its_budget(client: Client, tool: str, budget: int) -> None:
+    result = client.call(tool, **ASKED[tool], budget=budget)
+    forms = [text_of(result), json.dumps(result.structuredContent, ensure_ascii=False)]
+    assert max(map(len, forms)) <= 4 * budget
+
+
+def test_search_tells_places_and_lines(client: Client) -> None:
+    first = client.gives("search", query="Calculate", limit=3)["results"][0]
+    assert (first["path"], first["name"], first["kind"]) == (
+        "server/internal/pricing/pricing.go",
+        "Calculate",
+        "function",
+    )
+    assert any("func Calculate" in line["text"] for line in first["lines"])
+    assert first["freshness"] == "fresh"
+
+
+def test_search_goes_on_where_the_budget_cut_it(client: Client) -> None:
+    whole = client.gives("search", query="price of an order", limit=10, budget=20_000)
+    assert whole["cut"] == 0
+    cut = client.gives("search", query="price of an order", limit=10, budget=700)
+    shown = len(cut["results"])
+    assert 0 < shown < 10
+    assert shown + cut["cut"] == 10
+    assert cut["results"] == whole["results"][:shown]
+    said = text_of(client.call("search", query="price of an order", limit=10, budget=700))
+    assert f"{cut['cut']} more results found no room" in said
+    rest = client.gives("search", query="price of an order", limit=10 - shown, offset=shown, budget=20_000)
+    assert rest["results"] == whole["results"][shown:]
+
+
+def test_search_narrows_down(client: Client) -> None:
+    found = client.gives("search", query="cart", languages=["ts"], paths=["web/src"])["results"]
+    assert found
+    assert {hit["path"].rpartition("/")[0] for hit in found} == {"web/src"}
+    assert {hit["language"] for hit in found} == {"typescript"}
+
+
+def test_why_accounts_for_a_rank_and_for_a_loss(client: Client) -> None:
+    ranked, lost = client.gives("why", query="lang:go shipping", targets=["Calculate", "web/src/money.ts"])[
+        "explanations"
+    ]
+    assert ranked["rank"] > 0
+    assert sum(part["amount"] for part in ranked["contributions"]) == pytest.approx(ranked["score"], abs=1e-4)
+    assert (lost["rank"], lost["lost_at"]) == (0, "filtered")
+    assert lost["remedy_query"]
+
+
+def test_context_is_for_a_task_files_or_a_change(client: Client) -> None:
+    files = client.gives("context", files=["web/src/money.ts"])
+    assert "web/src/money.ts" in files["pack"]
+    diff = "--- a/web/src/money.ts\n+++ b/web/src/money.ts\n@@ -1,1 +1,1 @@\n-/** Amounts. */\n+//\n"
+    assert "pack" in client.gives("context", diff=diff)
+    assert "give exactly one" in client.fault("context", task="a", files=["web/src/money.ts"])
+    assert "give exactly one" in client.fault("context")
+
+
+def test_relations_name_their_lines(client: Client) -> None:
+    callers = client.gives("callers", target="Calculate")
+    assert callers["targets"][0]["path"] == "server/internal/pricing/pricing.go"
+    prices = next(r for r in callers["relations"] if r["name"] == "Checkout.price")
+    assert prices["path"] == "server/internal/cart/order.go"
+    assert "Calculate" in prices["text"]
+    callees = client.gives("callees", target="Checkout.price")
+    assert "Calculate" in {r["name"] for r in callees["relations"]}
+    impact = client.gives("impact", target="Calculate", depth=2)
+    assert any(r["depth"] == 2 for r in impact["relations"])
+    assert any(r["test"] for r in impact["relations"])
+    refs = client.gives("refs", target="Calculate", kinds=["calls"])
+    assert {r["kind"] for r in refs["relations"]} == {"calls"}
+
+
+def test_symbols_outline_a_file(client: Client) -> None:
+    symbols = client.gives("symbols", file="web/src/money.ts")["symbols"]
+    assert {s["name"] for s in symbols} >= {"formatMoney"}
+    assert symbols == sorted(symbols, key=lambda s: s["line"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("search", {}, "'query' is a required property"),
+        ("search", {"query": ""}, "query: "),
+        ("search", {"query": "x", "limit": 0}, "limit: 0 is less than the minimum of 1"),
+        ("search", {"query": "x", "limit": "5"}, "limit: '5' is not of type 'integer'"),
+        ("search", {"query": "x", "mode": "guess"}, "mode: 'guess' is not one of"),
+        ("search", {"query": "x", "bogus": 1}, "'bogus' was unexpected"),
+        ("search", {"query": "x", "languages": ["klingon"]}, "unknown language 'klingon'"),
+        ("search", {"query": "x", "budget": 10}, "budget: 10 is less than the minimum"),
+        ("refs", {"target": "no_such_thing"}, "nothing is named no_such_thing"),
+        ("refs", {"target": "Calculate", "kinds": ["likes"]}, "kinds.0: 'likes' is not one of"),
+        ("callers", {"target": "Calculate", "depth": 11}, "depth: 11 is greater than the maximum of 10"),
+        ("symbols", {"file": "no/such.py"}, "no/such.py is not in the index"),
+        ("context", {"revisions": "--output=/tmp/x..HEAD"}, "git"),
+    ],
+)
+def test_a_bad_argument_is_one_line_and_a_hint(client: Client, tool: str, arguments: dict[str, Any], said: str) -> None:
+    fault, hint, *_ = client.fault(tool, **arguments).split("\n")
+    assert fault.startswith("error: ")
+    assert said in fault
+    assert hint.startswith("hint: ")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../shop/README.md", "web/../../secret", "/"])
+def test_nothing_outside_of_the_root_is_asked_about(client: Client, path: str) -> None:
+    for tool, arguments in (
+        ("symbols", {"file": path}),
+        ("refs", {"target": f"{path}:1" if path != "/" else "/x:1"}),
+        ("why", {"query": "x", "targets": [f"{path}:1" if path != "/" else "/x:1"]}),
+        ("search", {"query": "x", "paths": [path]}),
+        ("context", {"files": [path]}),
+    ):
+        assert "lies outside of what is indexed" in client.fault(tool, **arguments)
+
+
+def test_an_absolute_path_below_the_root_is_taken(client: Client, shop: Path) -> None:
+    assert client.gives("symbols", file=str(shop / "web/src/money.ts"))["path"] == "web/src/money.ts"
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol(client: Client) -> None:
+    with pytest.raises(McpError, match="no tool 'delete_everything'; tools: search"):
+        client.call("delete_everything")
+
+
+def test_status_tells_what_is_indexed(client: Client, shop: Path) -> None:
+    status = client.gives("status", check=True)
+    assert status["ready"]
+    (repository,) = status["repositories"]
+    assert (repository["root"], repository["checked"], repository["new"]) == (str(shop), True, [])
+
+
+def test_of_several_repositories_paths_begin_with_their_names(samples: Path, tmp_path: Path) -> None:
+    with client_of(samples, tmp_path, "--no-index") as several:
+        hit = several.gives("search", query="hash_password", limit=1)["results"][0]
+        assert hit["path"] == "notes/notes/auth.py"
+        assert several.gives("symbols", file=hit["path"])["path"] == hit["path"]
+        assert several.gives("refs", target=f"{hit['path']}:{hit['line']}")["targets"][0]["name"] == "hash_password"
+        found = several.gives("search", query="cart", paths=["shop/web"])["results"]
+        assert found
+        assert all(h["path"].startswith("shop/web/") for h in found)
+        both = several.gives("search", query="README", paths=["shop", "notes/docs"])["results"]
+        assert {h["path"].partition("/")[0] for h in both} == {"shop", "notes"}
