@@ -199,7 +199,7 @@ class Index:
             return read_status(self._store, self.info(), self._settings, check)
 
     def is_stale(self) -> bool:
-        """Whether an index run would find anything to do in the trees that are there: walks them, and reads what may differ."""
+        """Whether an index run would find anything to do in the trees that are there: walks them, and reads no file."""
         from codelens.indexing.status import is_stale
 
         with self._store.reading():

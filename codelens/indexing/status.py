@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from codelens.config import Settings
 from codelens.indexing.build import with_features
-from codelens.indexing.changes import compare
+from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import current_recipe
 from codelens.indexing.remembered import as_remembered
-from codelens.model import IndexInfo, Skip
+from codelens.model import IndexInfo
 from codelens.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
@@ -32,22 +33,21 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
 
 
 def is_stale(store: Store, settings: Settings) -> bool:
-    """Whether an index run would find anything to do in the trees that are there."""
+    """Whether an index run would find anything to do in the trees that are there: stamps and recipes decide, no file is read."""
     settings = with_features(store, settings)
     for row in store.documents.repositories():
-        if row.root.is_dir():
-            walked = as_remembered(store, row.name, settings)
-            states = store.documents.states(row.id)
-            if any(state.recipe != current_recipe(state.language, walked) for state in states.values()):
-                return True
-            if _changes(store, row, walked, states):
-                return True
+        if not row.root.is_dir():
+            continue
+        walked = as_remembered(store, row.name, settings)
+        plan = _compared(store, row, walked, _todays(walked))
+        if plan.suspects or plan.removed or _new(store, row, plan):
+            return True
     return False
 
 
 def _repository(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
     settings = as_remembered(store, row.name, settings)
-    states = store.documents.states(row.id)
+    states, todays = store.documents.states(row.id), _todays(settings)
     skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
     documents, source_bytes = store.documents.totals(row.id)
     return RepositoryStatus(
@@ -60,17 +60,16 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
         skipped=dict(skipped.most_common()),
         faults=store.documents.faults(row.id),
         source_bytes=source_bytes,
-        stale=sum(state.recipe != current_recipe(state.language, settings) for state in states.values()),
-        changes=_changes(store, row, settings, states) if check and row.root.is_dir() else None,
+        stale=sum(not todays(state) for state in states.values()),
+        changes=_changes(store, row, settings) if check and row.root.is_dir() else None,
         history=store.history.read(row.id),
         gone=not row.root.is_dir(),
     )
 
 
-def _changes(store: Store, row: RepositoryRow, settings: Settings, states: dict[str, DocumentState]) -> Changes:
+def _changes(store: Store, row: RepositoryRow, settings: Settings) -> Changes:
     """New, changed and deleted files: by stamp, then by content, so that a touched file is no change."""
-    skipped: dict[str, Skip] = {skip.path: skip for skip in store.documents.skips(row.id)}
-    plan = compare(walk(row.root, settings, own_files(store.path)), states, skipped, lambda _: True)
+    plan = _compared(store, row, settings, lambda _: True)
     changed = []
     for seen, state in plan.suspects:
         try:
@@ -78,6 +77,23 @@ def _changes(store: Store, row: RepositoryRow, settings: Settings, states: dict[
                 changed.append(seen.path)
         except OSError:
             changed.append(seen.path)
-    known = {skip.path: skip.stamp for skip in skipped.values()}
-    new = tuple(seen.path for seen in plan.new if known.get(seen.path) != seen.stamp)  # else it only is tried again
-    return Changes(new=new, changed=tuple(changed), deleted=tuple(state.path for state in plan.removed))
+    deleted = tuple(state.path for state in plan.removed)
+    return Changes(new=_new(store, row, plan), changed=tuple(changed), deleted=deleted)
+
+
+def _todays(settings: Settings) -> Callable[[DocumentState], bool]:
+    return lambda state: state.recipe == current_recipe(state.language, settings)
+
+
+def _compared(
+    store: Store, row: RepositoryRow, settings: Settings, is_current: Callable[[DocumentState], bool]
+) -> UpdatePlan:
+    skipped = {skip.path: skip for skip in store.documents.skips(row.id)}
+    tree = walk(row.root, settings, own_files(store.path))
+    return compare(tree, store.documents.states(row.id), skipped, is_current)
+
+
+def _new(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
+    """Files that no run has seen as they are; others are only tried again."""
+    known = {skip.path: skip.stamp for skip in store.documents.skips(row.id)}
+    return tuple(seen.path for seen in plan.new if known.get(seen.path) != seen.stamp)

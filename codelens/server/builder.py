@@ -1,7 +1,7 @@
 """The process that makes or updates an index for a server: an order as JSON → lines of JSON that say how far it is.
 
-Each line is {phase, done, total}; the last is {ended, error, hint, busy}. When nobody reads them any more it ends at its next
-line: what was committed stays.
+Each line is {phase, done, total}; the last is {ended, wrote, error, hint, busy}. When nobody reads them any more it ends at
+its next line: what was committed stays.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def main(order: str) -> None:
     """`order` names index, roots, settings and whether the roots are walked as they were before."""
     asked = json.loads(order)
     try:
-        Index.build(
+        reports = Index.build(
             Path(asked["index"]),
             [Path(root) for root in asked["roots"]],
             Settings(**asked["settings"]),
             progress=_Lines(),
             as_indexed=asked["as_indexed"],
         )
-        _say({"ended": True})
+        _say({"ended": True, "wrote": any(report.wrote for report in reports)})
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:

@@ -30,7 +30,9 @@ PAUSE_SECONDS = 1.0
 PAUSE_SHARE = 20
 """A look is followed by a pause of this many times what it took, so that large trees cost no more than small ones. Chosen."""
 BUSY_SECONDS = 5.0
-"""Pause after another process was found writing. Chosen."""
+"""Pause after a run that failed, or found another process writing. Chosen."""
+IDLE_SECONDS = 60.0
+"""Pause after a run that had nothing to write though the trees looked stale, so that none follows another for ever. Chosen."""
 END_SECONDS = 1.0
 """How long the end of the server waits for the process to end its batch; a client waits two. Chosen."""
 NICER = 10
@@ -58,7 +60,7 @@ class Work:
         """How far it is, for a sentence."""
         if not self.total:
             return self.phase
-        return f"{self.phase} {self.done} of {self.total} files ({100 * self.done // self.total} %)"
+        return f"{self.phase} {self.done} of {self.total} ({100 * self.done // self.total} %)"
 
 
 class Upkeep:
@@ -67,7 +69,7 @@ class Upkeep:
     def __init__(self, served: Served, refused: str = "") -> None:
         """`refused` says why nothing may be written, where that is so."""
         self._served, self.refused = served, refused
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may come while its holder is interrupted
         self._process: subprocess.Popen[str] | None = None
         self._work = Work()
         self._ended = threading.Event()
@@ -85,19 +87,32 @@ class Upkeep:
 
     def tend(self, seconds: float) -> None:
         """Begin what is to be done: build what is not there, update what is stale. Waits for the look at the trees that long."""
-        if self.refused or self._closed:
-            return
-        with self._lock:
-            look = self._looking
-            if look is None and self._ended.is_set() and time.monotonic() >= self._next_look:
-                look = self._looking = threading.Thread(target=self._look, name="codelens look", daemon=True)
-                look.start()
-        if look is not None:
+        if look := self._begun(always=False):
             look.join(seconds)
+
+    def refresh(self, seconds: float) -> bool:
+        """Wait until the index knows the trees as they are now, at most that long; whether it does."""
+        until = time.monotonic() + seconds
+        if look := self._looking:  # begun before now, so it may have missed something
+            look.join(seconds)
+        self.wait(until - time.monotonic())
+        if look := self._begun(always=True):
+            look.join(max(0.0, until - time.monotonic()))
+            self.wait(until - time.monotonic())
+        return look is not None and not look.is_alive() and self._ended.is_set() and not self._work.fault
+
+    def _begun(self, always: bool) -> threading.Thread | None:
+        """The look that goes on or is begun; with `always` also in the pause after the last one. None where none may be."""
+        with self._lock:
+            due = always or time.monotonic() >= self._next_look
+            if self._looking is None and due and self._ended.is_set() and not self.refused and not self._closed:
+                self._looking = threading.Thread(target=self._look, name="codelens look", daemon=True)
+                self._looking.start()
+            return self._looking
 
     def wait(self, seconds: float) -> None:
         """Until the process has ended, if one runs."""
-        self._ended.wait(seconds)
+        self._ended.wait(max(0.0, seconds))
 
     def close(self) -> None:
         """Let the process end: what it has done so far stays, and a later one goes on there."""
@@ -120,8 +135,9 @@ class Upkeep:
             self._work = Work(fault=f"{type(fault).__name__}: {fault}")
             pause = BUSY_SECONDS
         finally:
-            self._next_look = time.monotonic() + max(pause, PAUSE_SHARE * (time.monotonic() - started))
-            self._looking = None
+            with self._lock:
+                self._next_look = time.monotonic() + max(pause, PAUSE_SHARE * (time.monotonic() - started))
+                self._looking = None
 
     def _stale_roots(self) -> list[Path] | None:
         """The roots to index, None where all is fresh. An index of an older schema is brought up to date by its next run."""
@@ -139,7 +155,8 @@ class Upkeep:
         from codelens.indexing.process import import_path
 
         new = not self._served.index.is_file()
-        prepare_index_folder(self._served.index)
+        if new:
+            prepare_index_folder(self._served.index)
         order = {
             "index": str(self._served.index),
             "roots": [str(root) for root in roots],
@@ -147,6 +164,8 @@ class Upkeep:
             "as_indexed": not new,
         }
         with self._lock:
+            if self._closed:
+                return
             self._work = Work("building" if new else "updating", "starting")
             self._ended.clear()
             self._process = process = subprocess.Popen(
@@ -175,8 +194,9 @@ class Upkeep:
         busy = end.get("busy", False)
         fault = "" if busy else end.get("error", unsaid)
         self._work = Work(fault=fault, hint=end.get("hint", ""))
-        if busy or fault:
-            self._next_look = time.monotonic() + BUSY_SECONDS
+        pause = BUSY_SECONDS if busy or fault else PAUSE_SECONDS if end.get("wrote") else IDLE_SECONDS
+        with self._lock:
+            self._next_look = max(self._next_look, time.monotonic() + pause)
         self._ended.set()
 
     def _being_built_elsewhere(self) -> bool:

@@ -67,10 +67,10 @@ class Desk:
 
     def _answer(self, tool: Tool, arguments: Mapping[str, Any]) -> Answer:
         given = checked(tool, arguments)
-        self._upkeep.tend(LOOK_SECONDS)
         if given.get("fresh"):
-            self._upkeep.tend(FRESH_SECONDS)
-            self._upkeep.wait(FRESH_SECONDS)
+            self._upkeep.refresh(FRESH_SECONDS)
+        else:
+            self._upkeep.tend(LOOK_SECONDS)
         with ExitStack() as stack:
             opened = self._opened(tool, stack)
             return tool.answer(Asked(opened, given, self._served, self._upkeep.work()))

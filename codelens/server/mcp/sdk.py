@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from io import TextIOWrapper
 from typing import IO, Any, cast
@@ -19,6 +19,9 @@ from codelens.nouns import dataclass
 from codelens.server.mcp.desk import Desk
 from codelens.server.mcp.door import INSTRUCTIONS, NAME
 from codelens.server.mcp.tool import Tool
+from codelens.server.mcp.tools import TOOLS
+from codelens.server.served import Served
+from codelens.server.upkeep import Upkeep
 
 AT_ONCE = 4
 """Calls that are answered at the same time; others wait their turn. Chosen: Python runs one of them at a time anyway."""
@@ -92,16 +95,17 @@ class Mounted:
     running: AbstractAsyncContextManager[None]
 
 
-def http_app(desk: Desk, hosts: list[str], origins: list[str]) -> Mounted:
+def http_app(served: Served, upkeep: Upkeep, hosts: Sequence[str], origins: Sequence[str]) -> Mounted:
     """To be mounted at a path of a web server, which decides who may ask. One object serves one `running`.
 
-    `hosts` and `origins` are the headers that are let in (`localhost:*`): a page in a browser must not reach it under another name.
+    `hosts` and `origins` are the headers that are let in (`localhost:*`): no page in a browser reaches it under another name.
     """
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
 
     guard = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
+        enable_dns_rebinding_protection=True, allowed_hosts=list(hosts), allowed_origins=list(origins)
     )
-    manager = StreamableHTTPSessionManager(server_of(desk), json_response=True, stateless=True, security_settings=guard)
+    server = server_of(Desk(served, upkeep, TOOLS))
+    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)
     return Mounted(manager.asgi_app, manager.run())

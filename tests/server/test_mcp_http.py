@@ -1,0 +1,59 @@
+"""The same tools over streamable HTTP: the application that a web server mounts, asked by the SDK's client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+
+from codelens.config import Settings
+from codelens.server.mcp.sdk import http_app
+from codelens.server.mcp.tools import TOOLS
+from codelens.server.served import Served
+from codelens.server.upkeep import Upkeep
+
+HOST = "127.0.0.1:8000"
+
+
+@asynccontextmanager
+async def web(shop: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the application, whose addresses begin with http://127.0.0.1:8000."""
+    served = Served(shop, shop / ".codelens/index.db", Settings())
+    mounted = http_app(served, Upkeep(served, "a test"), [HOST], [f"http://{HOST}"])
+    async with mounted.running, httpx.AsyncClient(transport=httpx.ASGITransport(mounted.app), timeout=60) as client:
+        yield client
+
+
+def test_the_tools_answer_over_http(shop: Path) -> None:
+    async def ask() -> tuple[list[str], Any]:
+        async with (
+            web(shop) as client,
+            streamable_http_client(f"http://{HOST}/", http_client=client) as (read, write, _),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            listed = await session.list_tools()
+            return [tool.name for tool in listed.tools], await session.call_tool("search", {"query": "Calculate"})
+
+    names, found = anyio.run(ask)
+    assert names == [tool.name for tool in TOOLS]
+    assert found.structuredContent["results"][0]["name"] == "Calculate"
+
+
+def test_no_page_reaches_it_under_another_name(shop: Path) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = {"Accept": "application/json, text/event-stream"}
+
+    async def ask(headers: dict[str, str]) -> int:
+        async with web(shop) as client:
+            return (await client.post(f"http://{HOST}/", json=body, headers=accept | headers)).status_code
+
+    assert anyio.run(ask, {}) == 200
+    assert anyio.run(ask, {"Host": "evil.example"}) == 421
+    assert anyio.run(ask, {"Origin": "http://evil.example"}) == 403
