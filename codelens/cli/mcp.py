@@ -10,11 +10,8 @@ from typing import Annotated
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import AllowNetwork, CommonFlags
 from codelens.cli.streams import say, write
-from codelens.cli.workplace import named_index, settings_at, working_folder
 from codelens.errors import UsageError
-from codelens.server.served import Served
-from codelens.server.upkeep import Upkeep
-from codelens.worktree.place import git_top, new_index_place
+from codelens.server.mcp.door import let_in
 
 CLIENTS = {
     "claude-code": ("mcpServers", ".mcp.json in the project"),
@@ -46,29 +43,34 @@ def mcp(flags: McpFlags) -> int:
 
     Tools: search, context, symbols, refs, callers, callees, impact, why, status.
     """
-    folder = (working_folder() / (flags.folder or "")).resolve()
+    folder = (Path.cwd() / (flags.folder or "")).resolve()
     if not folder.is_dir():
         raise UsageError(f"no such folder: {folder}")
     if flags.print_config:
         return _print_config(folder, flags)
     if find_spec("mcp") is None:
         raise UsageError("the package `mcp` is not installed", "pip install 'codelens[mcp]'")
+    entered = let_in()  # before anything is imported that takes time
+    from codelens.cli.workplace import named_index, settings_at
     from codelens.server.mcp.stdio import serve_stdio
+    from codelens.server.served import Served
+    from codelens.server.upkeep import Upkeep
+    from codelens.worktree.place import git_top, new_index_place
 
     index = named_index(flags) or new_index_place(folder)
     settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
     served = Served(git_top(folder) or folder, index, settings)
-    serve_stdio(served, Upkeep(served, _refusal(served, flags)), flags.debug)
+    serve_stdio(served, Upkeep(served, _refusal(served.folder, index, flags)), entered, flags.debug)
     return 0
 
 
-def _refusal(served: Served, flags: McpFlags) -> str:
+def _refusal(folder: Path, index: Path, flags: McpFlags) -> str:
     """Why nothing may be written. A home folder is what a client starts in that knows no project."""
     if flags.no_index:
         return "--no-index forbids to make one"
-    homes = Path.home().resolve()
-    if not served.index.is_file() and served.folder in (homes, *homes.parents):
-        return f"{served.folder} is no project: name one, as `codelens mcp PATH`"
+    home = Path.home().resolve()
+    if not index.is_file() and folder in (home, *home.parents):
+        return f"{folder} is no project: name one, as `codelens mcp PATH`"
     return ""
 
 
@@ -80,7 +82,7 @@ def _print_config(folder: Path, flags: McpFlags) -> int:
     # -P: a server starts in somebody's repository, which must not be on the import path
     command = [str(Path(program).absolute())] if program else [sys.executable, "-P", "-m", "codelens"]
     arguments = [*command[1:], "mcp", str(folder)]
-    arguments += ["--db", str(named_index(flags))] if flags.db else []
+    arguments += ["--db", str(flags.db.absolute())] if flags.db else []
     arguments += [
         name for name, given in (("--no-index", flags.no_index), ("--allow-network", flags.allow_network)) if given
     ]

@@ -7,7 +7,11 @@ line is left to the SDK.
 from __future__ import annotations
 
 import json
-from typing import Any
+import os
+import signal
+import sys
+from types import FrameType
+from typing import IO, Any, NamedTuple
 
 from codelens import __version__
 
@@ -21,6 +25,41 @@ INSTRUCTIONS = (
     "After editing files pass fresh=true once."
 )
 """What a client may tell its model about this server."""
+
+
+class Entered(NamedTuple):
+    """Where a client stands once its first line was read."""
+
+    stdout: IO[bytes]
+    """The stream of the protocol, and of nothing else."""
+    first: bytes
+    """Empty where stdin ended."""
+    greeted: bool
+    """Whether the line was the handshake, and is answered."""
+
+
+def let_in() -> Entered:
+    """Wait for the first line of stdin, and answer it if it is the handshake. From now on an interrupt is a quiet end."""
+    signal.signal(signal.SIGINT, _leave)
+    stdout = _stdout_alone()
+    first = sys.stdin.buffer.readline()
+    answer = greeting(first)
+    if answer is not None:
+        stdout.write(answer.encode())
+        stdout.flush()
+    return Entered(stdout, first, answer is not None)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """Nothing is open yet."""
+    os._exit(0)
+
+
+def _stdout_alone() -> IO[bytes]:
+    """Whatever else writes to stdout, ours or a library's, gets stderr from now on."""
+    stdout = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return stdout
 
 
 def greeting(line: bytes) -> str | None:

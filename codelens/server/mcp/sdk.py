@@ -17,7 +17,7 @@ from mcp.shared.exceptions import McpError
 from codelens import __version__
 from codelens.nouns import dataclass
 from codelens.server.mcp.desk import Desk
-from codelens.server.mcp.door import INSTRUCTIONS, NAME
+from codelens.server.mcp.door import INSTRUCTIONS, NAME, Entered
 from codelens.server.mcp.tool import Tool
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.served import Served
@@ -66,14 +66,14 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def serve_pipes(desk: Desk, stdin: IO[bytes], stdout: IO[bytes], first: bytes, greeted: bool) -> None:
-    """Serve until stdin ends. `first` is a line of it that was read already, `greeted` whether it was the handshake, answered."""
+def serve_pipes(desk: Desk, stdin: IO[bytes], entered: Entered) -> None:
+    """Serve until stdin ends."""
     lines = anyio.wrap_file(TextIOWrapper(stdin, encoding="utf-8", errors="replace"))
-    out = anyio.wrap_file(TextIOWrapper(stdout, encoding="utf-8"))
+    out = anyio.wrap_file(TextIOWrapper(entered.stdout, encoding="utf-8"))
 
     async def all_lines() -> AsyncIterator[str]:
-        if first and not greeted:
-            yield first.decode("utf-8", "replace")
+        if not entered.greeted:
+            yield entered.first.decode("utf-8", "replace")
         async for line in lines:
             yield line
 
@@ -82,7 +82,7 @@ def serve_pipes(desk: Desk, stdin: IO[bytes], stdout: IO[bytes], first: bytes, g
         options = server.create_initialization_options()
         async with stdio_server(cast("anyio.AsyncFile[str]", all_lines()), out) as (read, write):
             # A session whose handshake is done is what the SDK calls stateless: it waits for none.
-            await server.run(read, write, options, stateless=greeted)
+            await server.run(read, write, options, stateless=entered.greeted)
 
     anyio.run(serve)
 

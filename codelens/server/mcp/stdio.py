@@ -1,4 +1,4 @@
-"""`codelens mcp`: from the start of the process to its end, over its standard streams."""
+"""`codelens mcp` behind its door: from the handshake to the end of the process."""
 
 from __future__ import annotations
 
@@ -7,42 +7,26 @@ import signal
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import IO
 
-from codelens.server.mcp.door import greeting
+from codelens.server.mcp.door import Entered
 from codelens.server.served import Served
 from codelens.server.upkeep import Upkeep
 
 
-def serve_stdio(served: Served, upkeep: Upkeep, debug: bool = False) -> None:
-    """Answer the handshake, begin what the index needs, then serve until stdin ends or somebody interrupts."""
-    stdout = _stdout_alone()
+def serve_stdio(served: Served, upkeep: Upkeep, entered: Entered, debug: bool = False) -> None:
+    """Begin what the index needs, then serve until stdin ends or somebody interrupts."""
+    if not entered.first:
+        return
     signal.signal(signal.SIGINT, _leaving(upkeep))
-    first = sys.stdin.buffer.readline()
-    if answer := greeting(first):
-        stdout.write(answer.encode())
-        stdout.flush()
+    upkeep.tend(0)
     try:
-        if first:
-            _serve(served, upkeep, stdout, first, greeted=answer is not None, debug=debug)
+        from codelens.server.mcp.desk import Desk
+        from codelens.server.mcp.sdk import serve_pipes
+        from codelens.server.mcp.tools import TOOLS
+
+        serve_pipes(Desk(served, upkeep, TOOLS, debug), sys.stdin.buffer, entered)
     finally:
         upkeep.close()
-
-
-def _serve(served: Served, upkeep: Upkeep, stdout: IO[bytes], first: bytes, greeted: bool, debug: bool) -> None:
-    from codelens.server.mcp.desk import Desk
-    from codelens.server.mcp.sdk import serve_pipes
-    from codelens.server.mcp.tools import TOOLS
-
-    upkeep.tend(0)
-    serve_pipes(Desk(served, upkeep, TOOLS, debug), sys.stdin.buffer, stdout, first, greeted)
-
-
-def _stdout_alone() -> IO[bytes]:
-    """The stream of the protocol. Whatever else writes to stdout, ours or a library's, gets stderr from now on."""
-    stdout = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return stdout
 
 
 def _leaving(upkeep: Upkeep) -> Callable[[int, FrameType | None], None]:
