@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS
 from mcp.types import JSONRPCMessage
 
+from codelens.cli.main import main
+from codelens.config import Settings
 from codelens.server.mcp.desk import Desk
 from codelens.server.mcp.door import VERSIONS, greeting
 from codelens.server.mcp.sdk import server_of
@@ -99,18 +102,12 @@ async def asked_of_the_sdk(server: Server[Any, Any], line: str) -> Any:
 
 @pytest.mark.parametrize("version", [*SUPPORTED_PROTOCOL_VERSIONS, "1999-01-01"])
 def test_the_door_says_what_the_sdk_says(version: str, shop: Path) -> None:
-    served = Served(shop, shop / ".codelens/index.db", settings())
+    served = Served(shop, shop / ".codelens/index.db", Settings())
     line = json.dumps(hello(version, "first"))
     wanted = anyio.run(asked_of_the_sdk, server_of(Desk(served, Upkeep(served, "a test"), TOOLS)), line)
     said = greeting(line.encode())
     assert said is not None
     assert json.loads(said) == wanted
-
-
-def settings() -> Any:
-    from codelens.config import Settings
-
-    return Settings()
 
 
 def test_the_door_knows_the_versions_of_the_sdk() -> None:
@@ -282,7 +279,40 @@ def test_a_damaged_index_is_a_fault_of_one_line(bare: Path, tmp_path: Path) -> N
     assert index.read_bytes() == b"no database" * 1000
 
 
+# Others who speak the protocol
+
+
+@pytest.mark.skipif(not shutil.which("mcp-inspector"), reason="the protocol's inspector is not installed")
+def test_the_protocols_inspector_agrees(shop: Path, tmp_path: Path) -> None:
+    settings = [f"-e={name}={value}" for name, value in variables(tmp_path).items()]
+    server = [sys.executable, "-m", "codelens", "mcp", str(shop), "--no-index"]
+    asked = ["--method", "tools/call", "--tool-name", "search", "--tool-arg", "query=Calculate", "limit=1"]
+    ran = subprocess.run(
+        ["mcp-inspector", "--cli", *settings, *server, *asked], capture_output=True, text=True, check=True
+    )
+    assert json.loads(ran.stdout)["structuredContent"]["results"][0]["name"] == "Calculate"
+
+
 # Its configuration
+
+
+def test_without_the_package_one_line_says_what_to_install(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)  # how Python says that there is none
+    assert main(["mcp", str(shop)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "codelens: error: the package `mcp` is not installed\nhint: pip install 'codelens[mcp]'\n"
+
+
+def test_what_makes_no_sense_is_said(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", str(shop / "nowhere")]) == 2
+    assert main(["mcp", str(shop), "--print-config", "--client", "emacs"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "no such folder" in said.err
+    assert "clients: claude-code, claude-desktop, cursor, vscode" in said.err
 
 
 @pytest.mark.parametrize(
