@@ -42,6 +42,14 @@ def test_hits_of_a_history_say_how_recent_and_how_often_changed(tmp_path: Path, 
     churned = json.loads(run(*command, cwd=past.root).out)["results"]
     most = {h["path"]: c["amount"] for h in churned for c in h["contributions"] if c["source"] == "churn"}
     assert most["cup.py"] > most.get("jug.py", 0.0)
+    later = str(START + 1000 * DAY)
+    named = json.loads(run(*command, "--now", later, cwd=past.root).out)["results"]
+    ages = [
+        {h["path"]: c for h in hits for c in h["contributions"] if c["source"] == "recency"}["cup.py"]
+        for hits in (churned, named)
+    ]
+    assert ages[1]["amount"] < ages[0]["amount"] / 100
+    assert ages[1]["reason"] == "changed 996 days before the present as named"
     (past.root / ".git").rename(tmp_path / "gone")
     run("index", "--rebuild", cwd=past.root)
     assert all(not {"recency", "churn"} & sources for sources in told().values())
