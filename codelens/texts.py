@@ -9,6 +9,7 @@ from codelens.model import DocumentId, Span
 from codelens.nouns import dataclass
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
+from codelens.text.notebook import NOTEBOOK, as_written, shown_line
 
 MAX_LINE = 400
 """Characters of a line that are shown."""
@@ -21,8 +22,14 @@ class DocumentText:
     raw: bytes
     encoding: str
     bom: int
+    language: str = ""
 
     def slice(self, span: Span) -> str:
+        """The text of a byte range as its author wrote it: of a notebook without the JSON around it. Else as `stored`."""
+        text = self.stored(span)
+        return as_written(text) if self.language == NOTEBOOK else text
+
+    def stored(self, span: Span) -> str:
         """The text of a byte range, without the byte order mark; broken characters as U+FFFD."""
         return self.raw[max(span.start, self.bom) : span.end].decode(self.encoding, "replace")
 
@@ -33,12 +40,12 @@ class DocumentText:
 
     def line_start(self, place: int) -> int:
         """The byte at which the line of a byte begins."""
-        line = self.slice(Span(0, place)).rpartition("\n")[2]
+        line = self.stored(Span(0, place)).rpartition("\n")[2]
         return max(place, self.bom) - len(line.encode(self.encoding, "replace"))
 
     def line_end(self, place: int) -> int:
         """The byte at which the line of a byte ends, before its line break."""
-        line = self.slice(Span(place, len(self.raw))).partition("\n")[0]
+        line = self.stored(Span(place, len(self.raw))).partition("\n")[0]
         return max(place, self.bom) + len(line.encode(self.encoding, "replace"))
 
 
@@ -54,18 +61,18 @@ class Texts:
         """The document's text; it stays in memory until `forget`."""
         known = self._documents.get(document.id)
         if known is None:
-            known = DocumentText(
-                decompress(self.store.documents.snapshot(document.id)), document.encoding, document.bom
-            )
+            raw = decompress(self.store.documents.snapshot(document.id))
+            known = DocumentText(raw, document.encoding, document.bom, document.language)
             self._documents[document.id] = known
         return known
 
     def lines(self, document: DocumentRow) -> list[str]:
-        """The text's lines without their ends; line n is at n - 1."""
+        """The text's lines without their ends, as a person sees them (`shown_line`); line n is at n - 1."""
         known = self._lines.get(document.id)
         if known is None:
             lines = self.of(document).text.removesuffix("\n").split("\n")  # behind the last line end there is no line
-            known = self._lines[document.id] = [line.removesuffix("\r") for line in lines]
+            known = [line.removesuffix("\r") for line in lines]
+            known = self._lines[document.id] = list(map(shown_line, known)) if document.language == NOTEBOOK else known
         return known
 
     def forget(self, document: DocumentRow) -> None:

@@ -40,7 +40,7 @@ def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: 
     """
     utf8, outer = text.utf8, [u for u in units if u.parent is None]
     if style == "headings" and not outer:
-        return list(_sections(text, file_name, language))
+        return list(section_units(text, file_name, language, []))
     gaps = _gaps(utf8, outer)
     if style == "code":
         return [_chunk("toplevel", file_name, gap, text) for gap in _joined(utf8, gaps, outer)]
@@ -108,14 +108,20 @@ def _joined(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> Iterator
         yield held
 
 
-def _sections(text: TextMap, file_name: str, language: str) -> Iterator[Unit]:
-    """The text before the first heading, then a section for each heading, up to the next one."""
+def section_units(text: TextMap, file_name: str, language: str, above: list[Heading]) -> Iterator[Unit]:
+    """The text before the first heading, then a section for each heading, up to the next one.
+
+    `above` are the headings around the text's beginning, which then is of the last of them; it becomes those around its end.
+    """
     utf8 = text.utf8
     headings = find_headings(utf8, language)
     ends = [*(h.start for h in headings), len(utf8)]
+    before = above[-1].name if above else ""
     for piece in _worded(utf8, cut(utf8, 0, ends[0], SECTION_SIZE)):
-        yield _chunk("text", file_name, piece, text)
-    above: list[Heading] = []
+        if before:
+            yield _chunk("section", before, piece, text, ".".join(h.name for h in above[:-1]))
+        else:
+            yield _chunk("text", file_name, piece, text)
     for heading, end in zip(headings, ends[1:], strict=True):
         while above and above[-1].level >= heading.level:
             above.pop()

@@ -12,6 +12,8 @@ from dataclasses import replace
 from codelens.derived import DecodedText, Extraction, Reference, Unit
 from codelens.indexing.chunk import chunk_text
 from codelens.indexing.mentions import mentions
+from codelens.indexing.notebook import read_cells
+from codelens.indexing.quoted import with_quoted
 from codelens.lang.captures import extract_captures
 from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import Language, languages
@@ -24,10 +26,20 @@ NOTHING = Extraction("", (), (), ())
 def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") -> Extraction:
     """Symbols and chunks in order of place, parents before children. With a `grammar_fault` the grammar is not used."""
     row = languages().get(language) or Language(language, chunks="lines")
+    if row.chunks == "cells" and (cells := read_cells(text, path, _of_cell(grammar_fault))) is not None:
+        return cells
     found = replace(NOTHING, fault=grammar_fault) if grammar_fault or not row.grammar else _symbols(text, language)
     chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, found.units)
     merged = _merged(found, chunks)
-    return replace(merged, references=mentions(text, language, merged.units)) if row.chunks == "headings" else merged
+    if row.chunks != "headings":
+        return merged
+    merged = replace(merged, references=mentions(text, language, merged.units))
+    return merged if grammar_fault else with_quoted(merged, text, language)
+
+
+def _of_cell(grammar_fault: str) -> Callable[[TextMap, str, str], Extraction]:
+    """`extract` for the cells of a notebook, whose grammars a fault keeps from all of them."""
+    return lambda text, path, language: extract(text, path, language, grammar_fault)
 
 
 def definitions(text: TextMap, language: str) -> tuple[Unit, ...]:
@@ -69,8 +81,14 @@ def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
     holes: list[list[Span]] = [[] for _ in units]
     over = 0
     """The last chunk before this unit, which may reach over it."""
+    quoted: set[int] = set()
+    """Units that a section quotes, whose text is of the section too."""
     for i, unit in enumerate(units):
-        if unit.parent is not None and not unit.local:
+        if unit.local and (
+            unit.parent in quoted or (unit.parent is not None and units[unit.parent].kind in CHUNK_KINDS)
+        ):
+            quoted.add(i)
+        elif unit.parent is not None and not unit.local:
             holes[unit.parent].append(unit.span)
         elif unit.kind in CHUNK_KINDS:
             over = i

@@ -46,10 +46,11 @@ _MARKS = re.compile(r"`+|\*\*|__|<[^<>]*>|\{#[^}]*\}")
 
 def find_headings(utf8: bytes, language: str) -> list[Heading]:
     """All headings of a text in order of place, by the rules of its language, or Markdown's where it has none here."""
-    return list(_SYNTAXES.get(language, _markdown)(_lines(utf8)))
+    return list(_SYNTAXES.get(language, _markdown)(lines_of(utf8)))
 
 
-def _lines(utf8: bytes) -> list[Line]:
+def lines_of(utf8: bytes) -> list[Line]:
+    """All lines of a text, also the empty one behind its last line end."""
     lines: list[Line] = []
     start = 0
     for line in utf8.split(b"\n"):

@@ -1,4 +1,5 @@
-"""Prose → the names and files that it mentions: code between backticks, roles and directives of Sphinx, links to files.
+"""Prose → the names and files that it mentions: code between backticks, roles, directives and tables of contents of Sphinx,
+links to files.
 
 One pass of one pattern; blocks of code are skipped. A plain word in small letters is taken for a name only where something
 says so (brackets after it, a dot, an underscore, a role): what stands between backticks is as often a value or a command.
@@ -32,6 +33,7 @@ _PATTERNS = {
         ),
         "restructuredtext": (
             rb"(?::(?P<role>[\w:+-]{1,30}):)?" + _CODE,
+            rb"^[ \t]*\.\.[ ]+toctree::[^\n]*\n(?P<toctree>(?:[ \t]*\n|[ \t]+[^\n]*(?:\n|\Z))*)",
             rb"^[ \t]*\.\.[ ]+(?P<directive>[\w:-]{1,30})::[ \t]+(?P<argument>[^\s(]{1,200})",
         ),
         "asciidoc": (_CODE, rb"(?:link|xref|include):{1,2}(?P<macro>[^\s\[\]]{1,200})\["),
@@ -42,6 +44,7 @@ _KINDS = "function|class|method|module|exception|data|attribute|decorator|proper
 _ROLES = re.compile(rf"func|meth|attr|exc|mod|obj|const|macro|struct|type|member|any|{_KINDS}")
 _DIRECTIVES = re.compile(rf"(?:auto|current)?(?:{_KINDS})|(?:class|static)method")
 _FILE_DIRECTIVES = ("literalinclude", "include", "image", "figure")
+_FILE_ROLES = ("doc", "download")
 _TARGET = re.compile(r"[^<]*<([^<>]+)>")
 _ARGUMENTS = re.compile(r"\([^()]*\)")
 _NAME = re.compile(r"(?:[^\W\d]\w*(?:\.|::|\#|->))*([^\W\d]\w*[?!]?)")
@@ -68,6 +71,9 @@ def _found(utf8: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[str, str, 
         if which is None or which == "fence":
             continue
         start = match.start(which)
+        if which == "toctree":
+            yield from _chapters(match[which], start)
+            continue
         raw = match[which].decode("utf-8", "replace")
         role = (match.groupdict().get("role") or b"").decode("ascii", "replace").rpartition(":")[2]
         if which == "argument":
@@ -76,6 +82,8 @@ def _found(utf8: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[str, str, 
             found = _file(raw) if directive in _FILE_DIRECTIVES else found
         elif which != "code":
             found = _file(raw)
+        elif role in _FILE_ROLES:
+            found = _target_file(raw)
         elif role and not _ROLES.fullmatch(role):
             found = None
         else:
@@ -83,6 +91,17 @@ def _found(utf8: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[str, str, 
         if found:
             kind, name, receiver, offset = found
             yield kind, name, receiver, start + len(raw[:offset].encode())
+
+
+def _chapters(block: bytes, start: int) -> Iterator[tuple[str, str, str, int]]:
+    """The documents that a table of contents lists, one a line; options and patterns are left out."""
+    for line in block.splitlines(keepends=True):
+        raw = line.decode("utf-8", "replace")
+        words = raw.strip()
+        if words and words[0] not in ":." and (found := _target_file(words)):
+            indent = len(raw) - len(raw.lstrip())
+            yield *found[:3], start + len((raw[:indent] + words[: found[3]]).encode())
+        start += len(line)
 
 
 Found = tuple[str, str, str, int]
@@ -118,3 +137,10 @@ def _file(raw: str) -> Found | None:
     if not _PATH.fullmatch(path) or len(path) > MAX_LINK:
         return None
     return "link", path, "", 0
+
+
+def _target_file(raw: str) -> Found | None:
+    """The same for `Title <path>` as for `path`."""
+    target = _TARGET.fullmatch(raw)
+    found = _file(target[1]) if target else _file(raw)
+    return (*found[:3], target.start(1)) if found and target else found

@@ -5,6 +5,7 @@ Each lookup notes its key, found or not: when a later update changes the answer,
 
 from __future__ import annotations
 
+import posixpath
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -24,6 +25,8 @@ MOST_ANSWERS = 100_000
 """Answers that are remembered at a time, at some 500 bytes each. Chosen."""
 MOST_NAMED = 12
 """Definitions of one name that are looked at; with more of them the name says nothing. Chosen."""
+DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", "/index.md", "/README.md")
+"""What a link to a document may leave out, in this order: Sphinx and most sites of Markdown do."""
 NO_LANGUAGE = Language("")
 T = TypeVar("T")
 
@@ -67,6 +70,8 @@ class Catalog:
         self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}
         self.by_namespace: dict[tuple[str, str], list[FileInfo]] = {}
         self.folders: set[str] = set()
+        self._by_name: dict[str, list[FileInfo]] = {}
+        """File name → files; filled at the first question."""
         self.folders_named: dict[str, list[str]] = {}
         """Last part → folders, by path."""
         self._answers: dict[tuple[object, ...], tuple[Any, Asked]] = {}
@@ -101,6 +106,32 @@ class Catalog:
         while folder and folder not in self.folders:
             self.folders.add(folder)
             folder = folder.rpartition("/")[0]
+
+    def linked_file(self, path: str, name: str) -> tuple[FileInfo, str] | None:
+        """(file, tier) that the document at `path` means by a path, which may lack the ending of a document."""
+        self.ask(f"p:{posixpath.basename(name).partition('.')[0]}")
+        folder = posixpath.dirname(path)
+        if not name.startswith("/"):
+            found = self._file_at(posixpath.normpath(posixpath.join(folder, name)))
+            return (found, "literal") if found else self._only_file(name)
+        while True:  # of a site: which folder is its root, no document says
+            if found := self._file_at(posixpath.normpath(posixpath.join(folder, name.strip("/")))):
+                return found, "literal"
+            if not folder:
+                return None
+            folder = posixpath.dirname(folder)
+
+    def _file_at(self, path: str) -> FileInfo | None:
+        return next((self.by_path[path + end] for end in DOCUMENT_ENDINGS if path + end in self.by_path), None)
+
+    def _only_file(self, name: str) -> tuple[FileInfo, str] | None:
+        """The only file whose path ends so."""
+        if not self._by_name:
+            for file in self.by_path.values():
+                self._by_name.setdefault(posixpath.basename(file.path), []).append(file)
+        ending = "/" + posixpath.normpath(name).rpartition("../")[2]
+        fitting = [f for f in self._by_name.get(posixpath.basename(name), ()) if f"/{f.path}".endswith(ending)]
+        return (fitting[0], "unique") if len(fitting) == 1 else None
 
     def offers(self, document: int) -> dict[str, str]:
         """Question → digest of the answer, for all that a document answers others."""

@@ -25,7 +25,7 @@ from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.relations import document_node
 from codelens.store.store import Store
 
-RULES = "link 2"
+RULES = "link 3"
 """Change the number with anything that changes which edges a document has, also by an index of a language server."""
 
 

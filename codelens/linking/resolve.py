@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -275,21 +274,48 @@ class Resolver:
         return kept or list(found)
 
     def _link(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
-        """A file that prose links to, relative to the document."""
-        folder = posixpath.dirname(facts.file.path)
-        name = posixpath.normpath(posixpath.join(folder, reference.name))
-        self.catalog.ask(f"p:{posixpath.basename(name).partition('.')[0]}")
-        if (file := self.catalog.by_path.get(name)) and file.id != facts.file.id:
-            yield Found(reference.unit, "documents", Target(document=file.id), reference.line, "literal")
+        """A file that prose names: relative to the document or a folder above it, else the only one whose path ends so."""
+        found = self.catalog.linked_file(facts.file.path, reference.name)
+        if found and found[0].id != facts.file.id:
+            yield Found(reference.unit, "documents", Target(document=found[0].id), reference.line, found[1])
 
     def _mention(self, reference: Reference) -> Iterator[Found]:
         """A name in prose that only one definition of the repository has, or one of that type or module."""
         holder = reference.receiver.rpartition(".")[2]
-        found = [d for d in self.catalog.anywhere(reference.name, holder) if "test" not in d.facts.file.roles]
-        types = [d for d in found if d.kind in HOLDERS]
-        found = types if len(types) == 1 else found
-        if len(found) == 1:
-            yield Found(reference.unit, "documents", Target(found[0]), reference.line, "unique")
+        found = _alone([d for d in self.catalog.anywhere(reference.name, holder) if "test" not in d.facts.file.roles])
+        if found is None and holder:
+            found = self._inherited(holder, reference.name) or self._in_module(holder, reference.name)
+        if found is not None:
+            yield Found(reference.unit, "documents", Target(found), reference.line, "unique")
+
+    def _inherited(self, holder: str, name: str) -> Definition | None:
+        """A member that the only type of that name has from what it is built on."""
+        types = [d for d in self.catalog.anywhere(holder) if d.kind in TYPE_KINDS and _is_own(d)]
+        found = self.values.member(Value("definition", types[0]), name) if len(types) == 1 else None
+        return found.definition if found else None
+
+    def _in_module(self, holder: str, name: str) -> Definition | None:
+        """The only definition outside of types that lies in a file or folder of that name: `flask.url_for`."""
+        return _alone(
+            [
+                d
+                for d in self.catalog.anywhere(name)
+                if d.parent is None and _is_own(d) and holder in d.facts.file.path.rpartition(".")[0].split("/")
+            ]
+        )
+
+
+def _is_own(definition: Definition) -> bool:
+    """Neither a test's nor an example's."""
+    return definition.facts.file.roles.isdisjoint(("test", "example"))
+
+
+def _alone(found: Sequence[Definition]) -> Definition | None:
+    """The only one; of several the only type or module, else the only one that is no member and no example's."""
+    for kept in (found, [d for d in found if d.kind in HOLDERS], [d for d in found if d.parent is None and _is_own(d)]):
+        if len(kept) == 1:
+            return kept[0]
+    return None
 
 
 def _fitting(kind: str, definitions: Sequence[Definition]) -> Sequence[Definition]:

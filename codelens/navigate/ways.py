@@ -14,7 +14,7 @@ from codelens.relations import EXTERNAL, KINDS, Node
 
 PATH_KINDS = (
     *("calls", "tests", "references", "type_hint_of", "accesses_field", "imports", "extends", "implements"),
-    *("inherits", "overrides", "decorates", "throws"),
+    *("inherits", "overrides", "decorates", "throws", "documents"),
 )
 LONGEST_PATH = 8
 """Hops: a longer way explains nothing to a reader. Chosen."""

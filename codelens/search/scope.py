@@ -127,8 +127,8 @@ class Scope:
         if not leaves:
             return {}
         whole, span = self.texts.of(document), self.reach.get(unit.id, unit.span)
-        before = whole.slice(Span(0, span.start))
-        text = whole.slice(span)
+        before = whole.stored(Span(0, span.start))
+        text = whole.stored(span)
         first = before.count("\n") + 1
         indent = len(before) - (before.rfind("\n") + 1)
         return _by_line(text, first, indent, [r for leaf in leaves for r in _ranges(leaf, text, self.matching)])

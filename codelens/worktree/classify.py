@@ -141,7 +141,7 @@ def _header(raw: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _minified(path: str, raw: bytes) -> Reason | None:
-    if len(raw) < _SMALLEST_MINIFIED:
+    if len(raw) < _SMALLEST_MINIFIED or path.lower().endswith(".ipynb"):  # a notebook's plots are long lines
         return None
     lines = raw.split(b"\n")
     within_long = sum(len(line) for line in lines if len(line) > _LONG_LINE)

@@ -374,15 +374,17 @@ def test_an_index_keeps_the_features_that_it_was_built_with(some: Tree, without:
     some.equals_fresh()
 
 
-def test_an_edited_query_file_derives_its_language_only(some: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_query_file_derives_its_language_and_what_may_quote_it(
+    some: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = derive.query_source
     monkeypatch.setattr(derive, "query_source", lambda row: real(row) + ("; edited" if row.name == "lua" else ""))
     derive.recipe.cache_clear()
     try:
         with Index.open(some.index) as opened:
-            assert opened.status().repositories[0].stale == 1
-        assert some.run().changed == 1
-        assert some.derivations.derived == ["lib/b.lua"]
+            assert opened.status().repositories[0].stale == 2
+        assert some.run().changed == 2
+        assert some.derivations.derived == ["docs/read.md", "lib/b.lua"]
         some.rests()
     finally:
         monkeypatch.undo()

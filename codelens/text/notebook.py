@@ -1,0 +1,132 @@
+"""A Jupyter notebook's JSON → its cells, each the excerpt of the file that its author wrote; and a part of the JSON as he wrote it.
+
+Cells are found by one pass over the tokens of JSON, without building the document: outputs may hold megabytes. A source is one
+string or a list of lines; an escape in it is one place of the file, everything else maps byte by byte.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from codelens.nouns import dataclass
+from codelens.text.excerpt import Excerpt, excerpt
+
+NOTEBOOK = "jupyter"
+"""The language of such files."""
+KERNEL = "python"
+"""The language of a notebook that names none."""
+MOST_CELLS = 2000
+"""Of one notebook. Chosen: longer ones are logs."""
+
+_TOKEN = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
+_PIECE = re.compile(rb"[^\\]+|\\u[dD][89abAB]..\\u....|\\u....|\\.", re.DOTALL)
+_BETWEEN = re.compile(r'((?:[^"\\]|\\.)*)"\s*,\s*"', re.DOTALL)
+_LINE = re.compile(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell; `source` is its text, with the way back to the file."""
+
+    kind: str
+    """code, markdown, raw; nbformat 3 has heading too."""
+    source: Excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """What is read of a notebook."""
+
+    language: str
+    """Of its code, as the notebook names it, in lower case."""
+    cells: tuple[Cell, ...]
+
+
+Path = tuple[str | int, ...]
+_CELL_DEPTH = {"cells": 2, "worksheets": 4}
+"""Where cells lie: `cells` of nbformat 4, `worksheets[].cells` of 3. Depth of a cell's own path."""
+
+
+def read_notebook(utf8: bytes) -> Notebook:
+    """The cells of a notebook in order; what is no JSON, or none of a notebook, has none or those before the fault."""
+    kinds: dict[Path, str] = {}
+    sources: dict[Path, list[tuple[int, int]]] = {}
+    languages: dict[str, str] = {}
+    for path, start, end in _strings(utf8):
+        depth = _CELL_DEPTH.get(str(path[0]), 0) if path else 0
+        if depth and len(path) > depth:
+            if path[depth] in ("source", "input"):
+                sources.setdefault(path[:depth], []).append((start, end))
+            elif path[depth] == "cell_type":
+                kinds[path[:depth]] = utf8[start:end].decode("utf-8", "replace")
+        elif path in (("metadata", "language_info", "name"), ("metadata", "kernelspec", "language")):
+            languages[str(path[1])] = utf8[start:end].decode("utf-8", "replace").lower()
+    cells = [Cell(kinds.get(path, ""), _source(utf8, spans)) for path, spans in list(sources.items())[:MOST_CELLS]]
+    return Notebook(languages.get("language_info") or languages.get("kernelspec") or KERNEL, tuple(cells))
+
+
+def _source(utf8: bytes, spans: list[tuple[int, int]]) -> Excerpt:
+    return excerpt(
+        (_plain(found[0]), start + found.start(), start + found.end())
+        for start, end in spans
+        for found in _PIECE.finditer(utf8[start:end])
+    )
+
+
+def _plain(piece: bytes) -> bytes:
+    """What a run of characters, or one escape, stands for; a broken one stands for itself."""
+    if not piece.startswith(b"\\"):
+        return piece
+    try:
+        return str(json.loads(b'"' + piece + b'"')).encode("utf-8", "replace")
+    except ValueError:
+        return piece
+
+
+def _strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
+    """(path, start, end) of every string that is a value, without its quotes; ends where the text is no JSON."""
+    path: list[str | int] = []
+    awaits_key = False
+    for token in _TOKEN.finditer(utf8):
+        mark = token[0][:1]
+        if mark in (b"{", b"["):
+            path.append("" if mark == b"{" else 0)
+            awaits_key = mark == b"{"
+        elif mark in (b"}", b"]"):
+            if not path:
+                return
+            path.pop()
+            awaits_key = False
+        elif mark == b"," and path:
+            last = path[-1]
+            awaits_key = isinstance(last, str)
+            path[-1] = last + 1 if isinstance(last, int) else ""
+        elif mark == b":":
+            awaits_key = False
+        elif mark == b'"' and awaits_key and path:
+            path[-1] = token[1].decode("utf-8", "replace")
+        elif mark == b'"':
+            yield tuple(path), token.start(1), token.end(1)
+
+
+def as_written(part: str) -> str:
+    """A part of the JSON that begins inside a source → that part of the source; as it is where that cannot be said."""
+    joined = _BETWEEN.sub(r"\1", part)
+    try:
+        return str(json.loads(f'"{joined}"', strict=False))
+    except ValueError:
+        return part
+
+
+def shown_line(line: str) -> str:
+    """A line of the file as a person would see it: a line of source without its quotes, at the column where it stands."""
+    found = _LINE.fullmatch(line)
+    if not found:
+        return line
+    try:
+        text = str(json.loads(f'"{found[2]}"', strict=False))
+    except ValueError:
+        return line
+    return " " * (len(found[1]) + 1) + text.removesuffix("\n").replace("\n", " ")
