@@ -352,6 +352,8 @@ class SearchOptions:
     """Each word is the beginning of words, as if a star stood behind it."""
     languages: tuple[str, ...] = ()
     languages_not: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    """Only units of these kinds or groups of kinds, as `kind:` takes them; empty means any."""
     globs: tuple[str, ...] = ()
     """Path globs, `!` negates, the last that matches wins."""
     paths: tuple[str, ...] = ()

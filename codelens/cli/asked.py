@@ -124,6 +124,7 @@ def search_options(
         prefix=flags.prefix,
         languages=languages_named(flags.types or ()),
         languages_not=languages_named(flags.types_not or ()),
+        kinds=tuple(k.strip() for kinds in flags.kinds or () for k in kinds.split(",") if k.strip()),
         globs=tuple(flags.globs or ()),
         paths=scope.paths,
         repositories=scope.repositories,

@@ -19,6 +19,15 @@ Types = Annotated[
 TypesNot = Annotated[
     Texts, option("-T", "--type-not", section=FILTERS, metavar="LANG", help="Not this language; repeatable")
 ]
+Kinds = Annotated[
+    Texts,
+    option(
+        "--kind",
+        section=FILTERS,
+        metavar="KIND",
+        help="Only this kind: doc, code, or one of `kind:`, as class; repeatable, or several with commas",
+    ),
+]
 Globs = Annotated[
     Texts,
     option(
@@ -133,6 +142,7 @@ class QueryFlags:
     ] = False
     types: Types = None
     types_not: TypesNot = None
+    kinds: Kinds = None
     globs: Globs = None
     meta: Annotated[
         Texts,

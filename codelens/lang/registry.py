@@ -31,6 +31,7 @@ class Language:
     grammar: str = ""
     queries: tuple[str, ...] = ()
     chunks: str = "code"
+    prose: bool = False
     embed: bool = True
     comments: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
@@ -75,6 +76,12 @@ def _language(name: str, row: Mapping[str, object]) -> Language:
     }
     kept = {k: (frozenset(v) if k in sets else tuple(v)) if isinstance(v, list) else v for k, v in row.items()}
     return Language(name=name, **kept)  # type: ignore[arg-type]
+
+
+def is_prose(language: str) -> bool:
+    """Whether documents in it are written for people to read; what no row claims is."""
+    row = languages().get(language)
+    return row.prose if row else language == PLAIN_TEXT
 
 
 @cache

@@ -19,7 +19,7 @@ from codelens.search.facts import (
 )
 from codelens.search.fields import FIELD_TESTS
 from codelens.search.literals import ANY, Plan, all_of, any_of, required_literals, required_text
-from codelens.search.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
+from codelens.search.nodes import DOC, And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, kinds_meant
 
 __all__ = [
     "DocumentFacts",
@@ -57,10 +57,11 @@ def evaluate(node: Node | None, facts: DocumentFacts, matching: Matching) -> Ver
 
 
 def demanded_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | None]:
-    """(kinds that every match has, what else the query says); None where any kind may match."""
+    """(kinds that every match has, what else must be asked of these); None where any kind may match."""
     parts = node.parts if isinstance(node, And) else (node,) if node else ()
-    kinds = [frozenset(part.values) for part in parts if isinstance(part, Filter) and part.field == "kind"]
-    rest = tuple(part for part in parts if not (isinstance(part, Filter) and part.field == "kind"))
+    asked = [part for part in parts if isinstance(part, Filter) and part.field == "kind"]
+    kinds = [kinds_meant(part.values) for part in asked]
+    rest = tuple(part for part in parts if part not in asked or DOC in part.values)
     return (frozenset.intersection(*kinds) if kinds else None), And(rest)
 
 

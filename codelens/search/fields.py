@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from codelens.lang.registry import is_prose
 from codelens.search.facts import DocumentFacts, Matching, TextFacts, UnitFacts, contains, occurs
 from codelens.search.filters import COMPARISON
 from codelens.search.literals import fold
 from codelens.search.metadata import UPDATED, Scalar, number_of, unix_seconds
+from codelens.search.nodes import DOC, KIND_GROUPS, kinds_meant
 
 
 def _language(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
@@ -23,7 +25,11 @@ def _role(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
 
 
 def _kind(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool | None:
-    return facts.kind in values if isinstance(facts, UnitFacts) else None
+    if not isinstance(facts, UnitFacts):
+        return None
+    if facts.kind in kinds_meant(value for value in values if value != DOC):
+        return True
+    return DOC in values and facts.kind in KIND_GROUPS[DOC] and is_prose(facts.language)
 
 
 def _repository(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:

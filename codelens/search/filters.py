@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from codelens.errors import UsageError
 from codelens.search.faults import excerpt, suggest_value
 from codelens.search.nodes import CASES, KINDS, ROLES, Filter
 
@@ -49,6 +50,17 @@ def _comparisons(values: Sequence[str]) -> tuple[str, ...]:
                 f"'meta:{excerpt(value)}' compares nothing, as meta:category=cli and meta:stars>=100 do;"
             )
     return tuple(dict.fromkeys(found))
+
+
+def kinds_filter(kinds: Sequence[str]) -> Filter | None:
+    """The condition that --kind demands; None for none. Raises UsageError for a kind that there is not."""
+    if not kinds:
+        return None
+    try:
+        return make_filter("kind", kinds, (), outside=True)
+    except BadValueError as fault:
+        said = str(fault).rstrip(";").replace("kind:", "--kind ")
+        raise UsageError(said, f"kinds: {', '.join(sorted(set(KINDS)))}") from None
 
 
 def _known(field: str, languages: Collection[str]) -> Mapping[str, str]:

@@ -7,7 +7,8 @@ Words and identifiers only rank where they stand at the top; everything else, an
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Notice
 from codelens.nouns import dataclass
@@ -27,8 +28,19 @@ _KIND_ALIASES = {
     "var": "variable",
     "const": "constant",
 }
-KINDS: Mapping[str, str] = {kind: kind for kind in SYMBOL_KINDS + CHUNK_KINDS} | _KIND_ALIASES
-"""What `kind:` takes → the kind it stands for."""
+DOC = "doc"
+KIND_GROUPS: Mapping[str, tuple[str, ...]] = {
+    # what `kind:` and --kind take → the kinds of units that it means
+    DOC: ("section", "text"),  # of documents that are prose: `text` of configuration is none
+    "code": (*SYMBOL_KINDS, "toplevel"),
+}
+KINDS: Mapping[str, str] = {kind: kind for kind in (*SYMBOL_KINDS, *CHUNK_KINDS, *KIND_GROUPS)} | _KIND_ALIASES
+"""What `kind:` takes → the kind or group that it stands for."""
+
+
+def kinds_meant(values: Iterable[str]) -> frozenset[str]:
+    """The kinds of units that values of `kind:` ask for; whether a document is prose is asked beside it."""
+    return frozenset(kind for value in values for kind in KIND_GROUPS.get(value, (value,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +196,14 @@ def _runs(parts: tuple[Node, ...]) -> Iterator[Node]:
 
 def _joined(words: list[Word]) -> list[Word]:
     return [Word(" ".join(word.text for word in words), words[0].start)] if words else []
+
+
+def also(query: Query, demanded: Node | None) -> Query:
+    """The query with one more condition."""
+    if demanded is None:
+        return query
+    rest = query.node.parts if isinstance(query.node, And) else (query.node,) if query.node is not None else ()
+    return replace(query, node=And((demanded, *rest)))
 
 
 def without(node: Node | None, left_out: Node) -> Node | None:

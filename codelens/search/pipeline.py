@@ -37,12 +37,12 @@ from codelens.search.evidence import Evidence
 from codelens.search.expand import ExpandedQuery, expand, load_words
 from codelens.search.expansion import Expanding, add_expansion
 from codelens.search.features import CERTAIN_CLASS, measure
-from codelens.search.filters import BadValueError, make_filter
+from codelens.search.filters import BadValueError, kinds_filter, make_filter
 from codelens.search.fuse import fuse, normalised
 from codelens.search.intent import intent_of
 from codelens.search.knowing import rank_by_walk
 from codelens.search.metadata import Scalar
-from codelens.search.nodes import And, Node, Phrase, going_on
+from codelens.search.nodes import And, Node, Phrase, also, going_on
 from codelens.search.present import present
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
@@ -281,7 +281,8 @@ def _parse(text: str, options: SearchOptions, prefix: bool) -> Query:
     )
     if prefix:
         query = replace(query, node=going_on(query.node, load_words().stop))
-    return replace(query, node=_demanding(query.node, options.meta)) if options.meta else query
+    query = replace(query, node=_demanding(query.node, options.meta)) if options.meta else query
+    return also(query, kinds_filter(options.kinds))
 
 
 def _demanding(node: Node | None, comparisons: Sequence[str]) -> Node:

@@ -22,7 +22,7 @@ from codelens.search.conditions import (
 )
 from codelens.search.facts import occurrences, pattern_ranges
 from codelens.search.fields import path_glob
-from codelens.search.filters import COMPARISON
+from codelens.search.filters import COMPARISON, kinds_filter
 from codelens.search.literals import AllOf, AnyOf, Plan, Substring
 from codelens.search.metadata import EMPTY, Metadata, Scalar, load_metadata
 from codelens.search.nodes import (
@@ -104,8 +104,18 @@ class Scope:
         while rest is not None and (more := evaluate(rest, facts, self.matching)).blame is not None:
             blamed.append(more.blame)
             rest = without(rest, more.blame)
+        option = self._option()
+        if option is not None and option in blamed:
+            return Blame(f"--kind {','.join(self.options.kinds)}", text, ())
+        rest = without(rest, option) if option is not None else rest
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
         return Blame(", ".join(map(describe, blamed)), text, [describe(rest) + case] if rest is not None else [])
+
+    def _option(self) -> Node | None:
+        """The condition in the query's tree that --kind put there."""
+        demanded = kinds_filter(self.options.kinds)
+        parts = self.query.node.parts if isinstance(self.query.node, And) else ()
+        return next((part for part in parts if demanded is not None and part == demanded), None)
 
     def _document(self, unit: UnitRow) -> DocumentRow:
         if unit.document not in self.documents:
