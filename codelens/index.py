@@ -106,6 +106,10 @@ class Index:
         from codelens.search.pipeline import search
 
         with self._store.reading():
+            if options.files_only:
+                from codelens.search.files import search_files
+
+                return search_files(query, self._store, self.info(), options, self._settings)
             return search(query, self._store, self.info(), options, self._settings)
 
     def why(self, query: str, targets: Sequence[str], options: SearchOptions) -> WhyResult:
@@ -113,6 +117,10 @@ class Index:
         from codelens.search.why import explain
 
         with self._store.reading():
+            if options.files_only:
+                from codelens.search.why_files import explain_files
+
+                return explain_files(query, targets, self._store, self.info(), options, self._settings)
             return explain(query, targets, self._store, self.info(), options, self._settings)
 
     def context(self, request: ContextRequest, layout: Layout, keep: bool = True) -> PackedText:

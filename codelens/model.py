@@ -94,6 +94,8 @@ SYMBOL_KINDS = (
 TYPE_KINDS = ("class", "struct", "interface", "trait", "enum", "type")
 CHUNK_KINDS = ("toplevel", "section", "text")
 """Code outside any symbol; a part of a document with headings; lines of plain text or configuration."""
+QUOTING = frozenset({"asciidoc", "jupyter", "markdown", "org", "restructuredtext"})
+"""Languages whose documents quote code of others: `chunks` is headings or cells in their rows, which a search need not read."""
 PARTLY = "syntax errors"
 """The fault of a document that its grammar knew in part; any other says that it gave nothing."""
 
@@ -352,6 +354,8 @@ class SearchOptions:
     """Each word is the beginning of words, as if a star stood behind it."""
     languages: tuple[str, ...] = ()
     languages_not: tuple[str, ...] = ()
+    files_only: bool = False
+    """Files are the hits, not units."""
     kinds: tuple[str, ...] = ()
     """Only units of these kinds or groups of kinds, as `kind:` takes them; empty means any."""
     globs: tuple[str, ...] = ()

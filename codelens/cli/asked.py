@@ -94,7 +94,8 @@ def search_options(
 ) -> SearchOptions:
     """`everything` lifts the limit where none was given, `every_line` that of the lines of a hit that are shown."""
     profile = flags.profile or (LIKENESS if flags.like is not None else settings.profile)
-    limit = flags.limit if flags.limit is not None else EVERYTHING if everything else _limit(settings, profile)
+    limit = EVERYTHING if everything else _limit(settings, profile, flags.files_only)
+    limit = limit if flags.limit is None else flags.limit
     _check_numbers(flags, limit, before, after)
     if flags.case not in (None, "yes", "no", "auto"):
         raise UsageError(f"--case is yes, no or auto, not '{flags.case}'")
@@ -124,6 +125,7 @@ def search_options(
         prefix=flags.prefix,
         languages=languages_named(flags.types or ()),
         languages_not=languages_named(flags.types_not or ()),
+        files_only=flags.files_only,
         kinds=tuple(k.strip() for kinds in flags.kinds or () for k in kinds.split(",") if k.strip()),
         globs=tuple(flags.globs or ()),
         paths=scope.paths,
@@ -153,11 +155,14 @@ def moment(text: str | None) -> int | None:
         raise UsageError(f"--now is no time: {text}", "as in --now 2025-01-31T12:00:00Z or --now 1738324800") from None
 
 
-def _limit(settings: Settings, profile: str) -> int:
+def _limit(settings: Settings, profile: str, files: bool) -> int:
     """The setting; where that is the default, the number that the profile shows by itself, if it has one."""
     if settings.limit != Settings().limit:
         return settings.limit
-    return int(load_weights().get(profile, {}).get("results", settings.limit))
+    profiles = load_weights()
+    row = profiles.get(profile, {})
+    row = row.get("files") or profiles["codelens"]["files"] if files else row
+    return int(row.get("results", settings.limit))
 
 
 def languages_named(names: Sequence[str]) -> tuple[str, ...]:

@@ -143,6 +143,9 @@ class QueryFlags:
     types: Types = None
     types_not: TypesNot = None
     kinds: Kinds = None
+    files_only: Annotated[
+        bool, option("--files-only", section=FILTERS, help="Find files, by path, names, imports and meaning")
+    ] = False
     globs: Globs = None
     meta: Annotated[
         Texts,

@@ -17,7 +17,7 @@ from codelens.cli.streams import report, say, say_plain, silence_stdout
 from codelens.errors import CodelensError
 
 COMMANDS = (
-    *("index", "search", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
+    *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
     *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
     *("status", "symbols", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
 )

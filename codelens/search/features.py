@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from codelens.model import CHUNK_KINDS, TYPE_KINDS, Candidate, UnitRow
+from codelens.model import CHUNK_KINDS, QUOTING, TYPE_KINDS, Candidate, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.evidence import Evidence
 from codelens.text.identifiers import fold_identifier, split_identifier
@@ -188,6 +188,11 @@ def _local(unit: UnitRow, _: Evidence) -> float:
     return float(unit.local)
 
 
+def _quoted(unit: UnitRow, _: Evidence) -> float:
+    """1 for a definition in the code that a document quotes."""
+    return float(unit.local and unit.language in QUOTING)
+
+
 def _lines(unit: UnitRow, _: Evidence) -> float:
     return math.log1p(unit.end_line - unit.start_line + 1) / 5
 
@@ -276,6 +281,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("chunk", _kinds(("toplevel", "text")), lambda u, e, v: f"{u.kind} text, no definition"),
         Feature("section", _kinds(("section",)), lambda u, e, v: "a section of a document"),
         Feature("local", _local, lambda u, e, v: f"local to {u.container}"),
+        Feature("quoted", _quoted, _constant("quoted by a document")),
         Feature("lines", _lines, lambda u, e, v: f"{u.end_line - u.start_line + 1} lines, ln(1 + lines) / 5"),
         Feature("parts", _parts, lambda u, e, v: f"{len(split_identifier(u.name))} words in its name"),
         Feature("recency", _aged(0), _aged_said(0)),

@@ -109,17 +109,17 @@ def rank(
     """The whole order of the answer, by the profile that the options name, or by another."""
     profile, trace, texts = profile or load_profile(options, settings.weights), Trace(), Texts(store)
     trace.weights = profile.own
-    query = _parse(text, options, options.prefix or profile.prefix)
-    notices = [*query.notices, *_strays(store)]
+    query = parse(text, options, options.prefix or profile.prefix)
+    notices = [*query.notices, *strays(store)]
     scope = build_scope(store, query, options, texts, settings)
     notices += [*unknown_repositories(query, scope), *without_metadata(query, scope)]
     if profile.asks_graph and store.edges.is_empty():
         notices.append(Notice("no-edges", "the index has no edges to follow: run `codelens index`"))
-    features = _features(store, settings, notices)
+    features = features_here(store, settings, notices)
     embedder = embedder_of_index(store, settings) if options.like and "vector" in features else None
     likeness = _likeness(query, store, options, embedder, trace, notices) if options.like else None
     itself = likeness.itself if likeness else {}
-    asked = likeness.query if likeness else expand(_plain_texts(query), query.identifiers, text)
+    asked = likeness.query if likeness else expand(plain_texts(query), query.identifiers, text)
     expanded = replace(asked, scoped=scope.units is not None, features=features)
     if not likeness and (profile.aliases or settings.aliases):
         from codelens.search.aliases import with_aliases
@@ -149,7 +149,7 @@ def rank(
     candidates = spread_files(candidates, profile.weights(trace.intent).get("further", 0.0))
     candidates = _expanded(candidates, profile, store, scope, trace)
     candidates = _minimum(candidates, profile, options, {match.unit for match in literal}, trace)
-    candidates = _sorted(candidates, options, scope)
+    candidates = in_order(candidates, options, scope)
     trace.candidates = candidates
     trace.metadata = _metadata(candidates, settings)
     return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts, itself)
@@ -270,7 +270,8 @@ def _with_walk(
     return candidates
 
 
-def _parse(text: str, options: SearchOptions, prefix: bool) -> Query:
+def parse(text: str, options: SearchOptions, prefix: bool) -> Query:
+    """The query as the options have it read, with what --meta and --kind demand; with `prefix` each word may go on."""
     query = parse_query(
         text,
         strict=options.strict_query,
@@ -329,17 +330,18 @@ def _recollection(store: Store, options: SearchOptions, profile: Profile, notice
     return Recollection(store, options, notices)
 
 
-def _strays(store: Store) -> list[Notice]:
+def strays(store: Store) -> list[Notice]:
+    """A notice for each tree that was moved away from its index."""
     text = "{}: nothing of what was indexed is there; the index was moved without its tree"
     return [Notice("moved", text.format(row.root)) for row in store.strays()]
 
 
-def _plain_texts(query: Query) -> list[str]:
+def plain_texts(query: Query) -> list[str]:
     """What of a query ranks: its words, and the words of its phrases, where a star is a star."""
     return [p.text.replace("*", " ") if isinstance(p, Phrase) else p.text for p in query.ranking_texts]
 
 
-def _features(store: Store, settings: Settings, notices: list[Notice]) -> frozenset[str]:
+def features_here(store: Store, settings: Settings, notices: list[Notice]) -> frozenset[str]:
     """What this index can do here; a notice for each thing it cannot."""
     held, found = store.features(), set[str]()
     if held.fuzzy:
@@ -357,7 +359,8 @@ def _features(store: Store, settings: Settings, notices: list[Notice]) -> frozen
     return frozenset(found)
 
 
-def _sorted(candidates: list[Candidate], options: SearchOptions, scope: Scope) -> list[Candidate]:
+def in_order(candidates: list[Candidate], options: SearchOptions, scope: Scope) -> list[Candidate]:
+    """Candidates, which are in the order of their scores, as --sort and --reverse want them. Raises UsageError."""
     if options.sort == "path":
         candidates = sorted(candidates, key=lambda c: c.unit.content_order())
     elif options.sort == "modified":

@@ -39,13 +39,41 @@ def explain(
         return WhyResult(result, tuple(asker.explain(t) for t in resolved))
     order = ranking.candidates
     shown = range(options.offset, min(len(order), options.offset + options.limit))
-    return WhyResult(result, tuple(_ranked(order[i].unit.qualified_name, order, i) for i in shown))
+    return WhyResult(result, tuple(ranked(order[i].unit.qualified_name, order, i) for i in shown))
 
 
-def _ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
+def ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
+    """The explanation of the candidate at a place of the order, from 0."""
     above = order[place - 1] if place > 0 else None
     below = order[place + 1] if place + 1 < len(order) else None
     return Explanation(target, order[place], place + 1, above, below, None)
+
+
+def not_indexed(target: Target, store: Store, settings: Settings) -> Loss:
+    """Why a path is in no index: what the walk does with it, or that there is no such file."""
+    for repository in store.documents.repositories():
+        if target.repository in ("", repository.name) and (
+            loss := _seen(repository.root, target.path, store, settings)
+        ):
+            return loss
+    return Loss(NO_SUCH_FILE, f"there is no file {target.path}", "check the path: it is relative to the root")
+
+
+def _seen(root: Path, path: str, store: Store, settings: Settings) -> Loss | None:
+    try:
+        found = explain_path(root, path, settings, own_files(store.path))
+    except CodelensError:
+        return None
+    if found is None:
+        return Loss("not a symbol", f"{path} is a folder", "name a file, as PATH or PATH:LINE")
+    if not isinstance(found, Skip):
+        known = {s.path: s for r in store.documents.repositories() for s in store.documents.skips(r.id)}
+        if (skip := known.get(found.path)) is not None:
+            return Loss("skipped", f"{path}: {skip.reason.value} ({skip.detail})", _unskip(skip))
+        return Loss("not indexed", f"{path} is on disk and not in the index", "run `codelens index`")
+    if found.reason in (SkipReason.IGNORED, SkipReason.HIDDEN):
+        return Loss(found.reason.value, f"{path}: {found.detail}", _unskip(found))
+    return Loss("skipped", f"{path}: {found.reason.value} ({found.detail})", _unskip(found))
 
 
 class _Asker:
@@ -61,7 +89,7 @@ class _Asker:
         if place is None:
             loss = self._not_parsed(target) or self._not_candidate(target.unit)
             return Explanation(target.text, None, None, None, None, loss)
-        explained = _ranked(target.text, self._ranking.candidates, place - 1)
+        explained = ranked(target.text, self._ranking.candidates, place - 1)
         first, last = self._options.offset + 1, self._options.offset + self._options.limit
         if first <= place <= last:
             return explained
@@ -76,10 +104,7 @@ class _Asker:
             line = "it is empty" if target.line is None else f"no unit covers its line {target.line}"
             nearest = self._nearest(target.document.id, target.line or 1)
             return Loss("not a symbol", f"{target.path}: {line}", nearest or "name a line with text")
-        for repository in self._store.documents.repositories():
-            if target.repository in ("", repository.name) and (loss := self._seen(repository.root, target.path)):
-                return loss
-        return Loss(NO_SUCH_FILE, f"there is no file {target.path}", "check the path: it is relative to the root")
+        return not_indexed(target, self._store, self._settings)
 
     def _nearest(self, document: DocumentId, line: int) -> str:
         units = self._store.units.of_document(document)
@@ -91,22 +116,6 @@ class _Asker:
             if nearest
             else ""
         )
-
-    def _seen(self, root: Path, path: str) -> Loss | None:
-        try:
-            found = explain_path(root, path, self._settings, own_files(self._store.path))
-        except CodelensError:
-            return None
-        if found is None:
-            return Loss("not a symbol", f"{path} is a folder", "name a file, as PATH or PATH:LINE")
-        if not isinstance(found, Skip):
-            known = {s.path: s for r in self._store.documents.repositories() for s in self._store.documents.skips(r.id)}
-            if (skip := known.get(found.path)) is not None:
-                return Loss("skipped", f"{path}: {skip.reason.value} ({skip.detail})", _unskip(skip))
-            return Loss("not indexed", f"{path} is on disk and not in the index", "run `codelens index`")
-        if found.reason in (SkipReason.IGNORED, SkipReason.HIDDEN):
-            return Loss(found.reason.value, f"{path}: {found.detail}", _unskip(found))
-        return Loss("skipped", f"{path}: {found.reason.value} ({found.detail})", _unskip(found))
 
     # Between the index and the candidates
 

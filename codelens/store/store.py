@@ -29,6 +29,7 @@ from codelens.store.connection import (
 )
 from codelens.store.documents import Documents, RepositoryRow
 from codelens.store.edges import Edges
+from codelens.store.files import Files
 from codelens.store.history import Histories
 from codelens.store.migrate import check_version, migrate, schema_version
 from codelens.store.occurrences import OccurrenceCounter
@@ -68,6 +69,7 @@ class Store:
         self.vectors = Vectors(connection)
         self.edges = Edges(connection)
         self.history = Histories(connection)
+        self.files = Files(connection)
 
     @classmethod
     def read(cls, path: Path) -> Store:

@@ -10,6 +10,7 @@ import pytest
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.lang.registry import is_prose, languages
+from codelens.model import QUOTING
 from codelens.search.nodes import KIND_GROUPS, KINDS
 from tests.cli.conftest import Run, plain_environment, run  # noqa: F401
 from tests.search.trees import Tree, ask_one, find
@@ -97,6 +98,7 @@ def test_every_group_is_of_kinds_that_there_are() -> None:
     assert {kind for group in KIND_GROUPS.values() for kind in group} <= set(KINDS.values())
     assert [name for name, row in languages().items() if row.chunks in ("headings", "cells") and not row.prose] == []
     assert is_prose("text") and not is_prose("yaml")
+    assert {name for name, row in languages().items() if row.chunks in ("headings", "cells")} == QUOTING
 
 
 def test_on_the_command_line(run: Run, tree: Tree) -> None:  # noqa: F811
