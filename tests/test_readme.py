@@ -25,7 +25,7 @@ import codelens.search.query
 from codelens.cli.help import EXIT_CODES
 from codelens.config import Settings
 from codelens.model import CHUNK_KINDS, SYMBOL_KINDS
-from codelens.search.nodes import FIELDS
+from codelens.search.nodes import FIELDS, KIND_GROUPS
 from codelens.store.migrate import newest_version
 
 ROOT = Path(__file__).parents[1]
@@ -194,7 +194,7 @@ def test_filters() -> None:
     shown = {name for row in rows("| filter |") for name in re.findall(r"`(\w+):", row[0])}
     assert shown == set(FIELDS)
     kinds = next(row[1] for row in rows("| filter |") if row[0].startswith("`kind:"))
-    assert set(re.findall(r"\w+", kinds)) == {*SYMBOL_KINDS, *CHUNK_KINDS}
+    assert set(re.findall(r"\w+", kinds)) == {*SYMBOL_KINDS, *CHUNK_KINDS, *KIND_GROUPS}
 
 
 def test_dependencies() -> None:

@@ -30,7 +30,7 @@ A query is words. Each may be a part of a name, a word of prose or a slip of the
   a OR b    NOT a    -a      alternatives, exclusion; ( ) group
 
   lang:py  path:src/  file:conf.py  sym:Parser  kind:method  repo:name  content:text
-  is:test  -is:test  case:yes|no|auto        filters; a `-` before one excludes
+  is:test  -is:test  kind:doc  kind:code  case:yes|no|auto        filters; a `-` before one excludes
 
 -F takes the query literally. What looks like syntax and is not stays text, and a note on stderr says so;
 --strict-query makes it an error that points at the place.
