@@ -17,7 +17,7 @@ from codelens.embed import lasting_name, open_noted
 from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault, UsageError
 from codelens.indexing.embedding import Pieces, embed_pieces, embedder_of, pieces_of
-from codelens.indexing.extract import own_texts, units_in_text
+from codelens.indexing.extract import searched_texts, units_in_text
 from codelens.indexing.transaction import LazyTransaction
 from codelens.runs import Progress, ProgressSink
 from codelens.store.documents import DocumentRow
@@ -88,7 +88,7 @@ def _pieces(store: Store, document: DocumentRow) -> Pieces:
     text = Texts(store).of(document).text
     mapped = TextMap(DecodedText(text, document.encoding, 1.0, document.bom))
     units = units_in_text(store.units.stored(document.id), mapped)
-    return pieces_of(document.path, document.language, units, own_texts(mapped, units))
+    return pieces_of(document.path, document.language, units, searched_texts(mapped, document.language, units))
 
 
 def _known_width(store: Store, embedder: Embedder) -> int:

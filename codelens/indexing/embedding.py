@@ -9,6 +9,7 @@ from codelens.derived import Unit
 from codelens.embed import open_embedder
 from codelens.embed.base import EmbeddedFields, Embedder
 from codelens.indexing.cutting import windows
+from codelens.indexing.extract import quoted_units
 from codelens.indexing.keeping import KeepingEmbedder
 from codelens.lang.registry import languages
 
@@ -40,11 +41,15 @@ Pieces = Sequence[Sequence[EmbeddedFields]]
 
 
 def pieces_of(path: str, language: str, units: Sequence[Unit], own: Sequence[str]) -> Pieces:
-    """For each unit what an embedder is to see of it; nothing in a language that is not embedded."""
+    """For each unit what an embedder is to see of it; nothing in a language that is not embedded, nor of what is quoted."""
     row = languages().get(language)
     if row and not row.embed:
         return ((),) * len(own)
-    return [list(embedded_pieces(path, unit, text)) for unit, text in zip(units, own, strict=True)]
+    quoted = quoted_units(units)
+    return [
+        [] if place in quoted else list(embedded_pieces(path, unit, text))
+        for place, (unit, text) in enumerate(zip(units, own, strict=True))
+    ]
 
 
 def embed_pieces(pieces: Pieces, embedder: Embedder) -> tuple[tuple[bytes, ...], ...]:

@@ -19,6 +19,7 @@ from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import Language, languages
 from codelens.model import CHUNK_KINDS, Span
 from codelens.text.lines import TextMap
+from codelens.text.notebook import NOTEBOOK, as_written
 
 NOTHING = Extraction("", (), (), ())
 
@@ -76,19 +77,31 @@ def _merged(found: Extraction, chunks: Sequence[Unit]) -> Extraction:
     return replace(found, units=units, references=references, bindings=bindings)
 
 
+def quoted_units(units: Sequence[Unit]) -> frozenset[int]:
+    """Places of the definitions that a section quotes: their text is of the section, so they are found by their names alone."""
+    found: set[int] = set()
+    for i, unit in enumerate(units):
+        if unit.local and unit.parent is not None and (unit.parent in found or units[unit.parent].kind in CHUNK_KINDS):
+            found.add(i)
+    return frozenset(found)
+
+
+def searched_texts(text: TextMap, language: str, units: Sequence[Unit]) -> list[str]:
+    """For each unit the text by which it is found, as its author wrote it."""
+    own = own_texts(text, units)
+    return [as_written(one) for one in own] if language == NOTEBOOK else own
+
+
 def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
     """For each unit its body without the units inside it, except local ones, which belong to it; all of it without a body."""
     holes: list[list[Span]] = [[] for _ in units]
     over = 0
     """The last chunk before this unit, which may reach over it."""
-    quoted: set[int] = set()
-    """Units that a section quotes, whose text is of the section too."""
+    quoted = quoted_units(units)
     for i, unit in enumerate(units):
-        if unit.local and (
-            unit.parent in quoted or (unit.parent is not None and units[unit.parent].kind in CHUNK_KINDS)
-        ):
-            quoted.add(i)
-        elif unit.parent is not None and not unit.local:
+        if i in quoted:
+            continue
+        if unit.parent is not None and not unit.local:
             holes[unit.parent].append(unit.span)
         elif unit.kind in CHUNK_KINDS:
             over = i

@@ -1,7 +1,8 @@
 """The code that a document quotes → its functions and types as units inside their sections.
 
-A quoted definition is local to its section, whose text still holds it: a guide's example is no definition that other code
-could mean, so nothing is linked to it. Variables and constants are left out: of the `app = …` of a hundred examples nobody
+A quoted definition is local to its section, whose text still holds it, and found by its name alone (`quoted_units`): with all its
+words and a vector it cost .02 nDCG@10 on commits of flask and jekyll. A guide's example is no definition that other code could
+mean, so nothing is linked to it. Variables and constants are left out: of the `app = …` of a hundred examples nobody
 asks for one.
 """
 

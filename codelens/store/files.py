@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from codelens.model import DocumentId
-from codelens.store.postings import quoted
+from codelens.store.phrases import quoted
 
 _NAMED = "NOT u.local AND u.kind NOT IN ('toplevel', 'text')"
 """Units whose name says something of a file: definitions and headings; the names of pieces are the file's own."""

@@ -41,7 +41,8 @@ def documented(index: Index, target: str) -> list[str]:
 
 
 def test_a_definition_in_a_guide_is_a_unit_of_its_section(index: Index) -> None:
-    hit = find(index, "discount by percent").hits[0]
+    assert "Guide.Begin.Cart.discount_by" in names(find(index, "discount by percent"))
+    hit = find(index, "discount_by kind:code").hits[0]
     assert hit.unit.qualified_name == "Guide.Begin.Cart.discount_by"
     assert (hit.unit.kind, hit.unit.local, "docs" in hit.unit.roles, hit.line) == ("method", True, True, 9)
     assert hit.snippet[0].text == "    def discount_by(self, percent):"
