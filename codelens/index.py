@@ -101,6 +101,15 @@ class Index:
 
         return explain(path, root.resolve(), below, settings_of)
 
+    @staticmethod
+    def sight(
+        path: Path, root: Path, settings: Settings, settings_of: Callable[[Path], LoadedSettings] | None = None
+    ) -> Callable[[str], bool]:
+        """A question to ask often: would a run of `build` with these settings come by a path below this root?"""
+        from codelens.indexing.plan import sight
+
+        return sight(path, root.resolve(), settings, settings_of)
+
     def search(self, query: str, options: SearchOptions) -> SearchResult:
         """Raises QueryError for a strict query with a fault, RegexTimeout, UsageError for options that make no sense."""
         from codelens.search.pipeline import search

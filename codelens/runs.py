@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 
 from codelens.model import IndexInfo, Notice
 from codelens.nouns import dataclass
@@ -112,3 +113,35 @@ class Status:
     unfinished: str
     """Path of a build that was begun and not finished; empty if there is none."""
     notices: tuple[Notice, ...] = ()
+
+
+class WatchStep(StrEnum):
+    """What a watch may say."""
+
+    WATCHING = "watching"
+    UPDATED = "updated"
+    LOOKED = "looked"
+    """The trees were walked and nothing had changed: of no interest to people."""
+    WAITING = "waiting"
+    """Another process writes the index."""
+    FAULT = "fault"
+    """An update failed; it is tried again."""
+    GONE = "gone"
+    """A root is no folder any more; what the index has of it stays."""
+    BACK = "back"
+    POLLING = "polling"
+    """Events cannot be had here: the trees are walked now and then."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One thing that happened to a watch; `text` is for people."""
+
+    step: WatchStep
+    text: str
+    reports: tuple[IndexReport, ...] = ()
+    """Of an update: one for each root."""
+
+
+WatchSink = Callable[[WatchEvent], None]

@@ -9,13 +9,14 @@ from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import AllowNetwork, CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write, write_json
-from codelens.cli.workplace import Workplace, named_index, present_roots, settings_at, working_folder
+from codelens.cli.trees import Trees, trees_of
+from codelens.cli.workplace import Workplace
 from codelens.config import LoadedSettings
-from codelens.errors import FilesFailed, IndexCorrupt, NoIndex, SchemaTooNew, UsageError
+from codelens.errors import FilesFailed
 from codelens.index import Index
 from codelens.model import PARTLY, SeenFile, Skip, SkipReason
 from codelens.runs import IndexReport
-from codelens.worktree.place import INDEX_FOLDER, git_top, new_index_place, prepare_index_folder
+from codelens.worktree.place import prepare_index_folder
 
 WALK = "Files"
 FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)
@@ -58,7 +59,7 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 
 def index(flags: IndexFlags) -> int:
     """Bring the index up to date. What has not changed is not read again; a second run writes nothing then."""
-    place, roots, settings_of = _place(flags)
+    place, roots, settings_of = _trees(flags)
     if flags.explain_path is not None:
         return _explain(Path(flags.explain_path), roots, place, settings_of)
     if flags.dry_run:
@@ -82,14 +83,7 @@ def index(flags: IndexFlags) -> int:
     return 0
 
 
-def _place(flags: IndexFlags) -> tuple[Workplace, list[Path], Callable[[Path], LoadedSettings]]:
-    """Where to work, on which roots, and the settings that hold for each of them."""
-    cwd = working_folder()
-    named = [cwd / root for root in flags.roots or ()]
-    for root in named:
-        if not root.is_dir():
-            raise UsageError(f"not a folder: {root}")
-    index = named_index(flags) or new_index_place(named[0] if len(named) == 1 else cwd)
+def _trees(flags: IndexFlags) -> Trees:
     overrides = {
         "hidden": flags.hidden or None,
         "no_ignore": flags.no_ignore or None,
@@ -98,26 +92,7 @@ def _place(flags: IndexFlags) -> tuple[Workplace, list[Path], Callable[[Path], L
         "jobs": flags.jobs,
         "allow_network": flags.allow_network or None,
     }
-    place = Workplace(cwd, index, settings_at(named[0] if named else cwd, index, flags, overrides))
-    return place, named or _default_roots(place), lambda root: settings_at(root, index, flags, overrides)
-
-
-def _default_roots(place: Workplace) -> list[Path]:
-    """What the index holds already, else the folder that its place stands for."""
-    try:
-        with place.open() as opened:
-            if strays := opened.strays():
-                text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
-                raise UsageError(text, "name the folder that is to be indexed")
-            if roots := [Path(r.root) for r in opened.info().repositories]:
-                return present_roots(roots)
-    except (IndexCorrupt, SchemaTooNew) as fault:
-        say(f"note: {fault}")
-    except NoIndex:
-        pass
-    if place.index_path.parent.name == INDEX_FOLDER:
-        return [place.index_path.parent.parent]
-    return [git_top(place.cwd) or place.cwd]
+    return trees_of(flags, flags.roots or (), overrides)
 
 
 def _failures(reports: Sequence[IndexReport]) -> int:

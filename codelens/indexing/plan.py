@@ -13,7 +13,7 @@ from codelens.indexing.remembered import WalkRules, chosen, remembered
 from codelens.model import SeenFile, Skip
 from codelens.store.store import Store
 from codelens.worktree.place import own_files
-from codelens.worktree.walk import explain_path, walk
+from codelens.worktree.walk import Sight, explain_path, walk
 
 Loader = Callable[[Path], LoadedSettings]
 """The settings that hold for one root, and where each comes from."""
@@ -32,6 +32,15 @@ def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile
     settings = _settings(index, root, settings_of)
     found = explain_path(root, path, settings, own_files(index))
     return _judged(root, found, settings) if found is not None else None
+
+
+def sight(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
+    """Whether a run would come by a path below the root; without `settings_of` by the rules of its last run."""
+    if settings_of:
+        settings = _settings(index, root, settings_of)
+    elif kept := _kept(index, root):
+        settings = kept.applied_to(settings)
+    return Sight(root, settings, own_files(index)).holds
 
 
 def _judged(root: Path, entry: SeenFile | Skip, settings: Settings) -> SeenFile | Skip:

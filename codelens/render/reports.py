@@ -9,7 +9,7 @@ from codelens.model import SeenFile, Skip
 from codelens.past import HistoryRead
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64
 from codelens.render.visible import for_line
-from codelens.runs import Changes, IndexReport, RepositoryStatus, Status
+from codelens.runs import Changes, IndexReport, RepositoryStatus, Status, WatchEvent, WatchStep
 
 _REPORT_FIELDS = (
     *("root", "seen", "indexed", "added", "changed", "renamed", "removed", "unchanged", "symbols", "chunks"),
@@ -50,6 +50,44 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
             yield f"  encodings beside UTF-8: {_listed(odd)}\n"
         if r.faults:
             yield f"  {_number(len(r.faults), 'file')} parsed only in part; their text is indexed\n"
+
+
+def watch_lines(event: WatchEvent) -> Iterator[str]:
+    """What a watch says of itself, without line break: one line an event."""
+    if event.step is WatchStep.WATCHING:
+        files = _number(sum(r.indexed for r in event.reports), "file")
+        yield f"watching {event.text}: {files} indexed ({_moves(event.reports)}, {_seconds(event.reports)})"
+    elif event.step is WatchStep.UPDATED:
+        yield f"updated: {_moves(event.reports)} ({_seconds(event.reports)})"
+    elif event.step is WatchStep.LOOKED:
+        yield f"looked: nothing had changed ({_seconds(event.reports)})"
+    elif event.step is WatchStep.WAITING:
+        yield f"waiting: {event.text}"
+    elif event.step is WatchStep.FAULT:
+        yield f"error: {event.text}; it is tried again"
+    else:
+        yield f"note: {event.text}"
+
+
+def watch_record(event: WatchEvent) -> Record:
+    """The same as an object, of type `watch`; `repositories` only where an update was made."""
+    record: Record = {"type": "watch", "event": str(event.step), "text": event.text}
+    return record | ({"repositories": [_report_record(r) for r in event.reports]} if event.reports else {})
+
+
+def _moves(reports: Sequence[IndexReport]) -> str:
+    """What changed, with the root's name before it where several are watched."""
+    told = {
+        Path(r.root).name: _listed({"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed})
+        for r in reports
+    }
+    if len(told) == 1:
+        return next(iter(told.values())) or "nothing changed in files"
+    return "; ".join(f"{for_line(name)} {moves}" for name, moves in told.items() if moves) or "nothing changed in files"
+
+
+def _seconds(reports: Sequence[IndexReport]) -> str:
+    return f"{sum(r.seconds for r in reports):.1f} s"
 
 
 def _number(count: int, noun: str) -> str:

@@ -1,6 +1,7 @@
 """A folder → every file below it, worth reading or left out with a reason, in the order of the paths' bytes.
 
-One way down serves the walk and the question about a single path, so what `--explain-path` says is what the walk does.
+One way down serves the walk and the question about a single path, so what `--explain-path` says is what the walk does;
+`Sight` puts the same questions to names alone, for one who hears of many paths.
 Links are never followed, hence no loop. Hidden means: the name begins with a dot; `.github` and its like are no
 exception, since whoever wants one says `!.github` in .codelensignore. git's own folder is no part of the tree.
 """
@@ -18,7 +19,7 @@ from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model import FileStamp, SeenFile, Skip, SkipReason
 from codelens.worktree.classify import classify_folder, classify_name
-from codelens.worktree.ignore import Scope, outermost_scope
+from codelens.worktree.ignore import GIT, OWN, Scope, outermost_scope
 from codelens.worktree.paths import shown_path
 from codelens.worktree.place import INDEX_FOLDER
 
@@ -44,6 +45,7 @@ class _Here:
     settings: Settings
 
 
+RULE_FILES = frozenset({GIT, OWN})
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
 _MOUNT_POINT = 0xA000_0003
 """IO_REPARSE_TAG_MOUNT_POINT of Windows."""
@@ -85,6 +87,62 @@ def explain_path(
     return None
 
 
+class Sight:
+    """Whether the walk comes by a path, for one who hears of many: every folder is read once, and no file.
+
+    What it answers holds for the rules as they were when it was first asked about a folder.
+    """
+
+    def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> None:
+        self._root, self._settings, self._own = _resolved(root), settings, own
+        self._folders: dict[str, _Here | None] = {}
+
+    def holds(self, path: str) -> bool:
+        """`path` is relative to the root, in the operating system's form with slashes. One that is gone is judged by its name.
+
+        A file that holds rules of the walk counts, also where it is hidden. What only its content or its kind would
+        leave out counts too.
+        """
+        if f"{self._root}{os.sep}{path}" in self._own or ".git" in path.split("/"):
+            return False
+        folder, _, name = path.rpartition("/")
+        here = self._entered(folder)
+        if here is None or name in RULE_FILES:
+            return here is not None
+        is_folder = _is_real_folder(f"{self._root}/{path}")
+        return not isinstance(_judge_name(name, os.fsencode(name), is_folder, here), Skip)
+
+    def _entered(self, path: str) -> _Here | None:
+        """What holds in a folder; None for one that is left out. One that cannot be read any more has no rules of its own."""
+        if not self._folders:
+            self._folders[""] = self._read(_Folder("", outermost_scope(self._root, self._settings.no_ignore)))
+        here, known = self._folders[""], ""
+        for name in path.split("/") if path else ():
+            if here is None:
+                return None
+            known += name + "/"
+            if known not in self._folders:
+                folder = _judge_name(name, os.fsencode(name), True, here)
+                self._folders[known] = self._read(folder) if isinstance(folder, _Folder) else None
+            here = self._folders[known]
+        return here
+
+    def _read(self, folder: _Folder) -> _Here | None:
+        entered = _enter(folder, self._root, self._settings)
+        if not isinstance(entered, Skip):
+            return entered[0]
+        if entered.reason != SkipReason.UNREADABLE:
+            return None
+        return _Here(folder.path, os.fsencode(folder.path), folder.scope, self._settings)
+
+
+def _is_real_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
 def _resolved(root: Path) -> Path:
     if not root.is_dir():
         raise UsageError(f"not a folder: {root}")
@@ -108,25 +166,32 @@ def _descend(
 
 def _steps(folder: _Folder, root: Path, settings: Settings, own: frozenset[str]) -> Iterator[_Step]:
     """What the entries of a folder are, in order; or one Skip if the folder as a whole is left out."""
+    entered = _enter(folder, root, settings)
+    if isinstance(entered, Skip):
+        yield entered
+        return
+    here, entries = entered
+    for raw, is_folder, entry in sorted((_ordered(entry) for entry in entries), key=lambda row: row[0]):
+        if entry.name != ".git" and entry.path not in own:
+            yield _judge(entry, raw[:-1] if is_folder else raw, is_folder, here)
+
+
+def _enter(folder: _Folder, root: Path, settings: Settings) -> tuple[_Here, list[os.DirEntry[str]]] | Skip:
+    """What holds for the entries of a folder, and these as they come; or why the folder as a whole is left out."""
     try:
         with os.scandir(f"{root}/{folder.path}") as listing:
             entries = list(listing)
     except OSError as fault:
         if not folder.path:
             raise UsageError(f"cannot read {root}: {fault.strerror}") from None
-        yield Skip(shown_path(folder.path), SkipReason.UNREADABLE, fault.strerror or str(fault))
-        return
+        return Skip(shown_path(folder.path), SkipReason.UNREADABLE, fault.strerror or str(fault))
     names = {entry.name for entry in entries}
     if folder.path and not folder.wanted and not settings.include_vendored:
         made = classify_folder(folder.path.split("/")[-2], names)
         if made:
-            yield Skip(shown_path(folder.path), *made)
-            return
+            return Skip(shown_path(folder.path), *made)
     scope = folder.scope.inside(folder.path, names, folder.inherited)
-    here = _Here(folder.path, os.fsencode(folder.path), scope, settings)
-    for raw, is_folder, entry in sorted((_ordered(entry) for entry in entries), key=lambda row: row[0]):
-        if entry.name != ".git" and entry.path not in own:
-            yield _judge(entry, raw[:-1] if is_folder else raw, is_folder, here)
+    return _Here(folder.path, os.fsencode(folder.path), scope, settings), entries
 
 
 def _ordered(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
@@ -149,18 +214,26 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _judge(entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Here) -> _Step:
     """The order of the questions is the order in which a person would name the cause."""
-    path = here.path + entry.name + "/" if is_folder else here.path + entry.name
-    if is_folder and entry.name == INDEX_FOLDER:
+    named = _judge_name(entry.name, name, is_folder, here)
+    if isinstance(named, (Skip, _Folder)):
+        return named
+    return _judge_file(entry, here.path + entry.name, here.settings, named)
+
+
+def _judge_name(name: str, raw: bytes, is_folder: bool, here: _Here) -> Skip | _Folder | bool:
+    """What the name alone decides: a Skip, a folder to enter, or of a file whether a rule wants it by name."""
+    path = here.path + name + "/" if is_folder else here.path + name
+    if is_folder and name == INDEX_FOLDER:
         return Skip(shown_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
-    verdict = here.scope.judge(here.raw + name, name, is_folder)
+    verdict = here.scope.judge(here.raw + raw, raw, is_folder)
     wanted = verdict is not None and verdict.wanted
     if verdict and verdict.ignored and not verdict.holds_tracked:
         return Skip(shown_path(path), SkipReason.IGNORED, verdict.source)
-    if entry.name.startswith(".") and not here.settings.hidden and not wanted:
+    if name.startswith(".") and not here.settings.hidden and not wanted:
         return Skip(shown_path(path), SkipReason.HIDDEN, "its name begins with a dot")
     if not is_folder:
-        return _judge_file(entry, path, here.settings, wanted)
-    made = None if wanted or here.settings.include_vendored else classify_folder(entry.name)
+        return wanted
+    made = None if wanted or here.settings.include_vendored else classify_folder(name)
     if made:
         return Skip(shown_path(path), *made)
     return _Folder(path, here.scope, verdict.source if verdict and verdict.holds_tracked else "", wanted)

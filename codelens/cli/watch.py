@@ -1,0 +1,126 @@
+"""codelens watch: keep the index fresh until it is stopped."""
+
+import os
+import signal
+from _thread import interrupt_main
+from pathlib import Path
+from threading import Thread
+from types import FrameType
+from typing import Annotated
+
+from codelens.cli.declare import argument, declare, option
+from codelens.cli.flags import AllowNetwork, CommonFlags, ProgressFlags
+from codelens.cli.progress import watcher
+from codelens.cli.streams import say, say_plain
+from codelens.cli.trees import trees_of
+from codelens.errors import UsageError
+from codelens.runs import WatchEvent, WatchSink, WatchStep
+from codelens.watching.keep import DEBOUNCE_SECONDS, Watch
+from codelens.worktree.place import prepare_index_folder
+
+
+class WatchFlags(ProgressFlags, CommonFlags):
+    """Which trees, and when to look at them."""
+
+    roots: Annotated[
+        list[Path] | None,
+        argument(
+            "Folders to watch [default: those of the index that is there, else the top of the repository]", "[PATH]..."
+        ),
+    ] = None
+    debounce: Annotated[
+        int,
+        option("--debounce", metavar="MS", help="Update when nothing has changed for so long [default: 500]"),
+    ] = int(DEBOUNCE_SECONDS * 1000)
+    poll: Annotated[
+        float,
+        option(
+            "--poll",
+            metavar="SECONDS",
+            help="Walk the trees so often instead of hearing events: for network drives and small inotify limits",
+        ),
+    ] = 0.0
+    until_eof: Annotated[
+        bool, option("--until-eof", help="End when stdin is closed: with the program that started this one")
+    ] = False
+    allow_network: AllowNetwork = False
+
+
+def watch(flags: WatchFlags) -> int:
+    """Keep the index fresh. It is brought up to date now, and after each change of its trees until Ctrl-C."""
+    if flags.debounce < 0 or flags.poll < 0:
+        raise UsageError("--debounce and --poll are 0 or more")
+    place, roots, settings_of = trees_of(flags, flags.roots or (), {"allow_network": flags.allow_network or None})
+    prepare_index_folder(place.index_path)
+    with watcher(flags.progress, flags.quiet) as progress:
+        watch = Watch(
+            place.index_path,
+            roots,
+            place.settings,
+            settings_of=settings_of,
+            debounce=flags.debounce / 1000,
+            poll=flags.poll,
+            tell=_teller(flags),
+            progress=progress,
+        )
+        return _until_stopped(watch, flags.until_eof)
+
+
+def _until_stopped(watch: Watch, until_eof: bool) -> int:
+    """SIGTERM ends it in peace, also in the midst of an update, which then did not happen; Ctrl-C as everywhere."""
+    stopped = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal stopped
+        stopped = True
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    if until_eof:
+        Thread(target=_await_eof, name="codelens-eof", daemon=True).start()
+    try:
+        watch.run()
+    except KeyboardInterrupt:
+        if not stopped:
+            raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return 0
+
+
+def _await_eof() -> None:
+    """Not by sys.stdin: a thread that waits in its lock would keep the interpreter from ending."""
+    while os.read(0, 4096):
+        pass
+    interrupt_main(signal.SIGTERM)
+
+
+def _teller(flags: WatchFlags) -> WatchSink:
+    from codelens.render.records import to_json
+    from codelens.render.reports import watch_lines, watch_record
+
+    def as_json(event: WatchEvent) -> None:
+        say_plain([to_json(watch_record(event))])
+
+    def as_text(event: WatchEvent) -> None:
+        if event.step is WatchStep.LOOKED and not flags.verbose:
+            return
+        for line in watch_lines(event):
+            say(line)
+        if not flags.quiet:
+            for notice in (n for report in event.reports for n in report.notices):
+                say(f"note: {notice.text}")
+
+    def only_faults(event: WatchEvent) -> None:
+        if event.step in (WatchStep.FAULT, WatchStep.GONE):
+            as_text(event)
+
+    return as_json if flags.progress == "json" else only_faults if flags.quiet else as_text
+
+
+command = declare(
+    "watch",
+    WatchFlags,
+    watch,
+    epilog="Exit: 0 ended by SIGTERM, 2 error, 3 the index was removed or cannot be used, 130 ended by Ctrl-C.",
+)

@@ -1,0 +1,121 @@
+"""What `Sight` says of a path is what the walk does with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from codelens.config import Settings
+from codelens.errors import UsageError
+from codelens.model import Skip, SkipReason
+from codelens.worktree.place import own_files
+from codelens.worktree.settled import GitFolder
+from codelens.worktree.walk import Sight, explain_path
+
+FILES = {
+    ".gitignore": "*.log\n/out/\nbuild/*\n!build/keep.py\ntracked.gen\n",
+    ".codelensignore": "secret/\n!.github/\n!*.wanted\n",
+    "a.py": "a = 1\n",
+    "a.log": "x\n",
+    "src/b.py": "b = 1\n",
+    "src/.hidden.py": "h = 1\n",
+    "src/.gitignore": "local.py\n",
+    "src/local.py": "l = 1\n",
+    "src/deep/er/c.py": "c = 1\n",
+    "src/deep/er/c.log": "x\n",
+    "out/o.py": "o = 1\n",
+    "build/keep.py": "k = 1\n",
+    "build/gone.py": "g = 1\n",
+    "secret/s.py": "s = 1\n",
+    ".github/ci.py": "ci = 1\n",
+    "node_modules/m/m.js": "m()\n",
+    "env/pyvenv.cfg": "home\n",
+    "env/lib/e.py": "e = 1\n",
+    "own/index.db": "",
+    ".codelens/index.db": "",
+    "x.wanted": "w\n",
+    "tracked.gen": "t\n",
+}
+RULES = {".gitignore", ".codelensignore", "src/.gitignore"}
+"""Hidden, and yet they decide."""
+LEFT_OUT = (SkipReason.IGNORED, SkipReason.HIDDEN, SkipReason.NESTED_INDEX, SkipReason.VENDORED)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "-C", str(root), "add", "-f", "tracked.gen"], check=True)
+    return root
+
+
+@pytest.mark.parametrize(
+    "settings", [Settings(), Settings(hidden=True), Settings(no_ignore=True, include_vendored=True)]
+)
+def test_as_the_walk(tree: Path, settings: Settings) -> None:
+    own = own_files(tree / "own/index.db")
+    sight = Sight(tree, settings, own)
+    seen = {}
+    for folder, names, files in os.walk(tree):
+        names[:] = [name for name in names if name != ".git"]
+        for name in [*names, *files]:
+            path = os.path.relpath(Path(folder, name), tree).replace(os.sep, "/")
+            found = explain_path(tree, path, settings, own)
+            seen[path] = (sight.holds(path), not (isinstance(found, Skip) and found.reason in LEFT_OUT))
+    # A folder that is left out for what it holds: its name says nothing.
+    assert {path for path, both in seen.items() if both[0] != both[1]} - {*RULES, "env"} == set()
+    assert all(sight.holds(path) for path in RULES)
+    assert len(seen) > len(FILES)
+
+
+def test_what_is_gone_is_judged_by_its_name(tree: Path) -> None:
+    sight = Sight(tree, Settings())
+    assert sight.holds("src/was.py")
+    assert sight.holds("was/here/before.py")
+    assert not sight.holds("src/was.log")
+    assert not sight.holds("out/was.py")
+    assert not sight.holds("node_modules/x/was.py")
+    assert not sight.holds(".git/index")
+    assert not sight.holds("src/.git/HEAD")
+
+
+def test_a_long_way_down(tree: Path) -> None:
+    assert Sight(tree, Settings()).holds("d/" * 3000 + "x.py")
+
+
+def test_a_root_that_is_gone(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        Sight(tmp_path / "nowhere", Settings())
+
+
+def test_git_tells_of_its_work_and_of_commits(tree: Path) -> None:
+    git = GitFolder(tree / "src")
+    before = git.mark()
+    assert not git.is_at_work()
+    (tree / ".git/index.lock").touch()
+    assert git.is_at_work()
+    (tree / ".git/index.lock").unlink()
+    assert git.mark() == before
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", "-C", str(tree), *identity, "commit", "-qm", "one"], check=True)
+    after = git.mark()
+    assert after != before
+    subprocess.run(["git", "-C", str(tree), "worktree", "add", "-q", str(tree.parent / "other")], check=True)
+    other = GitFolder(tree.parent / "other")
+    mark = other.mark()
+    subprocess.run(
+        ["git", "-C", str(tree.parent / "other"), *identity, "commit", "-qm", "two", "--allow-empty"], check=True
+    )
+    assert other.mark() != mark
+    assert git.mark() == after
+
+
+def test_outside_any_repository(tmp_path: Path) -> None:
+    git = GitFolder(tmp_path)
+    assert (git.is_at_work(), git.mark()) == (False, ())
