@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from codelens.errors import CodelensError
+from codelens.worktree.place import INDEX_FOLDER
 from codelens.worktree.settled import GitFolder, Mark
 
 SETTINGS_FILE = ".codelens.toml"
@@ -20,8 +21,12 @@ SETTINGS_FILE = ".codelens.toml"
 class Roots:
     """The trees of one index while they are watched: which are there, what in them counts, what git does in them."""
 
-    def __init__(self, roots: Sequence[Path], sight_of: Callable[[Path], Callable[[str], bool]]) -> None:
+    def __init__(
+        self, roots: Sequence[Path], own: frozenset[str], sight_of: Callable[[Path], Callable[[str], bool]]
+    ) -> None:
+        """`own` are the absolute paths of what a run itself writes, beside all that lies in folders named .codelens."""
         self.all = tuple(roots)
+        self._own = own
         self._sight_of = sight_of
         self._sights: dict[str, Callable[[str], bool]] = {}
         self._git = {root: GitFolder(root) for root in roots}
@@ -59,10 +64,14 @@ class Roots:
         return any(self._concerns(path) for path in paths)
 
     def _concerns(self, path: str) -> bool:
+        if path in self._own:
+            return False
         for root in self.present():
             lead = str(root).rstrip(os.sep) + os.sep
             if path.startswith(lead):
                 below = path.removeprefix(lead).replace(os.sep, "/")
+                if INDEX_FOLDER in below.split("/"):
+                    return False
                 if below.rpartition("/")[2] == SETTINGS_FILE or self._sight(root)(below):
                     return True
         return False

@@ -31,12 +31,26 @@ def changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], N
     Ends when `stop` is set. Raises NoEvents, FileNotFoundError for a folder that is gone, UsageError without watchfiles.
     """
     try:
-        from watchfiles import Change, watch
         from watchfiles._rust_notify import WatchfilesRustInternalError  # it is exported nowhere else
     except ImportError:
         raise UsageError(
             "watching needs watchfiles", "pip install 'codelens[watch]', or walk again with --poll 2"
         ) from None
+    try:
+        try:
+            yield from _heard(folders, stop, tolerant=False)
+        except PermissionError:  # what nobody may read need not be watched
+            yield from _heard(folders, stop, tolerant=True)
+    except FileNotFoundError:
+        raise
+    except (OSError, WatchfilesRustInternalError) as fault:
+        raise NoEvents(_told(fault)) from fault
+
+
+def _heard(folders: Sequence[Path], stop: Event, tolerant: bool) -> Generator[frozenset[str], None, None]:
+    """A tolerant watch leaves out the folders that it cannot hear of, and says nothing of a limit that is reached either."""
+    from watchfiles import Change, watch
+
     seen = watch(
         *folders,
         watch_filter=None,
@@ -46,17 +60,12 @@ def changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], N
         yield_on_timeout=True,
         stop_event=stop,
         force_polling=False,
-        ignore_permission_denied=True,
+        ignore_permission_denied=tolerant,
     )
-    try:
-        with closing(seen):
-            for batch in seen:
-                # Where a folder's own entry changes with its files (Windows), that says nothing that they do not say.
-                yield frozenset(p for kind, p in batch if kind is not Change.modified or not os.path.isdir(p))  # noqa: PTH112
-    except FileNotFoundError:
-        raise
-    except (OSError, WatchfilesRustInternalError) as fault:
-        raise NoEvents(_told(fault)) from fault
+    with closing(seen):
+        for batch in seen:
+            # Where a folder's own entry changes with its files (Windows), that says nothing that they do not say.
+            yield frozenset(p for kind, p in batch if kind is not Change.modified or not os.path.isdir(p))  # noqa: PTH112
 
 
 def ticks(stop: Event) -> Generator[frozenset[str], None, None]:
@@ -68,4 +77,4 @@ def ticks(stop: Event) -> Generator[frozenset[str], None, None]:
 
 def _told(fault: Exception) -> str:
     """The cause without the paths of all folders that were asked for."""
-    return str(fault).partition(" about [")[0].strip()
+    return str(fault).partition(" about [")[0].strip(" .")

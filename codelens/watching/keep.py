@@ -18,6 +18,7 @@ from codelens.index import Index
 from codelens.runs import IndexReport, ProgressSink, WatchEvent, WatchSink, WatchStep
 from codelens.watching.changed import Roots
 from codelens.watching.events import NoEvents, changes, ticks
+from codelens.worktree.place import own_files
 
 DEBOUNCE_SECONDS = 0.5
 """How long nothing must have changed before an update begins (knowing's figure)."""
@@ -63,7 +64,9 @@ class Watch:
         self._debounce, self._poll = debounce, poll
         self._tell, self._progress = tell, progress
         self._roots = Roots(
-            [root.resolve() for root in roots], lambda root: Index.sight(self._index, root, settings, settings_of)
+            [root.resolve() for root in roots],
+            own_files(self._index),
+            lambda root: Index.sight(self._index, root, settings, settings_of),
         )
         self._stop = Event()
         self._thread: Thread | None = None

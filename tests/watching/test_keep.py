@@ -6,15 +6,18 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from codelens.config import load_settings
-from codelens.errors import NoIndex, UsageError
+from codelens.errors import NoIndex, SettingsError, UsageError
 from codelens.index import Index
 from codelens.runs import WatchStep
+from codelens.watching.changed import Roots
 from codelens.watching.keep import STORM, Watch
+from codelens.worktree.place import own_files
 from tests.watching.watched import PATIENCE, SMALL, Heard, await_true, finds, is_fresh, watching
 
 pytest.importorskip("watchfiles", reason="needs the extra `watch`")
@@ -298,3 +301,13 @@ def test_polling_needs_no_events(root: Path, index: Path) -> None:
 def test_no_root_at_all(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
         Watch(tmp_path / "index.db", [tmp_path / "nowhere"], SMALL).run()
+
+
+def test_while_settings_have_a_fault_everything_counts_but_what_a_run_writes(root: Path, index: Path) -> None:
+    def faulty(root: Path) -> Callable[[str], bool]:
+        raise SettingsError(f"{root}: no settings")
+
+    beside = tuple(str(path) for path in (index, root / "here.db.lock", index.parent / "anything"))
+    roots = Roots([root], own_files(root / "here.db"), faulty)
+    assert not roots.concern(beside)
+    assert roots.concern([*beside, str(root / "src/one.py")])
