@@ -20,7 +20,7 @@ COMMANDS = (
     *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
     *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
     *("status", "symbols", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
-    *("watch",),
+    *("watch", "hooks"),
 )
 INTERRUPTED = 130
 

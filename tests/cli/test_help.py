@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from codelens.cli.hooks import COMMANDS as HOOKS_COMMANDS
 from codelens.cli.main import COMMANDS
 from codelens.cli.model import COMMANDS as MODEL_COMMANDS
 from tests.cli.conftest import Run
@@ -24,6 +25,13 @@ def test_help_of_commands_below_model(command: str, run: Run, golden: Callable[[
     ran = run("model", command, "--help")
     assert ran.code == 0
     golden(GOLDEN / f"model-{command}.txt", ran.out)
+
+
+@pytest.mark.parametrize("command", HOOKS_COMMANDS)
+def test_help_of_commands_below_hooks(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
+    ran = run("hooks", command, "--help")
+    assert ran.code == 0
+    golden(GOLDEN / f"hooks-{command}.txt", ran.out)
 
 
 @pytest.mark.parametrize("topic", ["exit-codes", "query"])

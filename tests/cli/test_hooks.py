@@ -1,0 +1,219 @@
+"""git's hooks: an index that follows the work tree, and hooks of others that stay what they were."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from codelens.worktree.hooks import BEGIN, NAMES
+from tests.cli.conftest import Run
+from tests.watching.watched import await_true, finds, is_fresh
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="looks at modes and links of POSIX")
+OWN_HOOK = '#!/bin/sh\necho "$@" >> called\ncat >> given\nexit 3\n'
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "advice.detachedHead=false")
+    ran = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture
+def repository(own: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two branches, its index made of the first."""
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own.parent / "gitconfig"))
+    git(own, "init", "-q", "-b", "main")
+    (own / ".gitignore").write_text(".codelens/\n")
+    git(own, "add", "-A")
+    git(own, "commit", "-qm", "one")
+    git(own, "checkout", "-qb", "other")
+    write(own, "on_the_other")
+    git(own, "add", "-A")
+    git(own, "commit", "-qm", "two")
+    git(own, "checkout", "-q", "main")
+    return own
+
+
+def write(folder: Path, name: str) -> None:
+    (folder / f"{name}.py").write_text(f"def {name}():\n    pass\n")
+
+
+def index_of(folder: Path) -> Path:
+    return folder / ".codelens/index.db"
+
+
+def commits(folder: Path) -> str:
+    from codelens.index import Index
+
+    with Index.open(index_of(folder)) as opened:
+        return next(history.head for _, history in opened.histories() if history)
+
+
+@pytest.fixture
+def hooked(repository: Path, run: Run) -> Path:
+    assert run("index", "-q", cwd=repository).code == 0
+    assert run("hooks", "install", "-q").code == 0
+    return repository
+
+
+def test_the_index_follows_each_kind_of_change(hooked: Path) -> None:
+    index = index_of(hooked)
+    git(hooked, "checkout", "-q", "other")
+    await_true(lambda: finds(index, "on_the_other")[:1] == ["on_the_other.py"])
+    git(hooked, "checkout", "-q", "main")
+    await_true(lambda: finds(index, "on_the_other")[:1] != ["on_the_other.py"])
+    write(hooked, "committed")
+    git(hooked, "add", "-A")
+    git(hooked, "commit", "-qm", "three")
+    await_true(lambda: finds(index, "committed")[:1] == ["committed.py"])
+    git(hooked, "merge", "-q", "other", "-m", "merged")
+    await_true(lambda: finds(index, "on_the_other")[:1] == ["on_the_other.py"])
+    git(hooked, "checkout", "-qb", "third", "HEAD~1")
+    for number in range(5):
+        write(hooked, f"step{number}")
+        git(hooked, "add", "-A")
+        git(hooked, "commit", "-qm", f"step {number}")
+    git(hooked, "rebase", "-q", "other")
+    git(hooked, "commit", "-q", "--amend", "-m", "amended")
+    head = git(hooked, "rev-parse", "HEAD").strip()
+    await_true(lambda: is_fresh(index) and commits(hooked) == head)
+    await_true(lambda: not (hooked / ".git/codelens-soon").exists())
+
+
+def test_a_broken_index_fails_no_commit_and_says_nothing(hooked: Path) -> None:
+    index_of(hooked).write_bytes(b"no index at all")
+    write(hooked, "unhindered")
+    git(hooked, "add", "-A")
+    ran = subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"], cwd=hooked, capture_output=True
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_without_an_index_nothing_happens(repository: Path, run: Run) -> None:
+    assert run("hooks", "install", cwd=repository).err.endswith(
+        "there is no index here yet: `codelens index` makes it\n"
+    )
+    assert run("hooks", "run").code == 0
+    assert not index_of(repository).parent.exists()
+
+
+@pytest.mark.parametrize("text", [OWN_HOOK, OWN_HOOK.removeprefix("#!/bin/sh\n"), "#!/usr/bin/env bash\nexec true"])
+def test_a_hook_of_ones_own_runs_as_before_and_is_left_as_it_was(text: str, repository: Path, run: Run) -> None:
+    hook = repository / ".git/hooks/post-rewrite"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(text)
+    hook.chmod(0o750)
+    assert run("hooks", "install", "-q", cwd=repository).code == 0
+    once = hook.read_text()
+    assert run("hooks", "install", "-q").code == 0
+    assert hook.read_text() == once
+    assert once.count(BEGIN) == 1
+    assert hook.stat().st_mode & 0o777 == 0o750
+    if "called" in text:
+        git(repository, "commit", "-q", "--amend", "-m", "again")
+        assert (repository / "called").read_text() == "amend\n"
+        assert len((repository / "given").read_text().split()) == 2
+    assert run("hooks", "remove", "-q").code == 0
+    assert hook.read_text() == text
+    assert not (repository / ".git/hooks/post-commit").exists()
+
+
+def test_status(repository: Path, run: Run) -> None:
+    ran = run("hooks", "status", cwd=repository)
+    assert (ran.code, ran.out.count("not installed")) == (1, len(NAMES))
+    run("hooks", "install")
+    ran = run("hooks", "status")
+    assert (ran.code, ran.out.count("\tinstalled\t")) == (0, len(NAMES))
+    (repository / ".git/hooks/post-merge").unlink()
+    assert run("hooks", "status").code == 1
+    assert "post-checkout, post-commit, post-rewrite removed" in run("hooks", "remove").err
+    assert "nothing of codelens" in run("hooks", "remove").err
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [("#!/usr/bin/python3\nprint()\n", 0o755, "no shell script"), (OWN_HOOK, 0o644, "chmod +x")],
+)
+def test_what_cannot_hold_the_block_is_not_touched(text: str, mode: int, said: str, repository: Path, run: Run) -> None:
+    hook = repository / ".git/hooks/post-rewrite"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(text)
+    hook.chmod(mode)
+    ran = run("hooks", "install", cwd=repository)
+    assert (ran.code, said in ran.err) == (2, True)
+    assert (hook.read_text(), hook.stat().st_mode & 0o777) == (text, mode)
+    assert not (hook.parent / "post-commit").exists()
+
+
+def test_hooks_path_in_the_repository(repository: Path, run: Run) -> None:
+    git(repository, "config", "core.hooksPath", ".githooks")
+    assert "in the work tree" in run("hooks", "install", cwd=repository).err
+    assert (repository / ".githooks/post-commit").exists()
+    assert not (repository / ".git/hooks/post-commit").exists()
+    assert run("index", "-q").code == 0
+    write(repository, "by_the_hooks_path")
+    git(repository, "add", "by_the_hooks_path.py")
+    git(repository, "commit", "-qm", "three")
+    await_true(lambda: finds(index_of(repository), "by_the_hooks_path")[:1] == ["by_the_hooks_path.py"])
+
+
+def test_hooks_path_that_serves_others_too(repository: Path, run: Run) -> None:
+    shared = repository.parent / "my hooks"
+    git(repository, "config", "--global", "core.hooksPath", str(shared))
+    ran = run("hooks", "install", cwd=repository)
+    assert (ran.code, "--shared" in ran.err) == (2, True)
+    assert not shared.exists()
+    assert run("hooks", "install", "--shared").code == 0
+    assert (shared / "post-commit").exists()
+    assert run("hooks", "remove").code == 0
+    assert list(shared.iterdir()) == []
+
+
+def test_a_worktree_has_an_index_of_its_own(hooked: Path, run: Run) -> None:
+    other = hooked.parent / "worktree"
+    git(hooked, "worktree", "add", "-q", str(other), "other")
+    time.sleep(2)  # what the hooks began for it, if anything, would have begun
+    assert not index_of(other).exists()
+    assert run("index", "-q", cwd=other).code == 0
+    write(other, "in_the_worktree")
+    git(other, "add", "in_the_worktree.py")
+    git(other, "commit", "-qm", "three")
+    await_true(lambda: finds(index_of(other), "in_the_worktree")[:1] == ["in_the_worktree.py"])
+    assert finds(index_of(hooked), "in_the_worktree")[:1] != ["in_the_worktree.py"]
+
+
+def test_an_index_elsewhere(repository: Path, run: Run) -> None:
+    index = repository.parent / "my indexes/notes.db"
+    assert run("index", "-q", "--db", str(index), cwd=repository).code == 0
+    assert run("hooks", "install", "-q", "--db", str(index)).code == 0
+    git(repository, "checkout", "-q", "other")
+    await_true(lambda: finds(index, "on_the_other")[:1] == ["on_the_other.py"])
+
+
+def test_a_hook_that_is_a_link_stays_one(repository: Path, run: Run) -> None:
+    mine = repository.parent / "mine.sh"
+    mine.write_text(OWN_HOOK)
+    mine.chmod(0o755)
+    hook = repository / ".git/hooks/post-merge"
+    hook.parent.mkdir(exist_ok=True)
+    hook.symlink_to(mine)
+    assert run("hooks", "install", "-q", cwd=repository).code == 0
+    assert hook.is_symlink()
+    assert BEGIN in mine.read_text()
+    assert run("hooks", "remove", "-q").code == 0
+    assert mine.read_text() == OWN_HOOK
+
+
+def test_outside_a_repository(tmp_path: Path, run: Run) -> None:
+    for command in ("install", "remove", "status"):
+        assert run("hooks", command, cwd=tmp_path).code == 2
+    assert run("hooks", "run").code == 0
