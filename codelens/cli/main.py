@@ -19,8 +19,8 @@ from codelens.errors import CodelensError
 COMMANDS = (
     *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
     *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
-    *("status", "symbols", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
     *("watch", "hooks"),
+    *("status", "symbols", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
 )
 INTERRUPTED = 130
 
