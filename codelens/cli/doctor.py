@@ -102,7 +102,7 @@ def _model(flags: CommonFlags) -> Iterator[Check]:
 
 
 def _extras() -> Iterator[Check]:
-    """Packages that run models of others; nobody misses them who has none."""
+    """Packages that run models of others, and what `watch` listens with; nobody misses them who does without."""
     from codelens.embed.extras import EXTRAS, is_installed
 
     for extra in EXTRAS:
@@ -113,6 +113,9 @@ def _extras() -> Iterator[Check]:
             else f"not installed, and not needed but for its models: pip install 'codelens[{extra}]'"
         )
         yield Check(OK, extra, text)
+    here = find_spec("watchfiles") is not None
+    text = "changed files are heard of" if here else "not installed: `watch` walks with --poll, or pip install 'codelens[watch]'"
+    yield Check(OK, "watch", text)
 
 
 def _grammars(all_of_them: bool) -> Iterator[Check]:
