@@ -114,7 +114,11 @@ def _extras() -> Iterator[Check]:
         )
         yield Check(OK, extra, text)
     here = find_spec("watchfiles") is not None
-    text = "changed files are heard of" if here else "not installed: `watch` walks with --poll, or pip install 'codelens[watch]'"
+    text = (
+        "changed files are heard of"
+        if here
+        else "not installed: `watch` walks with --poll, or pip install 'codelens[watch]'"
+    )
     yield Check(OK, "watch", text)
 
 

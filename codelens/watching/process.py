@@ -24,7 +24,8 @@ class WatchProcess:
         self, index: Path, *, poll: float = 0.0, tell: Callable[[Mapping[str, Any]], None] | None = None
     ) -> None:
         """`tell` gets, in a thread of its own, each object of `--progress json`; other lines as {"type": "text", "text": …}."""
-        command = [sys.executable, "-m", "codelens", "watch", "--db", str(index), "--until-eof"]
+        # -P: the current folder may be somebody's repository, and nothing is imported from there
+        command = [sys.executable, "-P", "-m", "codelens", "watch", "--db", str(index), "--until-eof"]
         command += ["--progress", "json", *(["--poll", str(poll)] if poll else [])]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

@@ -88,6 +88,15 @@ def test_the_index_follows_each_kind_of_change(hooked: Path) -> None:
     await_true(lambda: not (hooked / ".git/codelens-soon").exists())
 
 
+def test_nothing_of_the_repository_is_imported(hooked: Path) -> None:
+    for name in ("typer", "codelens", "json", "apsw"):
+        (hooked / f"{name}.py").write_text("open('imported', 'w')\n")
+    git(hooked, "add", "typer.py", "codelens.py", "json.py", "apsw.py")
+    git(hooked, "commit", "-qm", "traps")
+    await_true(lambda: is_fresh(index_of(hooked)))
+    assert not (hooked / "imported").exists()
+
+
 def test_a_broken_index_fails_no_commit_and_says_nothing(hooked: Path) -> None:
     index_of(hooked).write_bytes(b"no index at all")
     write(hooked, "unhindered")

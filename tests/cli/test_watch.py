@@ -224,9 +224,11 @@ def test_usage(options: tuple[str, ...], own: Path, run: Run) -> None:
     assert run("watch", *options, cwd=own).code == 2
 
 
-def test_a_process_for_servers(own: Path, run: Run) -> None:
+def test_a_process_for_servers(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("index", "-q", cwd=own).code == 0
     index = own / ".codelens/index.db"
+    (own / "typer.py").write_text("open('imported', 'w')\n")
+    monkeypatch.chdir(own)
     told: queue.Queue[Any] = queue.Queue()
     watch = WatchProcess(index, tell=told.put)
     try:
@@ -238,6 +240,7 @@ def test_a_process_for_servers(own: Path, run: Run) -> None:
     finally:
         watch.stop()
     assert not watch.is_alive()
+    assert not (own / "imported").exists()
 
 
 def until(told: queue.Queue[Any], event: str) -> None:

@@ -29,7 +29,10 @@ def install_hooks(flags: InstallFlags) -> int:
             f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
             "with --shared they go there; they do nothing in a repository without an index",
         )
-    block = block_for([sys.executable, "-m", "codelens", "hooks", "run", *(["--db", str(index)] if index else [])])
+    # -P: a hook runs in the work tree, and nothing of that may be imported
+    block = block_for(
+        [sys.executable, "-P", "-m", "codelens", "hooks", "run", *(["--db", str(index)] if index else [])]
+    )
     install(hooks.folder, block)
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")
