@@ -15,6 +15,7 @@ from codelens.errors import UsageError
 from codelens.render.explain import why_record
 from codelens.render.markdown import render_markdown
 from codelens.render.paths import PathStyle
+from codelens.render.recompute import RULES
 from codelens.render.records import render_json, render_jsonl, to_json
 from codelens.render.sarif import render_sarif
 from codelens.render.tables import FIELDS, render_csv, render_format, render_tsv
@@ -134,3 +135,7 @@ def test_markdown_fences_hold_their_text() -> None:
     text = "".join(render_markdown(result(), PATHS))
     assert text.count("```") == 4
     assert "\x1b" not in text
+
+
+def test_the_schema_names_every_rule_that_can_be_recomputed() -> None:
+    assert set(schema()["$defs"]["contribution"]["properties"]["rule"]["enum"]) == {*RULES, ""}
