@@ -81,7 +81,7 @@ class Reference(NamedTuple):
     line: int
 
 
-LITERAL_KINDS = frozenset({"env", "process", "route", "endpoint", "flag", "link"})
+LITERAL_KINDS = frozenset({"env", "process", "route", "endpoint", "flag", "link", "place"})
 """Kinds of reference whose name no definition bears, so that the index of names is spared them.
 
 env        a variable of the environment that is read: `HOME`
@@ -90,7 +90,9 @@ route      the path of an HTTP route as written, `/users/<id>`; the receiver is 
 endpoint   what an HTTP client asks for, without query: `/users`, with the host where it is not this machine:
            `api.github.com/users`; the receiver is the verb or function as written
 flag       a feature flag that is asked for
-link       in prose, a file as its link gives it, relative to the document: `../src/app.py`"""
+link       in prose, a file as its link gives it, relative to the document: `../src/app.py`
+place      in a note's front matter, a file relative to the root, empty where only a symbol is named; the receiver is the symbol's
+           qualified name, empty where only a file is"""
 
 
 class Binding(NamedTuple):

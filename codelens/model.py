@@ -92,8 +92,13 @@ SYMBOL_KINDS = (
     "property",
 )
 TYPE_KINDS = ("class", "struct", "interface", "trait", "enum", "type")
-CHUNK_KINDS = ("toplevel", "section", "text")
-"""Code outside any symbol; a part of a document with headings; lines of plain text or configuration."""
+NOTE_KINDS = ("note", "task", "skill")
+"""Files that people write beside the code: what they want remembered, what is to be done, how something is done."""
+TODO = "todo"
+"""A comment in code that says what is to be done. It stands aside: its words already are of the code around it, so it takes part
+only where a query asks for tasks, and no figure of the ranking counts it."""
+CHUNK_KINDS = ("toplevel", "section", "text", *NOTE_KINDS, TODO)
+"""What is no symbol: code outside any of them; a part of a document with headings; lines of plain text or configuration; notes."""
 QUOTING = frozenset({"asciidoc", "jupyter", "markdown", "org", "restructuredtext"})
 """Languages whose documents quote code of others: `chunks` is headings or cells in their rows, which a search need not read."""
 PARTLY = "syntax errors"

@@ -43,8 +43,11 @@ class Target:
     """Where a path says it; empty means any."""
 
 
-def resolve_target(text: str, store: Store) -> Target:
-    """Raises TargetError where a name fits nothing, or several things."""
+def resolve_target(text: str, store: Store, todos: bool = False) -> Target:
+    """With `todos` a comment that says what is to be done is meant before the code around it.
+
+    Raises TargetError where a name fits nothing, or several things.
+    """
     head, colon, tail = text.rpartition(":")
     line = int(tail) if colon and head and tail.isascii() and tail.isdigit() else None
     path, repository = _below_root(head if line is not None else text, store)
@@ -54,7 +57,7 @@ def resolve_target(text: str, store: Store) -> Target:
         places = tuple(sorted(f"{names[d.repository]}/{path}" for d in documents))
         raise TargetError(f"several repositories have {path}", places, "put the repository's name before the path")
     if documents:
-        return _in_document(text, documents[0], line, store)
+        return _in_document(text, documents[0], line, store, todos)
     if line is not None or "/" in path or "\\" in path:
         return Target(text, None, None, path, line, repository)
     try:
@@ -86,11 +89,12 @@ def _documents(path: str, repository: str, store: Store) -> list[DocumentRow]:
     return [d for d in store.documents.by_path(rest) if d.repository == ids[name]]
 
 
-def _in_document(text: str, document: DocumentRow, line: int | None, store: Store) -> Target:
+def _in_document(text: str, document: DocumentRow, line: int | None, store: Store, todos: bool) -> Target:
     """The innermost unit at a line; without a line, the first unit."""
     units = store.units.of_document(document.id)
     if line is not None:
-        around = [u for u in units if u.start_line <= line <= u.end_line]
+        aside = store.units.todos(document.id) if todos else []
+        around = [u for u in (*units, *aside) if u.start_line <= line <= u.end_line]
         unit = max(around, key=lambda u: (u.start_line, -u.end_line), default=None)
     else:
         unit = units[0] if units else None

@@ -14,7 +14,7 @@ from codelens.indexing.embed_again import as_made
 from codelens.indexing.embedding import embedder_of
 from codelens.indexing.pipeline import Run, Tally, finish_run, update_repository
 from codelens.indexing.transaction import LazyTransaction
-from codelens.model import CHUNK_KINDS, Notice
+from codelens.model import CHUNK_KINDS, NOTE_KINDS, TODO, Notice
 from codelens.runs import IndexReport, Progress, ProgressSink
 from codelens.store.abilities import probe_abilities
 from codelens.store.connection import damage_told, holds_index, looks_begun, put_to_rest, writer_lock, writing_told
@@ -217,7 +217,9 @@ def _run(store: Store, path: Path, roots: Sequence[Path], run: Run, resumed: boo
 def _report(store: Store, path: Path, root: Path, run: Run, tally: Tally, seconds: float, resumed: bool) -> IndexReport:
     row = next(r for r in store.documents.repositories() if r.root == root)
     kinds = store.units.kinds(row.id)
-    chunks = sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS)
+    beside = {*NOTE_KINDS, TODO}
+    chunks = sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS and kind not in beside)
+    symbols = sum(n for kind, n in kinds.items() if kind not in CHUNK_KINDS)
     skipped: dict[str, int] = {}
     for skip in store.documents.skips(row.id):
         skipped[skip.reason.value] = skipped.get(skip.reason.value, 0) + 1
@@ -232,7 +234,7 @@ def _report(store: Store, path: Path, root: Path, run: Run, tally: Tally, second
         renamed=tally.renamed,
         removed=tally.removed,
         unchanged=tally.unchanged,
-        symbols=sum(kinds.values()) - chunks,
+        symbols=symbols,
         chunks=chunks,
         skipped=dict(sorted(skipped.items(), key=lambda item: (-item[1], item[0]))),
         encodings=store.documents.counts("encoding").get(row.name, {}),

@@ -12,6 +12,7 @@ from codelens.indexing.cutting import windows
 from codelens.indexing.extract import quoted_units
 from codelens.indexing.keeping import KeepingEmbedder
 from codelens.lang.registry import languages
+from codelens.model import TODO
 
 DOC_LINES = 3
 """Of a doc comment, embedded with the signature; all of it is in the body or the doc's own postings."""
@@ -47,7 +48,7 @@ def pieces_of(path: str, language: str, units: Sequence[Unit], own: Sequence[str
         return ((),) * len(own)
     quoted = quoted_units(units)
     return [
-        [] if place in quoted else list(embedded_pieces(path, unit, text))
+        [] if place in quoted or unit.kind == TODO else list(embedded_pieces(path, unit, text))
         for place, (unit, text) in enumerate(zip(units, own, strict=True))
     ]
 

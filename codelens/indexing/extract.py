@@ -13,11 +13,14 @@ from codelens.derived import DecodedText, Extraction, Reference, Unit
 from codelens.indexing.chunk import chunk_text
 from codelens.indexing.mentions import mentions
 from codelens.indexing.notebook import read_cells
+from codelens.indexing.notes import extract_note
 from codelens.indexing.quoted import with_quoted
 from codelens.lang.captures import extract_captures
 from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import Language, languages
-from codelens.model import CHUNK_KINDS, Span
+from codelens.lang.todos import find_todos
+from codelens.model import CHUNK_KINDS, PARTLY, TODO, Span
+from codelens.notes.note import kind_of_path
 from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, as_written
 
@@ -26,12 +29,14 @@ NOTHING = Extraction("", (), (), ())
 
 def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") -> Extraction:
     """Symbols and chunks in order of place, parents before children. With a `grammar_fault` the grammar is not used."""
+    if language == "markdown" and kind_of_path(path):
+        return extract_note(text, path)
     row = languages().get(language) or Language(language, chunks="lines")
     if row.chunks == "cells" and (cells := read_cells(text, path, _of_cell(grammar_fault))) is not None:
         return cells
     found = replace(NOTHING, fault=grammar_fault) if grammar_fault or not row.grammar else _symbols(text, language)
     chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, found.units)
-    merged = _merged(found, chunks)
+    merged = _merged(found, [*chunks, *_todos(text, language, found)])
     if row.chunks != "headings":
         return merged
     merged = replace(merged, references=mentions(text, language, merged.units))
@@ -55,6 +60,16 @@ def _symbols(text: TextMap, language: str, definitions_only: bool = False) -> Ex
         return replace(NOTHING, fault=str(missing))
     except Exception as error:  # the per-file border: a query or a grammar that fails costs this file its symbols
         return replace(NOTHING, fault=f"{type(error).__name__}: {error}")
+
+
+def _todos(text: TextMap, language: str, found: Extraction) -> Sequence[Unit]:
+    """Comments that say what is to be done; none where the grammar failed."""
+    if found.fault not in ("", PARTLY):
+        return ()
+    try:
+        return find_todos(text, language, found.units)
+    except GrammarMissing:
+        return ()
 
 
 def _merged(found: Extraction, chunks: Sequence[Unit]) -> Extraction:
@@ -99,8 +114,8 @@ def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
     """The last chunk before this unit, which may reach over it."""
     quoted = quoted_units(units)
     for i, unit in enumerate(units):
-        if i in quoted:
-            continue
+        if i in quoted or unit.kind == TODO:
+            continue  # the words of a marked comment stay those of the code around it
         if unit.parent is not None and not unit.local:
             holes[unit.parent].append(unit.span)
         elif unit.kind in CHUNK_KINDS:

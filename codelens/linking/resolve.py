@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from codelens.derived import Import, Reference
 from codelens.linking.answers import Value
-from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, DocumentFacts
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, DocumentFacts, FileInfo
 from codelens.linking.modules import find_import
 from codelens.linking.values import Values
 from codelens.linking.words import words
-from codelens.model import TYPE_KINDS
+from codelens.model import CHUNK_KINDS, TYPE_KINDS
 from codelens.text.expressions import steps
 
 EDGE_OF: dict[str, str] = {
@@ -95,6 +95,8 @@ class Resolver:
                 yield from self._mention(reference)
             elif reference.kind == "link":
                 yield from self._link(facts, reference)
+            elif reference.kind == "place":
+                yield from self._place(facts, reference)
         yield from self._holders(facts)
         yield from self._declared(facts)
 
@@ -278,6 +280,26 @@ class Resolver:
         found = self.catalog.linked_file(facts.file.path, reference.name)
         if found and found[0].id != facts.file.id:
             yield Found(reference.unit, "documents", Target(document=found[0].id), reference.line, found[1])
+
+    def _place(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
+        """Where a note is linked to: the symbol in its file; elsewhere, if only one other has the name; else the file."""
+        path, symbol = reference.name, reference.receiver
+        self.catalog.ask(f"p:{path.rpartition('/')[2].partition('.')[0]}")
+        file = self.catalog.by_path.get(path)
+        if symbol and (definition := self._placed(file, path, symbol)):
+            yield Found(reference.unit, "documents", Target(definition), reference.line, "literal")
+            return
+        if file and file.id != facts.file.id:
+            yield Found(reference.unit, "documents", Target(document=file.id), reference.line, "literal")
+
+    def _placed(self, file: FileInfo | None, path: str, symbol: str) -> Definition | None:
+        self.catalog.ask(f"u:{path}#{symbol}")
+        here = self.catalog.facts(file.id).definitions if file else ()
+        if found := [d for d in here if d.qualified == symbol and d.kind not in CHUNK_KINDS]:
+            return found[0]
+        holder, _, name = symbol.rpartition(".")
+        others = self.catalog.anywhere(name, holder)
+        return others[0] if len(others) == 1 else None
 
     def _mention(self, reference: Reference) -> Iterator[Found]:
         """A name in prose that only one definition of the repository has, or one of that type or module."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from codelens.model import CHUNK_KINDS, QUOTING, TYPE_KINDS, Candidate, UnitRow
+from codelens.model import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KINDS, Candidate, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.evidence import Evidence
 from codelens.text.identifiers import fold_identifier, split_identifier
@@ -40,6 +40,7 @@ ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for r
 """Role of a path → words of a query that ask for just that."""
 CONSTANT_KINDS = ("constant", "variable", "property", "macro")
 FUNCTION_KINDS = ("function", "method")
+_PROSE = ("section", *NOTE_KINDS, TODO)
 OTHER_CONTAINER = 0.5
 """Value of an exact name, of 1, where the query wrote it within something else: `Class.method`, and this is another class's.
 Chosen, not measured."""
@@ -279,7 +280,11 @@ FEATURES: Mapping[str, Feature] = {
         Feature("function", _kinds(FUNCTION_KINDS), _kind_said),
         Feature("constant", _kinds(CONSTANT_KINDS), _kind_said),
         Feature("chunk", _kinds(("toplevel", "text")), lambda u, e, v: f"{u.kind} text, no definition"),
-        Feature("section", _kinds(("section",)), lambda u, e, v: "a section of a document"),
+        Feature(
+            "section",
+            _kinds(_PROSE),
+            lambda u, e, v: "a section of a document" if u.kind == "section" else f"a {u.kind}",
+        ),
         Feature("local", _local, lambda u, e, v: f"local to {u.container}"),
         Feature("quoted", _quoted, _constant("quoted by a document")),
         Feature("lines", _lines, lambda u, e, v: f"{u.end_line - u.start_line + 1} lines, ln(1 + lines) / 5"),

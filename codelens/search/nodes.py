@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Notice
+from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, TODO, Notice
 from codelens.nouns import dataclass
 from codelens.text.terms import BEGINNING, beginning_of
 
@@ -33,6 +33,7 @@ KIND_GROUPS: Mapping[str, tuple[str, ...]] = {
     # what `kind:` and --kind take → the kinds of units that it means
     DOC: ("section", "text"),  # of documents that are prose: `text` of configuration is none
     "code": (*SYMBOL_KINDS, "toplevel"),
+    "task": ("task", TODO),  # a comment that says TODO is one too
 }
 KINDS: Mapping[str, str] = {kind: kind for kind in (*SYMBOL_KINDS, *CHUNK_KINDS, *KIND_GROUPS)} | _KIND_ALIASES
 """What `kind:` takes → the kind or group that it stands for."""
@@ -165,6 +166,12 @@ def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
         case leaf:
             if positive:
                 yield leaf
+
+
+def asks_todos(node: Node | None) -> bool:
+    """Whether a query asks for comments that say what is to be done, which else stand aside."""
+    leaves = positive_leaves(node)
+    return any(isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in leaves)
 
 
 def _ranking_texts(node: Node | None, positive: bool) -> Iterator[Word | Phrase]:

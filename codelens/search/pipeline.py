@@ -17,7 +17,9 @@ from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault, UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model import (
+    NOTE_KINDS,
     NOTHING_ASKED,
+    TODO,
     Candidate,
     DocumentId,
     Event,
@@ -42,7 +44,7 @@ from codelens.search.fuse import fuse, normalised
 from codelens.search.intent import intent_of
 from codelens.search.knowing import rank_by_walk
 from codelens.search.metadata import Scalar
-from codelens.search.nodes import And, Node, Phrase, also, going_on
+from codelens.search.nodes import And, Node, Phrase, also, asks_todos, going_on
 from codelens.search.present import present
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
     from codelens.search.likeness import Likeness
     from codelens.search.recollection import Recollection
 
-PROSE = ("section", "text")
+PROSE = ("section", "text", *NOTE_KINDS, TODO)
 """Kinds of units that are no code: Graph Memory's profile has a minimum of its own for them."""
 BELOW_MINIMUM = "below minimum"
 """A stage in the trace's events: what --min-score left out."""
@@ -136,6 +138,8 @@ def rank(
     if profile.by_intent:
         trace.intent = intent_of(query, options.intent)
     rankings = retrieve(expanded, store, profile, options, settings, trace, notices, itself)
+    if "exact" in rankings and asks_todos(query.node):
+        _add_todos(rankings, expanded, scope, store, trace)
     literal = add_literal(rankings, expanded, scope, options, trace, notices) if not likeness else ()
     if profile.composite:
         candidates = _by_walk(rankings, literal, expanded, profile, store, scope, trace)
@@ -164,6 +168,15 @@ def _metadata(candidates: Sequence[Candidate], settings: Settings) -> dict[Docum
     table = load_metadata(settings.metadata)
     places = {c.unit.document: (c.unit.repository, c.unit.path) for c in candidates}
     return {document: table.of(*place) for document, place in places.items()}
+
+
+def _add_todos(
+    rankings: dict[str, Sequence[Match]], query: ExpandedQuery, scope: Scope, store: Store, trace: Trace
+) -> None:
+    from codelens.search.todos import with_todos
+
+    rankings["exact"] = with_todos(rankings["exact"], query, scope, store, trace.cuts["exact"])
+    trace.rankings["exact"] = tuple(rankings["exact"])
 
 
 def _by_ranks(

@@ -22,7 +22,7 @@ from codelens.search.conditions import (
     narrowed,
 )
 from codelens.search.metadata import Metadata
-from codelens.search.nodes import Node
+from codelens.search.nodes import Node, asks_todos
 from codelens.store.documents import DocumentRow
 from codelens.texts import DocumentText, Texts
 
@@ -59,7 +59,7 @@ def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Te
     deadline = time.monotonic() + demand.seconds
     rows = {d.id: d for d in documents}
     kinds, rest = demanded_kinds(demand.node)
-    briefs = texts.store.units.briefs(list(rows), kinds)
+    briefs = texts.store.units.briefs(list(rows), kinds, asks_todos(demand.node))
     for document, units in groupby(briefs, key=lambda brief: brief[1]):
         if time.monotonic() > deadline:
             raise QueryTimeout(f"deciding the conditions of the query took over {demand.seconds:g} s")

@@ -36,6 +36,7 @@ from codelens.search.nodes import (
     Phrase,
     Query,
     Word,
+    asks_todos,
     describe,
     positive_leaves,
     without,
@@ -183,7 +184,8 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         query.node, matching, scope.demands_text, scope.repositories, settings.channel_seconds, scope.metadata
     )
     satisfying = units_satisfying(undecided, demand, texts)
-    scope.units = [*store.units.of_documents([d.id for d, value in verdicts if value]), *satisfying.units]
+    whole = store.units.of_documents([d.id for d, value in verdicts if value], asks_todos(query.node))
+    scope.units = [*whole, *satisfying.units]
     scope.reach = satisfying.reach
     store.units.set_scope(scope.units)
     return scope

@@ -11,8 +11,8 @@ from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.explained import NO_SUCH_FILE, Explanation, Loss, WhyResult
 from codelens.model import CHUNK_KINDS, Candidate, DocumentId, IndexInfo, SearchOptions, Skip, SkipReason, UnitRow
-from codelens.search.nodes import Filter, describe
-from codelens.search.pipeline import BELOW_MINIMUM, Ranking, answer, rank, rank_of
+from codelens.search.nodes import Filter, asks_todos, describe
+from codelens.search.pipeline import BELOW_MINIMUM, Ranking, answer, parse, rank, rank_of
 from codelens.search.retrieve import make_channels
 from codelens.search.scope import ELSEWHERE, Blame
 from codelens.store.store import Store
@@ -31,7 +31,8 @@ def explain(
     text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
 ) -> WhyResult:
     """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names that fit nothing."""
-    resolved = [resolve_target(t, store) for t in targets]
+    todos = asks_todos(parse(text, options).node)
+    resolved = [resolve_target(t, store, todos) for t in targets]
     ranking = rank(text, store, options, settings)
     result = answer(ranking, store, info, options)
     if targets:

@@ -8,10 +8,10 @@ from typing import Any
 
 import apsw
 
-from codelens.model import DocumentId
+from codelens.model import TODO, DocumentId
 from codelens.store.phrases import quoted
 
-_NAMED = "NOT u.local AND u.kind NOT IN ('toplevel', 'text')"
+_NAMED = f"NOT u.local AND u.kind NOT IN ('toplevel', 'text', '{TODO}')"
 """Units whose name says something of a file: definitions and headings; the names of pieces are the file's own."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import apsw
 
-from codelens.model import DocumentId, UnitId
+from codelens.model import TODO, DocumentId, UnitId
 from codelens.nouns import dataclass
 from codelens.store.phrases import Phrases
 from codelens.store.postings import COLUMNS
@@ -74,7 +74,7 @@ class OccurrenceCounter:
         """File → how many units it has, of these files."""
         sql = (
             "SELECT u.document_id, count(*) FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
-            "GROUP BY u.document_id"
+            f"WHERE u.kind <> '{TODO}' GROUP BY u.document_id"
         )
         asked = f"[{','.join(map(str, sorted(documents)))}]"
         return {DocumentId(d): n for d, n in self._connection.execute(sql, (asked,))}

@@ -5,13 +5,14 @@ What users typed reaches FTS5 only inside double quotes, with double quotes doub
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import apsw
 
 from codelens.derived import DerivedDocument
-from codelens.model import DocumentId, UnitId
+from codelens.model import TODO, DocumentId, UnitId
 from codelens.store.phrases import Phrases, quoted
 from codelens.store.units import CONTENT_ORDER, within
 from codelens.text.identifiers import fold_identifier
@@ -42,12 +43,16 @@ class Postings:
             self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 4)").fetchall()
 
     def add(self, document: DocumentId, units: Sequence[UnitId], derived: DerivedDocument) -> None:
-        """One row of terms for each unit, in the order of `units`; trigrams where the index has them."""
+        """One row of terms for each unit, in the order of `units`; trigrams where the index has them.
+
+        A comment that stands aside has none: no figure of the others may depend on it.
+        """
+        told = [u.kind != TODO for u in derived.extraction.units]
         self._connection.executemany(
             f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)",
             [
                 (unit, p.body, p.name, p.concepts, p.path, p.container, p.doc, p.signature)
-                for unit, p in zip(units, derived.postings, strict=True)
+                for unit, p in compress(zip(units, derived.postings, strict=True), told)
             ],
         ).fetchall()
         if not derived.trigram_text:
@@ -57,7 +62,10 @@ class Postings:
         ).fetchall()
         self._connection.executemany(
             "INSERT INTO name_trigrams (rowid, name) VALUES (?, ?)",
-            [(unit, fold_identifier(u.name)) for unit, u in zip(units, derived.extraction.units, strict=True)],
+            [
+                (i, fold_identifier(u.name))
+                for i, u in compress(zip(units, derived.extraction.units, strict=True), told)
+            ],
         ).fetchall()
 
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from codelens.derived import DerivedDocument, Unit
-from codelens.model import DocumentId, RepositoryId, Span, UnitId, UnitRow
+from codelens.model import CHUNK_KINDS, TODO, DocumentId, RepositoryId, Span, UnitId, UnitRow
 from codelens.text.identifiers import fold_identifier
 
 _INSERT = "INSERT INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -23,6 +23,8 @@ CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind,
 """Ties in SQL are broken by content, never by row ids, which depend on history."""
 
 
+_NOT_ASIDE = f"u.kind <> '{TODO}'"
+_CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
 Identity = tuple[str, str, str]
 """Kind, container and name: what an edge of another document means by a unit, wherever in its file it stands."""
 PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"
@@ -49,7 +51,7 @@ class Units:
                 None if u.parent is None else ids[u.parent],
                 u.kind,
                 u.name,
-                fold_identifier(u.name),
+                "" if u.kind == TODO else fold_identifier(u.name),  # nothing is looked up by the words of a comment
                 u.container,
                 u.span.start,
                 u.span.end,
@@ -128,8 +130,8 @@ class Units:
         return {UnitId(row[0]): _unit_row(row) for row in self._connection.execute(sql, (wanted,))}
 
     def of_document(self, document: DocumentId) -> list[UnitRow]:
-        """All units of a document in order of their place."""
-        sql = f"SELECT {_ROW} WHERE u.document_id = ? ORDER BY u.start_byte, u.end_byte DESC, u.name"
+        """All units of a document in order of their place, without what stands aside."""
+        sql = f"SELECT {_ROW} WHERE u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.name"
         return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
 
     def stored(self, document: DocumentId) -> tuple[Unit, ...]:
@@ -176,7 +178,7 @@ class Units:
         """Symbols of this very name that are not local, directly within a `holder` if one is named; by path and place."""
         sql = (
             "SELECT u.id, u.document_id FROM units u JOIN documents d ON d.id = u.document_id "
-            "WHERE u.folded = ?1 AND u.name = ?2 AND NOT u.local AND u.kind NOT IN ('toplevel', 'section', 'text') "
+            f"WHERE u.folded = ?1 AND u.name = ?2 AND NOT u.local AND u.kind NOT IN ({_CHUNKS}) "
             "AND (?3 = '' OR u.container = ?3 OR u.container LIKE '%.' || ?3) "
             f"ORDER BY {CONTENT_ORDER}"
         )
@@ -207,9 +209,23 @@ class Units:
         rows = self._connection.execute(sql, (fold_identifier(name), name, repository))
         return [(UnitId(u), DocumentId(d)) for u, d in rows]
 
-    def of_documents(self, documents: Sequence[DocumentId]) -> list[UnitId]:
-        """All units of these documents."""
-        sql = "SELECT u.id FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value"
+    def todos(self, document: DocumentId) -> list[UnitRow]:
+        """The comments of a document that stand aside, in order of their place."""
+        sql = f"SELECT {_ROW} WHERE u.document_id = ? AND u.kind = '{TODO}' ORDER BY u.start_byte, u.end_byte DESC"
+        return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
+
+    def of_kind(self, units: Iterable[UnitId], kind: str, limit: int) -> list[UnitId]:
+        """Those of these units that are of a kind, `limit` at most, by path and place."""
+        sql = (
+            "SELECT u.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
+            f"JOIN documents d ON d.id = u.document_id WHERE u.kind = ?2 ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
+        )
+        return [UnitId(row[0]) for row in self._connection.execute(sql, (f"[{','.join(map(str, units))}]", kind))]
+
+    def of_documents(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
+        """All units of these documents; those that stand aside only where they are asked for."""
+        where = "" if aside else f"WHERE {_NOT_ASIDE}"
+        sql = f"SELECT u.id FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value {where}"
         return [UnitId(row[0]) for row in self._connection.execute(sql, (json.dumps(documents),))]
 
     def local(self) -> set[UnitId]:
@@ -235,16 +251,20 @@ class Units:
         """(document, unit) of the units of these documents that no other unit holds."""
         sql = (
             "SELECT u.document_id, u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
-            "WHERE u.parent_id IS NULL"
+            f"WHERE u.parent_id IS NULL AND {_NOT_ASIDE}"
         )
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(documents))),)).fetchall()
         return rows
 
     def briefs(
-        self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None
+        self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None, aside: bool = False
     ) -> Iterator[tuple[UnitId, DocumentId, str, str, str, int, int]]:
-        """(id, document, kind, name, container, start, end) of units, of these kinds only, in the order of the documents."""
-        wanted = "" if kinds is None else "WHERE u.kind IN (SELECT value FROM json_each(?2))"
+        """(id, document, kind, name, container, start, end) of units, of these kinds only, in the order of the documents.
+
+        Those that stand aside only where they are asked for.
+        """
+        wanted = f"WHERE {'true' if aside else _NOT_ASIDE}"
+        wanted += "" if kinds is None else " AND u.kind IN (SELECT value FROM json_each(?2))"
         sql = (
             "SELECT u.id, u.document_id, u.kind, u.name, u.container, u.start_byte, u.end_byte "
             f"FROM json_each(?1) d CROSS JOIN units u ON u.document_id = d.value {wanted}"
@@ -281,8 +301,10 @@ class Units:
         return dict(rows)
 
     def count(self) -> int:
-        """Units of all repositories."""
-        row = self._connection.execute("SELECT count(*) FROM units").fetchone()
+        """Units of all repositories, without those that stand aside."""
+        # Two counts over indexes; a condition on the kind alone would read every row.
+        aside = f"SELECT count(*) FROM units WHERE folded = '' AND kind = '{TODO}'"
+        row = self._connection.execute(f"SELECT count(*) - ({aside}) FROM units").fetchone()
         assert row is not None
         return int(row[0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from codelens.worktree.repository import enclosing_repository, repository_at
@@ -15,6 +16,11 @@ BESIDE = ("-journal", "-wal", "-shm")
 LOCK = ".lock"
 MEMORY = "memory.db"
 """What was recorded of an index's results: in its folder, or for an index of another name beside it as NAME.memory.db."""
+NOTES_FOLDER = "notes"
+"""In the index's folder: the one thing there that people write, and that belongs into git."""
+IGNORE = "*\n!notes/\n!notes/**\n"
+_IGNORE_ALL = "*\n"
+"""What was written before there were notes."""
 
 
 def find_index(start: Path) -> Path | None:
@@ -44,14 +50,25 @@ def new_index_place(start: Path) -> Path:
 
 
 def prepare_index_folder(index: Path) -> None:
-    """Makes the index's folder, and in one of the name .codelens a .gitignore that keeps it out of git.
+    """Makes the index's folder, and in one of the name .codelens a .gitignore that keeps all but notes out of git.
 
-    A file that is already there stays as it is; a folder that someone chose with --db gets none.
+    A file that is already there stays as it is, unless codelens wrote it; a folder that someone chose with --db gets none.
     """
     index.parent.mkdir(parents=True, exist_ok=True)
-    ignore = index.parent / ".gitignore"
-    if index.parent.name == INDEX_FOLDER and not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+    if index.parent.name == INDEX_FOLDER:
+        keep_out_of_git(index.parent)
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Write or mend the .gitignore of a .codelens folder; one that somebody changed stays as it is."""
+    ignore = folder / ".gitignore"
+    if not os.path.lexists(ignore) or (ignore.is_file() and ignore.read_bytes() == _IGNORE_ALL.encode()):
+        ignore.write_text(IGNORE, encoding="utf-8")
+
+
+def notes_folder(root: Path) -> Path:
+    """Where the notes about a tree lie."""
+    return root / INDEX_FOLDER / NOTES_FOLDER
 
 
 def own_files(index: Path) -> frozenset[str]:

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codelens.config import Settings
@@ -21,7 +21,7 @@ from codelens.model import FileStamp, SeenFile, Skip, SkipReason
 from codelens.worktree.classify import classify_folder, classify_name
 from codelens.worktree.ignore import GIT, OWN, Scope, outermost_scope
 from codelens.worktree.paths import shown_path
-from codelens.worktree.place import INDEX_FOLDER
+from codelens.worktree.place import INDEX_FOLDER, NOTES_FOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class _Folder:
 class _Here:
     """What the entries of one folder have in common."""
 
+    root: Path
     path: str
     raw: bytes
     scope: Scope
@@ -133,7 +134,7 @@ class Sight:
             return entered[0]
         if entered.reason != SkipReason.UNREADABLE:
             return None
-        return _Here(folder.path, os.fsencode(folder.path), folder.scope, self._settings)
+        return _Here(self._root, folder.path, os.fsencode(folder.path), folder.scope, self._settings)
 
 
 def _is_real_folder(path: str) -> bool:
@@ -190,8 +191,9 @@ def _enter(folder: _Folder, root: Path, settings: Settings) -> tuple[_Here, list
         made = classify_folder(folder.path.split("/")[-2], names)
         if made:
             return Skip(shown_path(folder.path), *made)
-    scope = folder.scope.inside(folder.path, names, folder.inherited)
-    return _Here(folder.path, os.fsencode(folder.path), scope, settings), entries
+    known = names - {GIT} if _is_own(folder.path) else names  # whatever git is told of the index, notes are read
+    scope = folder.scope.inside(folder.path, known, folder.inherited)
+    return _Here(root, folder.path, os.fsencode(folder.path), scope, settings), entries
 
 
 def _ordered(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
@@ -224,6 +226,8 @@ def _judge_name(name: str, raw: bytes, is_folder: bool, here: _Here) -> Skip | _
     """What the name alone decides: a Skip, a folder to enter, or of a file whether a rule wants it by name."""
     path = here.path + name + "/" if is_folder else here.path + name
     if is_folder and name == INDEX_FOLDER:
+        return _judge_own(path, here)
+    if _is_own(here.path) and not (is_folder and name == NOTES_FOLDER):
         return Skip(shown_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
     verdict = here.scope.judge(here.raw + raw, raw, is_folder)
     wanted = verdict is not None and verdict.wanted
@@ -237,6 +241,21 @@ def _judge_name(name: str, raw: bytes, is_folder: bool, here: _Here) -> Skip | _
     if made:
         return Skip(shown_path(path), *made)
     return _Folder(path, here.scope, verdict.source if verdict and verdict.holds_tracked else "", wanted)
+
+
+def _is_own(folder: str) -> bool:
+    """Whether a folder's path, with a slash behind, is that of a .codelens."""
+    return f"/{folder}".endswith(f"/{INDEX_FOLDER}/")
+
+
+def _judge_own(path: str, here: _Here) -> Skip | _Folder:
+    """codelens' own folder is entered for the notes in it, which git need not know of; .codelensignore can leave them out."""
+    notes = here.root / path / NOTES_FOLDER
+    name = INDEX_FOLDER.encode()
+    verdict = replace(here.scope, git=(), inherited="").judge(here.raw + name, name, True)
+    if not notes.is_dir() or notes.is_symlink() or (verdict and verdict.ignored):
+        return Skip(shown_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
+    return _Folder(path, replace(here.scope, git=(), tracked=None, inherited=""), wanted=True)
 
 
 def _judge_file(entry: os.DirEntry[str], path: str, settings: Settings, wanted: bool) -> SeenFile | Skip:

@@ -12,7 +12,7 @@ def test_index_says_what_it_did_on_stderr(own: Path, run: Run) -> None:
     assert ran.code == 0
     assert ran.out == ""
     assert "15 files indexed (15 new)" in ran.err
-    assert (own / ".codelens/.gitignore").read_text() == "*\n"
+    assert (own / ".codelens/.gitignore").read_text() == "*\n!notes/\n!notes/**\n"
 
 
 def test_a_second_run_says_that_nothing_changed(own: Path, run: Run) -> None:
