@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from codelens.config import LoadedSettings, Settings, pack_folder, vectors_file
 from codelens.errors import TargetError
 from codelens.explained import WhyResult
-from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
+from codelens.model import IndexInfo, RepositoryId, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
 from codelens.packed import ContextRequest, Layout, PackedText
 from codelens.past import HistoryRead
 from codelens.related import Related, RelationOptions, RepositoryMap
@@ -25,6 +25,8 @@ from codelens.store.store import Store
 if TYPE_CHECKING:
     from codelens.memory.notebook import Notebook
     from codelens.navigate.view import GraphView
+    from codelens.notes.finding import Found
+    from codelens.notes.places import Anchor
 
 
 class Index:
@@ -109,6 +111,43 @@ class Index:
         from codelens.indexing.plan import sight
 
         return sight(path, root.resolve(), settings, settings_of)
+
+    @staticmethod
+    def update_file(path: Path, root: Path, below: str, settings: Settings) -> bool:
+        """Bring one file below an indexed root up to date, without a walk; whether it is in the index now. Raises IndexBusy."""
+        from codelens.indexing.one_file import update_file
+
+        return update_file(path, root, below, settings)
+
+    def anchor_at(self, root: Path, said: str) -> tuple[Anchor, str]:
+        """`path:line` or a symbol of the tree at `root` → the place as a note keeps it, and what is to be said of it.
+
+        Raises TargetError for what is no place there.
+        """
+        from codelens.notes.finding import Finder
+
+        with self._store.reading():
+            return Finder(self._store, self._repository_at(root)).place(said, root)
+
+    def find_places(self, root: Path, anchors: Sequence[Anchor]) -> list[Found]:
+        """Where the places that a note about the tree at `root` keeps are now."""
+        from codelens.notes.finding import Finder
+
+        with self._store.reading():
+            finder = Finder(self._store, self._repository_at(root))
+            return [finder.find(anchor) for anchor in anchors]
+
+    def renewed_places(self, root: Path, anchors: Sequence[Anchor]) -> list[Anchor]:
+        """The same places as they are now; lost ones stay what they were."""
+        from codelens.notes.finding import Finder
+
+        with self._store.reading():
+            finder = Finder(self._store, self._repository_at(root))
+            return [finder.renewed(finder.find(anchor)) for anchor in anchors]
+
+    def _repository_at(self, root: Path) -> RepositoryId:
+        found = (row.id for row in self._store.documents.repositories() if row.root == root)
+        return next(found, RepositoryId(-1))
 
     def search(self, query: str, options: SearchOptions) -> SearchResult:
         """Raises QueryError for a strict query with a fault, RegexTimeout, UsageError for options that make no sense."""

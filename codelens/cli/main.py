@@ -18,9 +18,9 @@ from codelens.errors import CodelensError
 
 COMMANDS = (
     *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
+    *("note",),
     *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
-    *("watch", "hooks"),
-    *("status", "symbols", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
+    *("status", "symbols", "watch", "hooks", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
 )
 INTERRUPTED = 130
 

@@ -115,7 +115,7 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
         if run.progress:
             run.progress(Progress("index", number, total, path))
     _write_skips(store, repository, skips, run, transaction)
-    tally.notices = _link(store, repository, concerned, run, transaction)
+    tally.notices = link_concerned(store, repository, concerned, run, transaction)
     update_history(store, repository, transaction, run.progress, anew=run.force)
     tally.wrote = transaction.writes > before
     return tally
@@ -189,7 +189,7 @@ def _jobs(root: Path, plan: UpdatePlan, moved: Mapping[str, Moved], run: Run) ->
         yield Job(str(root), seen, known.get(seen.path), moved.get(seen.path))
 
 
-def _link(
+def link_concerned(
     store: Store, repository: RepositoryRow, concerned: Concerned, run: Run, transaction: LazyTransaction
 ) -> tuple[Notice, ...]:
     """Give the documents their edges that have none yet, or that this run concerns; what is wrong with the tree's own indexes.

@@ -97,12 +97,21 @@ def answer(ranking: Ranking, store: Store, info: IndexInfo, options: SearchOptio
         hits=_hits(shown, ranking, store, options),
         total=len(ranking.candidates),
         channels=ranking.channels,
-        notices=tuple(ranking.notices),
+        notices=(*ranking.notices, *_of_notes(shown, ranking, store)),
         index=info,
         options=options,
         trace=ranking.trace,
         trigram_available="fuzzy" in ranking.expanded.features,
     )
+
+
+def _of_notes(shown: Sequence[Candidate], ranking: Ranking, store: Store) -> Sequence[Notice]:
+    notes = [c.unit for c in shown if c.unit.kind in NOTE_KINDS]
+    if not notes:
+        return ()
+    from codelens.search.linked import place_notices
+
+    return place_notices(notes, store, ranking.texts)
 
 
 def rank(

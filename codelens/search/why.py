@@ -31,7 +31,7 @@ def explain(
     text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
 ) -> WhyResult:
     """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names that fit nothing."""
-    todos = asks_todos(parse(text, options).node)
+    todos = asks_todos(parse(text, options, options.prefix).node)
     resolved = [resolve_target(t, store, todos) for t in targets]
     ranking = rank(text, store, options, settings)
     result = answer(ranking, store, info, options)

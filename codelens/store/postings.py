@@ -5,7 +5,7 @@ What users typed reaches FTS5 only inside double quotes, with double quotes doub
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any
 

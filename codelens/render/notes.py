@@ -1,0 +1,83 @@
+"""Notes → lines for people, and records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from codelens.notes.finding import Found, Standing
+from codelens.notes.folder import NoteFile
+
+Places = Mapping[str, Sequence[Found]]
+
+
+def list_lines(notes: Sequence[NoteFile], places: Places) -> Iterator[str]:
+    """`path: title [status] #tag`, and below it where its places are now."""
+    for note in notes:
+        status = f" [{note.note.status}]" if note.note.status else ""
+        tags = "".join(f" #{tag}" for tag in note.note.tags)
+        yield f"{note.note.id}: {note.note.title}{status}{tags}\n"
+        yield from (f"  {told}\n" for told in _told(note, places.get(note.path)))
+
+
+def _told(note: NoteFile, found: Sequence[Found] | None) -> list[str]:
+    return [anchor.shown for anchor in note.note.links] if found is None else [place.told for place in found]
+
+
+def note_lines(note: NoteFile, found: Sequence[Found] | None) -> Iterator[str]:
+    """What a note says of itself, a field a line; then a blank line and its text."""
+    one = note.note
+    fields = {
+        "id": one.id,
+        "file": note.path,
+        "title": one.title,
+        "kind": one.kind,
+        "status": one.status,
+        "tags": ", ".join(one.tags),
+        "created": one.created,
+    }
+    yield from (f"{key + ':':9}{value}\n" for key, value in fields.items() if value)
+    for place, link in zip(_told(note, found), one.links, strict=True):
+        symbol = f"  {link.symbol}" if link.symbol and link.symbol != place else ""
+        yield f"{'at:':9}{place}{symbol}\n"
+    if note.body:
+        yield f"\n{note.body}\n"
+
+
+def list_record(notes: Sequence[NoteFile], places: Places, exit_code: int) -> dict[str, Any]:
+    """`schema`, `notes`, `exit_code`."""
+    return {"schema": 1, "notes": [note_record(n, places.get(n.path)) for n in notes], "exit_code": exit_code}
+
+
+def note_record(note: NoteFile, found: Sequence[Found] | None) -> dict[str, Any]:
+    """A note without its text. `places` say where the code is now; `standing` is `unknown` without an index."""
+    one = note.note
+    if found is None:
+        found = [Found(link, Standing.UNKNOWN, link.path, link.line, link.symbol) for link in one.links]
+    return {
+        "id": one.id,
+        "path": note.path,
+        "title": one.title,
+        "kind": one.kind,
+        "status": one.status,
+        "tags": list(one.tags),
+        "created": one.created,
+        "places": [_place(place) for place in found],
+        "faults": list(one.faults),
+    }
+
+
+def _place(found: Found) -> dict[str, Any]:
+    was = {
+        "path": found.anchor.path,
+        "line": found.anchor.line,
+        "symbol": found.anchor.symbol,
+        "text": found.anchor.text,
+    }
+    return {
+        "standing": found.standing.value,
+        "path": found.path,
+        "line": found.line,
+        "symbol": found.symbol,
+        "was": was,
+    }
