@@ -99,6 +99,8 @@ TODO = "todo"
 only where a query asks for tasks, and no figure of the ranking counts it."""
 CHUNK_KINDS = ("toplevel", "section", "text", *NOTE_KINDS, TODO)
 """What is no symbol: code outside any of them; a part of a document with headings; lines of plain text or configuration; notes."""
+UNWALKED_KINDS = tuple(kind for kind in CHUNK_KINDS if kind not in NOTE_KINDS)
+"""What no walk over the graph begins at or brings into an answer: a note is written about something, and leads there."""
 QUOTING = frozenset({"asciidoc", "jupyter", "markdown", "org", "restructuredtext"})
 """Languages whose documents quote code of others: `chunks` is headings or cells in their rows, which a search need not read."""
 PARTLY = "syntax errors"

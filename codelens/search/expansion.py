@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from codelens.graph.adjacency import Step
 from codelens.graph.bfs import KEEPS, KEEPS_ELSE, Reached, expand
-from codelens.model import CHUNK_KINDS, Candidate, Contribution, UnitId, UnitRow
+from codelens.model import UNWALKED_KINDS, Candidate, Contribution, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.relations import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
 from codelens.search.spread import WIDEST
@@ -46,7 +46,7 @@ def add_expansion(
     reached = {UnitId(n): r for n, r in found.items() if r.before is not None and is_unit(n)}
     known = {c.unit.id: c for c in candidates}
     rows = store.units.rows(reached.keys() - known.keys())
-    joined = [row for row in sorted(rows.values(), key=UnitRow.content_order) if row.kind not in CHUNK_KINDS]
+    joined = [row for row in sorted(rows.values(), key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
     may = None if allowed is None else frozenset(allowed)
     known |= {row.id: Candidate(row) for row in joined if may is None or row.id in may}
     names = _names(reached.values(), known, store)

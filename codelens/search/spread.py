@@ -14,7 +14,7 @@ import xxhash
 
 from codelens.graph.push import Pushed, push
 from codelens.graph.trails import Trail, trails
-from codelens.model import CHUNK_KINDS, Candidate, UnitId, UnitRow
+from codelens.model import UNWALKED_KINDS, Candidate, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.relations import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS
 from codelens.search.signals import add_bonus
@@ -139,7 +139,7 @@ def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, stor
     A seed's part is the square of where its score stands between the first that is no seed any more and the best, so that the
     first few lead (ranking.md's recipe), whatever all of them have in common.
     """
-    symbols = [(c, score) for c, score in ranked if c.unit.kind not in CHUNK_KINDS][: spreading.seeds + 1]
+    symbols = [(c, score) for c, score in ranked if c.unit.kind not in UNWALKED_KINDS][: spreading.seeds + 1]
     if not symbols:
         return None
     best, low = symbols[0][1], symbols[-1][1] if len(symbols) > 1 else 0.0
@@ -183,7 +183,7 @@ def joining(
         taking_part = frozenset(allowed)
         new = [unit for unit in new if unit in taking_part]
     rows = store.units.rows(new[: spreading.joining]).values()
-    return [Candidate(row) for row in sorted(rows, key=UnitRow.content_order) if row.kind not in CHUNK_KINDS]
+    return [Candidate(row) for row in sorted(rows, key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
 
 
 def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weight: float, store: Store) -> None:

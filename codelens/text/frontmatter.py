@@ -28,7 +28,7 @@ LONGEST_LINE = 4000
 _KEY = re.compile(r"([A-Za-z_][\w-]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
 _BLOCK = re.compile(r"[|>][+-]?[ \t]*(?:#.*)?$")
 _PLAIN = re.compile(r"[A-Za-z0-9_./(][^\n\r\t\x00-\x1f\x7f]*")
-_AMBIGUOUS = re.compile(r"(?i)(?:true|false|null|yes|no|on|off|y|n|[\d_.:+-]*\d[\d_.:eEoxX+-]*)$")
+_AMBIGUOUS = re.compile(r"(?i)(?:true|false|null|yes|no|on|off|y|n|[-+.]*\d\S*)$")
 _COMMENT = re.compile(r"(?:^|[ \t]+)#.*$")
 
 

@@ -8,6 +8,7 @@ import pytest
 from codelens.cli.hooks import COMMANDS as HOOKS_COMMANDS
 from codelens.cli.main import COMMANDS
 from codelens.cli.model import COMMANDS as MODEL_COMMANDS
+from codelens.cli.note import COMMANDS as NOTE_COMMANDS
 from tests.cli.conftest import Run
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "help"
@@ -20,18 +21,16 @@ def test_help(command: str, run: Run, golden: Callable[[Path, str], None]) -> No
     golden(GOLDEN / f"{command}.txt", ran.out)
 
 
-@pytest.mark.parametrize("command", MODEL_COMMANDS)
-def test_help_of_commands_below_model(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
-    ran = run("model", command, "--help")
-    assert ran.code == 0
-    golden(GOLDEN / f"model-{command}.txt", ran.out)
+BELOW = {"model": MODEL_COMMANDS, "hooks": HOOKS_COMMANDS, "note": NOTE_COMMANDS}
 
 
-@pytest.mark.parametrize("command", HOOKS_COMMANDS)
-def test_help_of_commands_below_hooks(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
-    ran = run("hooks", command, "--help")
+@pytest.mark.parametrize(("above", "command"), [(above, name) for above, names in BELOW.items() for name in names])
+def test_help_of_commands_below_others(
+    above: str, command: str, run: Run, golden: Callable[[Path, str], None]
+) -> None:
+    ran = run(above, command, "--help")
     assert ran.code == 0
-    golden(GOLDEN / f"hooks-{command}.txt", ran.out)
+    golden(GOLDEN / f"{above}-{command}.txt", ran.out)
 
 
 @pytest.mark.parametrize("topic", ["exit-codes", "query"])

@@ -31,6 +31,8 @@ NAMES = (
     "k.rb",
     "m.sh",
     "n.h",
+    ".codelens/notes/o.md",
+    "lib/SKILL.md",
 )
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "cp1252", "gb18030", "shift_jis")
 BODIES = (
@@ -49,6 +51,8 @@ BODIES = (
     "\0\1\2binary\0",
     "long line " * 400 + "\n" + "def f(): pass\n" * 40,
     "コード検索\n説明する関数\n",
+    "---\ntitle: Note\nkind: task\ntriggers: [go]\nlinks:\n  - a.py:3\n  - K.m\n  - lib/b.py\n---\nabout `K.m` and `a.py`\n",
+    "# TODO: first\n#  goes on\n\ndef f():\n    x = 1  # FIXME: second\n    # HACK\n    return f()\n",
 )
 WRITE = st.tuples(st.just("write"), st.sampled_from(NAMES), st.integers(0, len(BODIES) - 1), st.sampled_from(ENCODINGS))
 EDIT = st.one_of(

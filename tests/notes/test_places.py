@@ -1,0 +1,97 @@
+"""What front matter may give as a place."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codelens.notes.note import kind_of_path, read_note
+from codelens.notes.places import Anchor, BadPlaceError, anchor_of, digest_of, safe_path
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("src/app.py:12", Anchor("src/app.py", 12)),
+        ("./src/../src/app.py", Anchor("src/app.py")),
+        ("app.py", Anchor("app.py")),
+        ("Makefile:3", Anchor("Makefile", 3)),
+        ("Flask.run", Anchor(symbol="Flask.run")),
+        ("std::vec#push()", Anchor(symbol="std.vec.push")),
+        ({"path": "a b.py", "line": 3, "symbol": "f", "other": 1}, Anchor("a b.py", 3, "f")),
+    ],
+)
+def test_places(item: str | dict[str, object], expected: Anchor) -> None:
+    assert anchor_of(item) == expected
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "/etc/passwd:1",
+        "../x.py:1",
+        "src/../../x.py",
+        "C:/x.py",
+        "..\\x.py:2",
+        "a\0b/c.py",
+        "not a name",
+        "",
+        {"path": "../x"},
+        {"path": "/x"},
+        {"line": 3},
+        {"path": "a.py", "line": -1},
+        {"path": "a.py", "line": True},
+        {"path": "a.py", "line": "3"},
+        {"path": ["a"]},
+        {"symbol": "a\nb"},
+    ],
+)
+def test_nothing_leads_out_of_the_tree(item: str | dict[str, object]) -> None:
+    with pytest.raises(BadPlaceError):
+        anchor_of(item)
+
+
+@given(st.text(st.sampled_from("./\\a:~ C\0")))
+def test_no_path_leads_out_of_the_tree(path: str) -> None:
+    try:
+        tidy = safe_path(path)
+    except BadPlaceError:
+        return
+    assert not tidy.startswith("/")
+    assert ".." not in tidy.split("/")
+
+
+def test_a_digest_is_of_lines_with_words_alone() -> None:
+    lines = ["a", "", "  b", "c", "d", "e", "f"]
+    assert digest_of(lines, 1) == digest_of(["a", "b", "c  ", "d", "e", "x"], 1) != digest_of(lines, 2)
+    assert digest_of(lines, 0) == digest_of(lines, 8) == digest_of([""], 1) == ""
+
+
+def test_kinds_are_by_place_and_front_matter() -> None:
+    assert kind_of_path(".codelens/notes/a.md") == kind_of_path("lib/.codelens/notes/b/c.md") == "note"
+    assert kind_of_path("skills/x/SKILL.md") == kind_of_path("SKILL.md") == "skill"
+    assert (
+        kind_of_path("docs/a.md")
+        == kind_of_path(".codelens/notes/a.txt")
+        == kind_of_path("x.codelens/notes/a.md")
+        == ""
+    )
+    task = read_note("---\nkind: task\n---\n# Do it ##\nx\n", ".codelens/notes/sub/do.md")
+    assert (task.id, task.kind, task.title, task.status) == ("sub/do", "task", "Do it", "open")
+    odd = read_note("---\nkind: song\nmeta:\n  a: b\ntags:\n  a: b\nlinks: [../x.py:1]\n---\n", ".codelens/notes/a.md")
+    assert (odd.kind, odd.title, odd.links) == ("note", "a", ())
+    assert odd.faults == (
+        "line 5: the value of `tags` is not read",
+        "line 2: kind is note or task, not 'song'",
+        "line 7: '../x.py' leads out of the tree",
+    )
+    skill = read_note(
+        "---\nname: deploy\ndescription: >\n  How to\n  ship\ntriggers: [ship it]\nkind: task\n---\nx", "a/SKILL.md"
+    )
+    assert (skill.kind, skill.title, skill.description, skill.triggers) == (
+        "skill",
+        "deploy",
+        "How to ship",
+        ("ship it",),
+    )
