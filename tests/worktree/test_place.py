@@ -27,7 +27,7 @@ def test_new_index_goes_to_the_git_top_else_here(tmp_path: Path) -> None:
 def test_index_folder_ignores_itself_and_keeps_what_is_there(tmp_path: Path) -> None:
     index = tmp_path / ".codelens/index.db"
     prepare_index_folder(index)
-    assert (tmp_path / ".codelens/.gitignore").read_text() == "*\n"
+    assert (tmp_path / ".codelens/.gitignore").read_text() == "*\n!notes/\n!notes/**\n"
     (tmp_path / ".codelens/.gitignore").write_text("index.db\n")
     prepare_index_folder(index)
     assert (tmp_path / ".codelens/.gitignore").read_text() == "index.db\n"
