@@ -1,9 +1,9 @@
 """The code that a document quotes → its functions and types as units inside their sections.
 
-A quoted definition is local to its section, whose text still holds it, and found by its name alone (`quoted_units`): with all its
-words and a vector it cost .02 nDCG@10 on commits of flask and jekyll. A guide's example is no definition that other code could
-mean, so nothing is linked to it. Variables and constants are left out: of the `app = …` of a hundred examples nobody
-asks for one.
+A quoted definition is local to its section, whose text still holds it, and found by its name alone (`quoted_units`): nDCG@10 of 80
+commits of flask and jekyll is .513 without such units, .511 so, .506 where the words are theirs and not the section's. A guide's
+example is no definition that other code could mean, so nothing is linked to it. Variables and constants are left out: of the
+`app = …` of a hundred examples nobody asks for one.
 """
 
 from __future__ import annotations
