@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from codelens.config import load_weights
 from codelens.errors import TargetError, UsageError
 from codelens.explained import WhyResult
 from codelens.index import Index
@@ -186,3 +187,23 @@ def test_on_the_command_line(run: Run, indexed: Path) -> None:  # noqa: F811
     assert "named" in asked("why", "--files-only", "auth.py", "-m", "1")
     assert "all equal" in asked("why", "--files-only", "auth.py", "--check")
     assert len(asked("files", "a note of a user", "--min-score", "0").splitlines()) == 10
+
+
+def test_the_defaults_by_kind_are_those_of_graph_memorys_pages() -> None:
+    row = load_weights()["graph-memory"]
+    assert (row["expansion"]["seeds"], row["expansion"]["depth"], row["results"]) == (5, 1, 5)
+    assert row["minimum"] == {"text": 0.5, "code": 0.3}
+    assert (row["files"]["results"], row["files"]["minimum"], row["files"]["named"]) == (10, 0.3, 0.0)
+
+
+def test_minimum_scores_differ_by_kind(tmp_path: Path) -> None:
+    words = {f"w{i}.md": f"# {'Barge' if i < 20 else 'Page'} {i}\n\nA barge in words.\n" for i in range(60)}
+    code = {f"c{i}.py": f"def unload_{i}():\n    barge = {i}\n    return barge\n" for i in range(150)}
+    with Tree(tmp_path, {**words, **code}).index() as index:
+        found = find(index, "barge", profile="graph-memory", expand="none", mode="keyword", limit=1000).hits
+    shares: dict[bool, float] = {}
+    for hit in found:
+        is_text = hit.unit.kind in ("section", "text")
+        shares[is_text] = min(shares.get(is_text, 1.0), hit.score / found[0].score)
+    assert shares[True] >= 0.5
+    assert 0.3 <= shares[False] < 0.5
