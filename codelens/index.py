@@ -14,9 +14,9 @@ from codelens.config import LoadedSettings, Settings, pack_folder, vectors_file
 from codelens.errors import TargetError
 from codelens.explained import WhyResult
 from codelens.model import IndexInfo, RepositoryId, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
-from codelens.packed import ContextRequest, Layout, PackedText
+from codelens.packed import Change, ContextRequest, Layout, PackedText
 from codelens.past import HistoryRead
-from codelens.related import Related, RelationOptions, RepositoryMap
+from codelens.related import ReachingTests, Related, RelationOptions, RepositoryMap
 from codelens.relations import RESOLVED
 from codelens.runs import IndexReport, Progress, Status
 from codelens.store.connection import holds_index
@@ -329,6 +329,16 @@ class Index:
 
         with self._store.reading():
             return impact(self._graph(asked, RESOLVED), target, asked)
+
+    def tests_reaching(self, asked: Change | Sequence[str], depth: int | None, least: float | None) -> ReachingTests:
+        """The tests that a change, or one of these targets, reaches over edges of `least` confidence or more.
+
+        Raises TargetError, and UsageError for a change that cannot be read.
+        """
+        from codelens.context.reaching import tests_reaching
+
+        with self._store.reading():
+            return tests_reaching(self._graph(RelationOptions(min_confidence=least), RESOLVED), asked, depth)
 
     def hierarchy(self, target: str, asked: RelationOptions) -> Related:
         """Bases, then what is built on the target, as two trees."""

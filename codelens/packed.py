@@ -118,6 +118,19 @@ class Layout(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A difference between two states, as somebody names it: the diff itself, else two revisions, or what is staged."""
+
+    diff: bytes | None = None
+    revisions: str = ""
+    """BASE..HEAD, as git names them."""
+    staged: bool = False
+    """From HEAD to git's index."""
+    cwd: str = ""
+    """Absolute; paths of a diff may begin there."""
+
+
+@dataclass(frozen=True, slots=True)
 class ContextRequest:
     """What a pack is to be for, and how large it may be."""
 
@@ -134,6 +147,11 @@ class ContextRequest:
     """BASE..HEAD, as git names them."""
     cwd: str = ""
     """Absolute; paths of a diff may begin there."""
+
+    @property
+    def change(self) -> Change:
+        """What a pack of a change is about."""
+        return Change(self.diff, self.revisions, cwd=self.cwd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,3 +157,26 @@ class RelationOptions:
     """Of a hierarchy: which members are overridden."""
     where: SearchOptions | None = None
     """Only what lies in files that these options let take part; None is everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reaching:
+    """A test that reaches what was asked about."""
+
+    test: Named
+    """A test function or a class of tests; the file where no part of it can be told."""
+    depth: int
+    """Edges between what was asked about and the test; 0 where it is itself what was asked about."""
+    through: tuple[str, ...]
+    """Qualified names on the way from what was asked about to the test, both left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReachingTests:
+    """The tests to run for a change, nearest first."""
+
+    touched: tuple[Named, ...]
+    """What was asked about, in order of place."""
+    tests: tuple[Reaching, ...]
+    notices: tuple[Notice, ...]
+    index: IndexInfo

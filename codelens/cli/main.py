@@ -18,7 +18,7 @@ from codelens.errors import CodelensError
 
 COMMANDS = (
     *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
-    *("note",),
+    *("test-scope", "note"),
     *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
     *("status", "symbols", "watch", "hooks", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
 )
@@ -28,7 +28,7 @@ INTERRUPTED = 130
 class Commands(LazyGroup):
     """Each lives in the module of its name."""
 
-    places: ClassVar[Mapping[str, str]] = {name: f"codelens.cli.{name}" for name in COMMANDS}
+    places: ClassVar[Mapping[str, str]] = {name: f"codelens.cli.{name.replace('-', '_')}" for name in COMMANDS}
 
 
 app = typer.Typer(cls=Commands, rich_markup_mode=None, context_settings=CONTEXT, pretty_exceptions_enable=False)

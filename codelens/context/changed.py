@@ -14,13 +14,13 @@ from codelens.context.lines import indexed_lines, owners, placed
 from codelens.errors import UsageError
 from codelens.model import Notice, UnitId, UnitRow
 from codelens.nouns import dataclass
-from codelens.packed import ContextRequest
+from codelens.packed import Change
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.texts import Texts
 from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.paths import shown_path
-from codelens.worktree.revisions import diff_between, repository_of
+from codelens.worktree.revisions import diff_between, repository_of, staged_diff
 
 NAMED = 5
 """Files that a notice names; the others are a number."""
@@ -34,45 +34,45 @@ class Touched:
     notices: tuple[Notice, ...]
 
 
-def diff_of(request: ContextRequest, store: Store) -> bytes:
-    """The diff that was given, else the one between its revisions. Raises UsageError where there is no git repository."""
-    if request.diff is not None:
-        return request.diff
-    roots = [Path(request.cwd), *(r.root for r in store.documents.repositories())]
+def diff_of(change: Change, store: Store) -> bytes:
+    """The diff that was given, else what is staged, else the one between its revisions. Raises UsageError outside of git."""
+    if change.diff is not None:
+        return change.diff
+    roots = [Path(change.cwd), *(r.root for r in store.documents.repositories())]
     repository = next((found for root in roots if (found := repository_of(root)) is not None), None)
     if repository is None:
         raise UsageError("no git repository here", "give the diff itself with --diff FILE, or `git diff | … --diff -`")
-    return diff_between(repository, request.revisions)
+    return staged_diff(repository) if change.staged else diff_between(repository, change.revisions)
 
 
-def touched_by(request: ContextRequest, store: Store, texts: Texts) -> Touched:
-    """All units of the request's diff, those of each file in turn. Raises UsageError where it is none."""
-    diff = diff_of(request, store)
-    changes = read_diff(diff)
-    if not changes and diff.strip():
+def touched_by(change: Change, store: Store, texts: Texts) -> Touched:
+    """All units that a change touches, those of each file in turn. Raises UsageError where it is none."""
+    diff = diff_of(change, store)
+    files = read_diff(diff)
+    if not files and diff.strip():
         raise UsageError("this is no unified diff", "as `git diff` writes it")
     units: dict[UnitId, None] = {}
     told: dict[str, list[str]] = {}
-    bases = _bases(request, store)
-    for change in changes:
-        name = shown_path(os.fsdecode(change.paths[0]))
-        document = _document(change, bases, store)
-        if change.binary:
+    bases = _bases(change, store)
+    for file in files:
+        name = shown_path(os.fsdecode(file.paths[0]))
+        document = _document(file, bases, store)
+        if file.binary:
             told.setdefault("binary", []).append(name)
         elif document is None:
-            told.setdefault("deleted" if change.new is None else "not-indexed", []).append(name)
+            told.setdefault("deleted" if file.new is None else "not-indexed", []).append(name)
         else:
-            states = _mark(change, document, store, texts, units)
+            states = _mark(file, document, store, texts, units)
             for code in sorted(states & {"old-state", "other-state"}):
                 told.setdefault(code, []).append(name)
     return Touched(units, tuple(_notice(code, names) for code, names in sorted(told.items())))
 
 
-def _mark(change: FileChange, document: DocumentRow, store: Store, texts: Texts, units: dict[UnitId, None]) -> set[str]:
+def _mark(file: FileChange, document: DocumentRow, store: Store, texts: Texts, units: dict[UnitId, None]) -> set[str]:
     """Add the units of one file; the states that its hunks were found in."""
     lines = texts.lines(document)
     known = indexed_lines(lines)
-    found = [placed(hunk, known, document.encoding) for hunk in change.hunks]
+    found = [placed(hunk, known, document.encoding) for hunk in file.hunks]
     rows: Sequence[UnitRow] = store.units.of_document(document.id)
     holders = owners(rows, len(lines))
     for hunk in found:
@@ -83,16 +83,16 @@ def _mark(change: FileChange, document: DocumentRow, store: Store, texts: Texts,
     return {hunk.state for hunk in found}
 
 
-def _bases(request: ContextRequest, store: Store) -> list[Path]:
+def _bases(change: Change, store: Store) -> list[Path]:
     """Folders that the paths of a diff may begin at: tops of git repositories, the working directory, indexed roots."""
     roots = [r.root for r in store.documents.repositories()]
-    tops = [found.top for folder in (Path(request.cwd), *roots) if (found := repository_of(folder)) is not None]
-    return [Path(os.path.realpath(path)) for path in dict.fromkeys([*tops, Path(request.cwd), *roots])]
+    tops = [found.top for folder in (Path(change.cwd), *roots) if (found := repository_of(folder)) is not None]
+    return [Path(os.path.realpath(path)) for path in dict.fromkeys([*tops, Path(change.cwd), *roots])]
 
 
-def _document(change: FileChange, bases: Sequence[Path], store: Store) -> DocumentRow | None:
+def _document(file: FileChange, bases: Sequence[Path], store: Store) -> DocumentRow | None:
     """The indexed document of a changed file: under its new path, else under its old one."""
-    for path in change.paths:
+    for path in file.paths:
         for document in _at(os.fsdecode(path), bases, store):
             return document
     return None

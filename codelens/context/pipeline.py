@@ -33,7 +33,7 @@ def write_pack(
         raise UsageError(f"--budget is at least 1, not {request.budget}")
     allowed_forms(request.forms, layout)
     if request.source == CHANGE:
-        request = replace(request, diff=diff_of(request, store))
+        request = replace(request, diff=diff_of(request.change, store))
     kept = KeptPacks(folder) if folder else None
     own = settings.classes, settings.weights, settings.aliases, settings.metadata
     key = key_of(request, layout, info, store.edges.count(), *own) if kept else ""

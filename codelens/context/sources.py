@@ -68,7 +68,7 @@ def for_files(request: ContextRequest, store: Store) -> Source:
 
 def for_change(request: ContextRequest, store: Store, texts: Texts) -> Source:
     """The symbols that a diff changes, then what a walk from them, or without one a single edge, leads to."""
-    options, touched = request.options, touched_by(request, store, texts)
+    options, touched = request.options, touched_by(request.change, store, texts)
     changed = _in_scope(store, touched.units, options)
     near = neighbours(store, list(changed), outgoing=True)
     walked = walk_from(store, sorted(changed.values(), key=UnitRow.content_order), options)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from codelens.errors import UsageError
 from codelens.model import Hit, SearchResult
 from codelens.render.paths import PathStyle
 from codelens.render.plain import line_text
+from codelens.render.templates import ended, parse_template
 from codelens.render.visible import for_line
 
 COLUMNS = (
@@ -75,38 +75,8 @@ def _cell(name: str, hit: Hit, paths: PathStyle) -> str:
     return text if name == "path" else for_line(text)
 
 
-_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\\([tn0r\\])|[{}]")
-_ESCAPES = {"t": "\t", "n": "\n", "0": "\0", "r": "\r", "\\": "\\"}
-
-
-def parse_format(template: str) -> Callable[[Hit, PathStyle], str]:
-    """What --format asks for, as a function of a hit. Only `{name}` of FIELDS is known: no attributes, no format specs.
-
-    `{{` and `}}` are braces; \\t, \\n, \\r, \\0 and \\\\ are what they are in Python. Raises UsageError.
-    """
-    pieces: list[str | Field] = []
-    end = 0
-    for found in _PIECE.finditer(template):
-        pieces += [template[end : found.start()], _piece(found)]
-        end = found.end()
-    pieces.append(template[end:])
-    return lambda hit, paths: "".join(p if isinstance(p, str) else str(p(hit, paths)) for p in pieces)
-
-
-def _piece(found: re.Match[str]) -> str | Field:
-    if found[0] in ("{{", "}}"):
-        return found[0][0]
-    if found[2]:
-        return _ESCAPES[found[2]]
-    if found[1] in FIELDS:
-        return FIELDS[found[1]]
-    what = f"unknown field {found[0]}" if found[1] is not None else f"a single '{found[0]}'"
-    raise UsageError(f"--format: {what}", f"fields: {', '.join(FIELDS)}; write {{{{ and }}}} for braces")
-
-
 def render_format(result: SearchResult, paths: PathStyle, template: str) -> Iterator[str]:
-    """The template for each hit, a line break after it unless it ends in \\n or \\0."""
-    fill = parse_format(template)
+    """The template for each hit, a line break after it unless it ends in \\n or \\0. Raises UsageError."""
+    fill = parse_template(template, FIELDS)
     for hit in result.hits:
-        text = fill(hit, paths)
-        yield text if text.endswith(("\n", "\0")) else text + "\n"
+        yield ended(fill(hit, paths))

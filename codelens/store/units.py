@@ -247,6 +247,12 @@ class Units:
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
         return dict(rows)
 
+    def decorators(self, units: Iterable[int]) -> dict[UnitId, tuple[str, ...]]:
+        """Unit → the marks that stand before it, as written, from the first to the last; those without any are left out."""
+        sql = "SELECT id, decorators FROM units WHERE id IN (SELECT value FROM json_each(?)) AND decorators <> ''"
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
+        return {UnitId(unit): tuple(marks.split("\n")) for unit, marks in rows}
+
     def top_level(self, documents: Iterable[int]) -> list[tuple[DocumentId, UnitId]]:
         """(document, unit) of the units of these documents that no other unit holds."""
         sql = (

@@ -12,7 +12,11 @@ from codelens.worktree.repository import Repository, enclosing_repository
 
 CONTEXT_LINES = 3
 """Context lines of a hunk: they tell where it stands in a file that has moved on."""
-HINT = "as in --pr main..HEAD; `git log --oneline` lists commits"
+HINT = "as in main..HEAD; `git log --oneline` lists commits"
+_AS_PATCH = (
+    *("-p", "--find-renames", f"--unified={CONTEXT_LINES}", "--no-color", "--no-ext-diff", "--no-textconv"),
+    *("--no-relative", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=all"),
+)
 _RANGE = re.compile(r"(?P<base>.*?)(?P<dots>\.\.\.?)(?P<head>.*)")
 
 
@@ -21,19 +25,25 @@ def diff_between(repository: Repository, revisions: str) -> bytes:
     out is HEAD. Raises UsageError where git cannot name them, or is not there."""
     found = _RANGE.fullmatch(revisions)
     if not found:
-        raise UsageError(f"'{revisions}' is no range of revisions", "as in --pr main..HEAD or --pr main...HEAD")
+        raise UsageError(f"'{revisions}' is no range of revisions", "as in main..HEAD or main...HEAD")
     try:
         base, head = (commit_id(repository, found[side] or "HEAD") for side in ("base", "head"))
         if found["dots"] == "...":
             base = run_git(repository, "merge-base", base, head).decode().strip()
-        return run_git(
-            repository,
-            *("diff-tree", "-r", "-p", "--find-renames", f"--unified={CONTEXT_LINES}", "--no-color", "--no-ext-diff"),
-            *("--no-textconv", "--no-relative", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"),
-            *("--ignore-submodules=all", base, head, "--"),
-        )
+        return run_git(repository, "diff-tree", "-r", *_AS_PATCH, base, head, "--")
     except GitError as fault:
-        raise UsageError(f"--pr {revisions}: {fault}", HINT) from None
+        raise UsageError(f"{revisions}: {fault}", HINT) from None
+
+
+def staged_diff(repository: Repository) -> bytes:
+    """The unified diff from HEAD to git's index. Files of the work tree are not read: reading them may run a filter.
+
+    Raises UsageError where there is no commit yet, or no git.
+    """
+    try:
+        return run_git(repository, "diff-index", "--cached", *_AS_PATCH, commit_id(repository, "HEAD"), "--")
+    except GitError as fault:
+        raise UsageError(f"--staged: {fault}") from None
 
 
 def commit_id(repository: Repository, name: str) -> str:
