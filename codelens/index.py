@@ -6,6 +6,7 @@ Indexing and searching are imported by the methods that need them: a search must
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from codelens.explained import WhyResult
 from codelens.model import IndexInfo, RepositoryId, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
 from codelens.packed import Change, ContextRequest, Layout, PackedText
 from codelens.past import HistoryRead
-from codelens.related import ReachingTests, Related, RelationOptions, RepositoryMap
+from codelens.related import Communities, GraphStream, ReachingTests, Related, RelationOptions, RepositoryMap
 from codelens.relations import RESOLVED
 from codelens.runs import IndexReport, Progress, Status
 from codelens.store.connection import holds_index
@@ -355,6 +356,21 @@ class Index:
         with self._store.reading():
             near = None if focus is None else {d.id for d in documents_in_scope(self._store, focus)}
             return repository_map(self._graph(asked), budget, near)
+
+    @contextmanager
+    def graph_stream(self, asked: RelationOptions) -> Iterator[GraphStream]:
+        """All nodes and edges of the files asked about; they are read while the caller reads them."""
+        from codelens.navigate.export import graph_stream
+
+        with self._store.reading():
+            yield graph_stream(self._graph(asked), asked.kinds)
+
+    def communities(self, of: str, asked: RelationOptions, resolution: float = 1.0) -> Communities:
+        """Communities `of` files or symbols. Raises UsageError where networkx is missing."""
+        from codelens.navigate.groups import find_communities
+
+        with self._store.reading():
+            return find_communities(self._graph(asked), of, resolution)
 
     def _graph(self, asked: RelationOptions, least: float = 0.0) -> GraphView:
         """`least` is the confidence of edges that count where nobody says otherwise: guesses add up along a way."""

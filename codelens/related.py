@@ -1,6 +1,9 @@
-"""The answers of `refs`, `callers`, `callees`, `path`, `impact`, `hierarchy` and `map`: nouns that a search does without."""
+"""What the symbol graph answers to `refs`, `impact`, `map` and the other questions: nouns that a search does without."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from codelens.model import Freshness, IndexInfo, Notice, SearchOptions
 from codelens.nouns import dataclass
@@ -180,3 +183,64 @@ class ReachingTests:
     tests: tuple[Reaching, ...]
     notices: tuple[Notice, ...]
     index: IndexInfo
+
+
+NAMING = 3
+"""Members that name a community. Chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file or symbol of a community."""
+
+    named: Named
+    strength: float
+    """The sum of the confidence of its links to other members."""
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Files or symbols that are linked more among each other than with the rest."""
+
+    name: str
+    """Of its most central members."""
+    members: tuple[Member, ...]
+    """The most central first."""
+    inside: float
+    """The sum of the confidence of links within it."""
+    outside: float
+    """Of links from it to others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Communities:
+    """The communities of a graph, the largest first."""
+
+    of: str
+    """files or symbols."""
+    groups: tuple[Community, ...]
+    alone: int
+    """Nodes that nothing links to another."""
+    modularity: float
+    """Newman's: how much more lies inside than chance would give, below 1."""
+    index: IndexInfo
+    notices: tuple[Notice, ...]
+
+
+class GraphLink(NamedTuple):
+    """An edge between nodes that have numbers."""
+
+    source: int
+    target: int
+    kind: str
+    line: int
+    provenance: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStream:
+    """A graph as it is read from the index. Read `nodes` to their end before `links`."""
+
+    nodes: Iterator[tuple[int, Named]]
+    links: Iterator[GraphLink]

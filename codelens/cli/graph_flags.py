@@ -18,12 +18,17 @@ TARGET = "PATH, PATH:LINE or a symbol's name"
 EXIT = "Exit: 0 something found, 1 nothing, 2 no such target or an ambiguous one, 3 no index."
 
 
-class PlaceFlags(CommonFlags, JsonFlags, ColorFlags):
-    """Where to look, and the form of the answer."""
+class FileFlags(CommonFlags):
+    """Where to look."""
 
     types: Types = None
     types_not: TypesNot = None
     globs: Globs = None
+
+
+class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
+    """Where to look, and the form of the answer."""
+
     dot: Annotated[bool, option("--dot", section=OUTPUT, help="A graph for Graphviz")] = False
 
 
@@ -63,7 +68,7 @@ def relation_options(
     if flags.min_confidence is not None and not 0 <= flags.min_confidence <= 1:
         raise UsageError(f"--min-confidence is 0 to 1, not {flags.min_confidence}")
     return RelationOptions(
-        kinds=_kinds(flags.kinds or ""),
+        kinds=kinds_named(flags.kinds or ""),
         min_confidence=flags.min_confidence,
         depth=depth,
         limit=flags.limit,
@@ -72,7 +77,8 @@ def relation_options(
     )
 
 
-def _kinds(text: str) -> tuple[str, ...]:
+def kinds_named(text: str) -> tuple[str, ...]:
+    """The kinds of edges of a list with commas. Raises UsageError for one that there is not."""
     named = tuple(dict.fromkeys(filter(None, (k.strip() for k in text.split(",")))))
     known = (*KINDS, *(k for k in IMPLIED_KINDS if k not in KINDS))
     for kind in named:
@@ -81,7 +87,7 @@ def _kinds(text: str) -> tuple[str, ...]:
     return named
 
 
-def files_meant(flags: PlaceFlags, place: Workplace, index: Index, below: Sequence[Path]) -> SearchOptions | None:
+def files_meant(flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]) -> SearchOptions | None:
     """What -t, -T, -g and PATH leave; None where none is given: the graph is asked about the whole index."""
     if not (below or flags.types or flags.types_not or flags.globs):
         return None

@@ -18,7 +18,7 @@ from codelens.errors import CodelensError
 
 COMMANDS = (
     *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
-    *("test-scope", "note"),
+    *("test-scope", "communities", "export", "note"),
     *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
     *("status", "symbols", "watch", "hooks", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
 )

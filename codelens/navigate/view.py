@@ -6,7 +6,7 @@ Everything is ordered by what nodes are, never by their numbers, which depend on
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from codelens.model import DocumentId, Freshness, IndexInfo, Notice, UnitId, UnitRow
@@ -80,6 +80,13 @@ class GraphView:
         if unit is not None:
             return self.document(unit.document)
         return self.document(DocumentId(-node)) if node < 0 else None
+
+    def nodes_in(self, document: DocumentRow) -> Iterator[tuple[Node, Named]]:
+        """A file and all that lies in it, in order of place; read anew at each call and not kept, since these may be many."""
+        self._documents.setdefault(document.id, document)
+        yield document_node(document.id), self._of_document(document)
+        for unit in self.store.units.of_document(document.id):
+            yield Node(unit.id), self._of_unit(unit)
 
     def is_test(self, node: Node) -> bool:
         """Whether a node lies in a file of tests."""

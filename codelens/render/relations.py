@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from codelens.related import Central, Named, Related, Relation, RepositoryMap
+from codelens.related import Central, Communities, Community, Named, Related, Relation, RepositoryMap
 from codelens.relations import RESOLVED
 from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64, to_json
@@ -111,6 +111,31 @@ def map_record(result: RepositoryMap, exit_code: int) -> Record:
 
 def _central_record(central: Central) -> Record:
     return node_record(central.named) | {"share": central.share, "used_by": central.used_by, "depth": central.depth}
+
+
+def communities_record(result: Communities, shown: Sequence[Community], exit_code: int) -> Record:
+    """The object of `communities --json`; `total` and `modularity` are of all communities, whichever are shown."""
+    return {
+        "schema": SCHEMA,
+        "of": result.of,
+        "communities": [
+            {
+                "id": number,
+                "name": group.name,
+                "size": len(group.members),
+                "inside": group.inside,
+                "outside": group.outside,
+                "members": [node_record(m.named) | {"strength": m.strength} for m in group.members],
+            }
+            for number, group in enumerate(shown, start=1)
+        ],
+        "total": len(result.groups),
+        "alone": result.alone,
+        "modularity": round(result.modularity, 6),
+        "notices": [notice_record(n) for n in result.notices],
+        "index": index_record(result.index),
+        "exit_code": exit_code,
+    }
 
 
 def related_lines(result: Related, paths: PathStyle) -> Iterator[str]:
