@@ -75,6 +75,8 @@ class Settings:
     """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
     weights: str = ""
     """A TOML file of weights of one's own, as `codelens tune --keep` writes it, in place of the shipped; empty for none."""
+    snapshots_kept: int = 10
+    """States of the index whose symbols and edges `diff` can still tell; 0 logs none."""
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack says nothing of what was asked."""
     memory: bool = False

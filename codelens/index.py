@@ -12,15 +12,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from codelens.config import LoadedSettings, Settings, pack_folder, vectors_file
-from codelens.errors import TargetError
+from codelens.errors import TargetError, UsageError
 from codelens.explained import WhyResult
 from codelens.model import IndexInfo, RepositoryId, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
 from codelens.packed import Change, ContextRequest, Layout, PackedText
-from codelens.past import HistoryRead
+from codelens.past import DocumentFacts, HistoryRead
 from codelens.related import Communities, GraphStream, ReachingTests, Related, RelationOptions, RepositoryMap
 from codelens.relations import RESOLVED
 from codelens.runs import IndexReport, Progress, Status
 from codelens.store.connection import holds_index
+from codelens.store.snapshots import LoggedSnapshot
 from codelens.store.store import Store
 
 if TYPE_CHECKING:
@@ -371,6 +372,32 @@ class Index:
 
         with self._store.reading():
             return find_communities(self._graph(asked), of, resolution)
+
+    def snapshots(self) -> list[LoggedSnapshot]:
+        """The log of what the index was, the newest first."""
+        with self._store.reading():
+            return self._store.log.rows()
+
+    def facts(self, number: int | None = None) -> list[DocumentFacts]:
+        """The symbols and edges of a logged snapshot, or of what is indexed now. Raises UsageError where they are not kept."""
+        from codelens.snapshots.facts import facts_of, from_text
+
+        with self._store.reading():
+            if number is None:
+                return facts_of(self._store)
+            text = self._store.log.facts(number)
+        if text is None:
+            raise UsageError(
+                "the symbols of this snapshot are not kept any more", "the setting snapshots_kept says how many"
+            )
+        return list(from_text(text))
+
+    def prove(self, path: str, repository: str = "") -> dict[str, object]:
+        """A proof that a document is in this snapshot, as an object that `merkle.holds` can check. Raises TargetError."""
+        from codelens.snapshots.proofs import as_record, prove
+
+        with self._store.reading():
+            return as_record(prove(self._store, path, repository), self._store.meta("snapshot"))
 
     def _graph(self, asked: RelationOptions, least: float = 0.0) -> GraphView:
         """`least` is the confidence of edges that count where nobody says otherwise: guesses add up along a way."""

@@ -1,6 +1,8 @@
-"""What an index knows of the past of its files: nouns of worktree, store and search."""
+"""What an index knows of the past of its files and of its own: nouns of worktree, store, search and snapshots."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from codelens.nouns import dataclass
 
@@ -29,3 +31,79 @@ class HistoryRead:
     """Whether there are no older ones."""
     fault: str = ""
     """Why the history is not known, in one line; empty if it is."""
+
+
+class SymbolFact(NamedTuple):
+    """A symbol as a snapshot remembers it."""
+
+    kind: str
+    name: str
+    """Qualified."""
+    line: int
+    signature: str
+
+
+class EdgeFact(NamedTuple):
+    """An edge by the names of its ends."""
+
+    source: str
+    """Qualified name of the symbol it begins in; empty: the file."""
+    kind: str
+    path: str
+    """Of the file that it ends in; empty: an external."""
+    target: str
+    """Qualified name, or name of an external; empty: the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFacts:
+    """What a snapshot remembers of one document."""
+
+    repository: str
+    path: str
+    sha256: str
+    symbols: tuple[SymbolFact, ...]
+    edges: tuple[EdgeFact, ...]
+
+
+class SymbolPlace(NamedTuple):
+    """A symbol with where it stands."""
+
+    repository: str
+    path: str
+    symbol: SymbolFact
+
+
+class EdgePlace(NamedTuple):
+    """An edge with the file that it stands in."""
+
+    repository: str
+    path: str
+    edge: EdgeFact
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolChange:
+    """A symbol that is there before and after, as another."""
+
+    old: SymbolPlace
+    new: SymbolPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Between two states, each list in the order of contents."""
+
+    added: tuple[SymbolPlace, ...]
+    removed: tuple[SymbolPlace, ...]
+    moved: tuple[SymbolChange, ...]
+    """To another file, or into another symbol; their signature may have changed too."""
+    changed: tuple[SymbolChange, ...]
+    """Another signature."""
+    edges_added: tuple[EdgePlace, ...]
+    edges_removed: tuple[EdgePlace, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether both states have the same symbols and edges."""
+        return not (self.added or self.removed or self.moved or self.changed or self.edges_added or self.edges_removed)

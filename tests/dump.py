@@ -1,4 +1,7 @@
-"""An index's content without its history: row ids replaced by what they stand for, times left out, all sorted."""
+"""An index's content without its history: row ids replaced by what they stand for, times left out, all sorted.
+
+`snapshot_log` is left out: it tells what the index was before, which a fresh one cannot know.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _TABLES = {
     "repositories": "SELECT name FROM repositories",
     "documents": (
         "SELECT r.name, d.path, d.os_path, d.size, d.content_hash, d.language, d.roles, d.encoding, d.confidence, d.bom, "
-        "d.lines, d.recipe, d.namespace, d.fault, d.linked, d.embedder "
+        "d.lines, d.recipe, d.namespace, d.fault, d.linked, d.embedder, d.digest "
         "FROM documents d JOIN repositories r ON r.id = d.repository_id"
     ),
     "snapshots": f"SELECT {_PATH.format('document_id')}, bytes FROM snapshots",

@@ -18,7 +18,7 @@ from codelens.errors import CodelensError
 
 COMMANDS = (
     *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
-    *("test-scope", "communities", "export", "note"),
+    *("test-scope", "communities", "export", "snapshots", "diff", "prove", "verify", "note"),
     *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
     *("status", "symbols", "watch", "hooks", "mcp", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
 )

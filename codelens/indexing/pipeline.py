@@ -25,6 +25,7 @@ from codelens.linking.concerned import Concerned
 from codelens.linking.link import link
 from codelens.model import Notice, Skip
 from codelens.runs import Progress, ProgressSink
+from codelens.snapshots.record import record_snapshot
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.place import own_files
@@ -124,9 +125,12 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
 def finish_run(store: Store, run: Run, transaction: LazyTransaction) -> tuple[int, int]:
     """What concerns the index as a whole, after its repositories. How many documents were embedded, and how many of them anew."""
     embedded = embed_again(store, run.settings, transaction, run.progress)
-    if transaction.writes or run.batches:  # the run before may have been killed when all but this was written
+    # The run before may have been killed when all but this was written; and an index of an older schema has no log yet.
+    unlogged = run.settings.snapshots_kept and not store.log.rows()
+    if transaction.writes or run.batches or unlogged:
         transaction.begin()
         store.set_meta("snapshot", store.documents.content_id())
+        record_snapshot(store, run.settings.snapshots_kept)
         store.remember_home()
     return embedded
 

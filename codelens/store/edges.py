@@ -102,6 +102,11 @@ class Edges:
             found = TIER_OF_NUMBER[tier]
             yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
 
+    def ends(self) -> Iterator[tuple[Node, str, Node]]:
+        """(source, kind, target) of all edges, each once, in no order to rely on."""
+        for source, kind, target in self._connection.execute("SELECT DISTINCT source, kind, target FROM edges"):
+            yield source, NAME_OF_KIND[kind], target
+
     def unlinked_documents(self) -> int:
         """Documents whose edges are not made yet, in all repositories."""
         row = self._connection.execute("SELECT count(*) FROM documents WHERE linked = ''").fetchone()

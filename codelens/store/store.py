@@ -35,6 +35,7 @@ from codelens.store.migrate import check_version, migrate, schema_version
 from codelens.store.occurrences import OccurrenceCounter
 from codelens.store.postings import Postings
 from codelens.store.references import References
+from codelens.store.snapshots import SnapshotLog
 from codelens.store.units import Units
 from codelens.store.vectors import Vectors
 
@@ -70,6 +71,7 @@ class Store:
         self.edges = Edges(connection)
         self.history = Histories(connection)
         self.files = Files(connection)
+        self.log = SnapshotLog(connection)
 
     @classmethod
     def read(cls, path: Path) -> Store:

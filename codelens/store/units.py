@@ -279,6 +279,16 @@ class Units:
         rows: Any = self._connection.execute(sql, values)
         return iter(rows)
 
+    def outlines(self) -> Iterator[tuple[UnitId, DocumentId, UnitId | None, str, str, str, int, str, bool]]:
+        """(id, document, parent, kind, name, container, start line, signature, local) of all units; of a document's in order of
+        place."""
+        sql = (
+            "SELECT id, document_id, parent_id, kind, name, container, start_line, signature, local FROM units "
+            f"ORDER BY document_id, {PLACE_ORDER}"
+        )
+        rows: Any = self._connection.execute(sql)
+        return iter(rows)
+
     def named(self, folded: str, scoped: bool, limit: int, languages: Collection[str] = ()) -> list[UnitId]:
         """Units whose folded name is exactly this; of documents in these languages only, where any are given."""
         if not languages:

@@ -1,0 +1,111 @@
+"""The facts of two states → what was added, removed, moved and changed between them.
+
+A symbol is the same where file, kind and qualified name are. Of the rest, one that went and one that came are paired as a
+move: of the same name in another file, or in another type of the same file. Edges are compared under the new names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from codelens.past import Difference, DocumentFacts, EdgePlace, SymbolChange, SymbolPlace
+
+_Key = Callable[[SymbolPlace], Hashable]
+_PASSES: tuple[_Key, ...] = (
+    lambda s: (s.symbol.kind, s.symbol.name, s.symbol.signature),
+    lambda s: (s.repository, s.path, s.symbol.kind, _last(s), s.symbol.signature),
+    lambda s: (s.symbol.kind, s.symbol.name),
+)
+"""How one that went and one that came can be the same, the surest first: elsewhere as it was; in the same file under another
+type; elsewhere with another signature. Only where there is one of each: two of one kind are no evidence."""
+
+
+def compare(old: Iterable[DocumentFacts], new: Iterable[DocumentFacts]) -> Difference:
+    """What is between two states, in the order of contents; edges of what moved are told only where they changed."""
+    before, after = list(old), list(new)
+    gone, come, changed = _by_name(_symbols(before), _symbols(after))
+    moved: list[SymbolChange] = []
+    for key in _PASSES:
+        pairs = _pairs(gone, come, key)
+        olds, news = {pair.old for pair in pairs}, {pair.new for pair in pairs}
+        gone, come = [s for s in gone if s not in olds], [s for s in come if s not in news]
+        moved += pairs
+    fewer, more = _edges(before, after, moved)
+    return Difference(
+        tuple(sorted(come, key=_order)),
+        tuple(sorted(gone, key=_order)),
+        tuple(sorted(moved, key=lambda change: _order(change.new))),
+        tuple(sorted(changed, key=lambda change: _order(change.new))),
+        more,
+        fewer,
+    )
+
+
+def _symbols(facts: Iterable[DocumentFacts]) -> dict[Hashable, SymbolPlace]:
+    """Identity → symbol. Several of one name in a file are told apart by their order."""
+    found: dict[Hashable, SymbolPlace] = {}
+    seen: Counter[Hashable] = Counter()
+    for document in facts:
+        for symbol in document.symbols:
+            name = (document.repository, document.path, symbol.kind, symbol.name)
+            found[(*name, seen[name])] = SymbolPlace(document.repository, document.path, symbol)
+            seen[name] += 1
+    return found
+
+
+def _by_name(
+    old: dict[Hashable, SymbolPlace], new: dict[Hashable, SymbolPlace]
+) -> tuple[list[SymbolPlace], list[SymbolPlace], list[SymbolChange]]:
+    gone = [symbol for key, symbol in old.items() if key not in new]
+    come = [symbol for key, symbol in new.items() if key not in old]
+    both = (SymbolChange(symbol, new[key]) for key, symbol in old.items() if key in new)
+    return gone, come, [pair for pair in both if pair.old.symbol.signature != pair.new.symbol.signature]
+
+
+def _pairs(gone: Sequence[SymbolPlace], come: Sequence[SymbolPlace], key: _Key) -> list[SymbolChange]:
+    olds, news = _alone(gone, key), _alone(come, key)
+    return [SymbolChange(olds[k], news[k]) for k in olds if k in news]
+
+
+def _alone(symbols: Sequence[SymbolPlace], key: _Key) -> dict[Hashable, SymbolPlace]:
+    counts = Counter(map(key, symbols))
+    return {key(symbol): symbol for symbol in symbols if counts[key(symbol)] == 1}
+
+
+def _edges(
+    old: Iterable[DocumentFacts], new: Iterable[DocumentFacts], moved: Iterable[SymbolChange]
+) -> tuple[tuple[EdgePlace, ...], tuple[EdgePlace, ...]]:
+    """(those that went, those that came)."""
+    now = {_end(change.old): _end(change.new) for change in moved}
+    before = {_under_new_names(place, now): place for place in _edge_places(old)}
+    after = {place: place for place in _edge_places(new)}
+    fewer = sorted(place for key, place in before.items() if key not in after)
+    return tuple(fewer), tuple(sorted(place for key, place in after.items() if key not in before))
+
+
+def _edge_places(facts: Iterable[DocumentFacts]) -> Iterable[EdgePlace]:
+    return (EdgePlace(d.repository, d.path, edge) for d in facts for edge in d.edges)
+
+
+_End = tuple[str, str, str]
+
+
+def _under_new_names(place: EdgePlace, now: dict[_End, _End]) -> EdgePlace:
+    source = (place.repository, place.path, place.edge.source)
+    target = (place.repository, place.edge.path, place.edge.target)
+    repository, path, name = now.get(source, source)
+    _, there, named = now.get(target, target)
+    return EdgePlace(repository, path, place.edge._replace(source=name, path=there, target=named))
+
+
+def _end(place: SymbolPlace) -> _End:
+    return (place.repository, place.path, place.symbol.name)
+
+
+def _last(place: SymbolPlace) -> str:
+    return place.symbol.name.rpartition(".")[2]
+
+
+def _order(place: SymbolPlace) -> tuple[str, str, int, str, str]:
+    return (place.repository, place.path, place.symbol.line, place.symbol.name, place.symbol.kind)
