@@ -14,9 +14,19 @@ from typing import TYPE_CHECKING
 from codelens.config import LoadedSettings, Settings, pack_folder, vectors_file
 from codelens.errors import TargetError, UsageError
 from codelens.explained import WhyResult
-from codelens.model import IndexInfo, RepositoryId, RepositoryInfo, SearchOptions, SearchResult, SeenFile, Skip, UnitRow
+from codelens.model import (
+    IndexInfo,
+    RepositoryId,
+    RepositoryInfo,
+    SearchOptions,
+    SearchResult,
+    SeenFile,
+    Skip,
+    UnitId,
+    UnitRow,
+)
 from codelens.packed import Change, ContextRequest, Layout, PackedText
-from codelens.past import DocumentFacts, HistoryRead
+from codelens.past import DocumentFacts, HistoryRead, LastChange
 from codelens.related import Communities, GraphStream, ReachingTests, Related, RelationOptions, RepositoryMap
 from codelens.relations import RESOLVED
 from codelens.runs import IndexReport, Progress, Status
@@ -296,6 +306,18 @@ class Index:
                 hint = "`codelens status --skipped` lists what was left out"
                 raise TargetError(f"{path} is not in the index", hint=hint)
             return [unit for document in documents for unit in self._store.units.of_document(document.id)]
+
+    def last_changes(self, units: Sequence[UnitRow]) -> dict[UnitId, LastChange]:
+        """When these units last changed, by whom; those of which git says nothing are left out."""
+        from codelens.search.lastchange import LastChanges
+        from codelens.texts import Texts
+
+        with self._store.reading():
+            changes = LastChanges(self._store, Texts(self._store))
+            found: dict[UnitId, LastChange] = {}
+            for document in self._store.documents.rows({unit.document for unit in units}):
+                found |= changes.of_units(document, [unit for unit in units if unit.document == document.id])
+            return found
 
     def refs(self, target: str, asked: RelationOptions) -> Related:
         """Every place that names the target. This and the next five raise TargetError as `why` does."""

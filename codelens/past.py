@@ -107,3 +107,48 @@ class Difference:
     def empty(self) -> bool:
         """Whether both states have the same symbols and edges."""
         return not (self.added or self.removed or self.moved or self.changed or self.edges_added or self.edges_removed)
+
+
+class Run(NamedTuple):
+    """Lines that follow each other and were last written by one commit."""
+
+    lines: int
+    commit: int
+    """Its number; 0 for one that was not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineCommit:
+    """A commit as far as lines are told by it."""
+
+    time: int
+    """When it was committed, unix seconds."""
+    author: str
+    """Name <address>; of a merge, who made the last commit of what was merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLines:
+    """Who wrote the lines of a file. Lines after the last run are older than what was read."""
+
+    blob: bytes
+    """git's name of the content that has these lines."""
+    last: int
+    """The last commit that changed the file."""
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """When something last changed, and by whom."""
+
+    time: int
+    """Unix seconds; where it is older than what was read, the latest that it can be."""
+    author: str = ""
+    """Name <address>; empty where it is not known."""
+    commits: int = 0
+    """How many commits wrote lines that still stand in it; 0 where it is not known."""
+    exact: bool = True
+    """False: it was no later."""
+    whole_file: bool = False
+    """It is that of a file whose parts can be told apart."""

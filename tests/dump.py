@@ -41,6 +41,13 @@ _TABLES = {
         "JOIN repositories r ON r.id = h.repository_id"
     ),
     "changes": "SELECT r.name, c.path, c.commits, c.changed_at FROM changes c JOIN repositories r ON r.id = c.repository_id",
+    "line_histories": (
+        "SELECT r.name, h.head, h.terms, h.fault FROM line_histories h JOIN repositories r ON r.id = h.repository_id"
+    ),
+    "commits": "SELECT r.name, c.id, c.time, c.author FROM commits c JOIN repositories r ON r.id = c.repository_id",
+    "written_lines": (
+        "SELECT r.name, w.path, w.blob, w.last, w.runs FROM written_lines w JOIN repositories r ON r.id = w.repository_id"
+    ),
     "skips": "SELECT r.name, s.path, s.reason, s.detail FROM skips s JOIN repositories r ON r.id = s.repository_id",
     "units": (
         f"SELECT {_PATH.format('x.document_id')}, {_UNIT.format('x.parent_id')}, x.kind, x.name, x.folded, x.container, "
@@ -89,6 +96,9 @@ _OWNERS = {
     "skips": ("repository_id", "repositories"),
     "histories": ("repository_id", "repositories"),
     "changes": ("repository_id", "repositories"),
+    "line_histories": ("repository_id", "repositories"),
+    "commits": ("repository_id", "repositories"),
+    "written_lines": ("repository_id", "repositories"),
 }
 """Table → (column, the table that must have that id)."""
 

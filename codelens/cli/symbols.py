@@ -14,26 +14,34 @@ class SymbolsFlags(CommonFlags, JsonFlags):
     """The file, and the form of its outline."""
 
     file: Annotated[Path | None, argument("The file, relative to the working directory or to its root", "FILE")] = None
+    changes: Annotated[
+        bool, option("--changes", section=OUTPUT, help="When each last changed, by whom, and by how many commits")
+    ] = False
     ctags: Annotated[bool, option("--ctags", section=OUTPUT, help="Lines for a tags file")] = False
 
 
 def symbols(flags: SymbolsFlags) -> int:
     """List the symbols of one file in the order of their places."""
-    from codelens.render.outline import ctags_lines, outline_lines, outline_record, symbols_of
+    from codelens.render.outline import changed_lines, ctags_lines, outline_lines, outline_record, symbols_of
 
     if flags.file is None:
         raise UsageError("no file", "`codelens symbols FILE`")
+    if flags.changes and flags.ctags:
+        raise UsageError("--changes and --ctags cannot both be had")
     place = reading_place(flags)
     with place.open() as index:
         path = _indexed_path(flags.file, place.cwd, index.info().repositories)
         units = index.symbols(path)
+        last = index.last_changes(units) if flags.changes else None
     exit_code = 0 if symbols_of(units) else 1
     if flags.quiet:
         return exit_code
     if flags.json:
         from codelens.render.records import to_json
 
-        write_json([to_json(outline_record(path, units, exit_code))])
+        write_json([to_json(outline_record(path, units, exit_code, last))])
+    elif last is not None:
+        write(changed_lines(units, last))
     else:
         write(ctags_lines(units, str(flags.file)) if flags.ctags else outline_lines(units))
     return exit_code

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
-from codelens.model import SYMBOL_KINDS, UnitRow
+from codelens.model import SYMBOL_KINDS, UnitId, UnitRow
+from codelens.past import LastChange
 from codelens.render.records import SCHEMA, Record, path_b64, unit_record
 from codelens.render.visible import for_line
+
+Changes = Mapping[UnitId, LastChange]
 
 
 def symbols_of(units: Sequence[UnitRow]) -> list[UnitRow]:
@@ -14,13 +18,14 @@ def symbols_of(units: Sequence[UnitRow]) -> list[UnitRow]:
     return [u for u in units if u.kind in SYMBOL_KINDS or u.kind == "section"]
 
 
-def outline_record(path: str, units: Sequence[UnitRow], exit_code: int) -> Record:
-    """The object of `symbols --json`. `path` is as indexed, with escapes where its bytes are not UTF-8."""
+def outline_record(path: str, units: Sequence[UnitRow], exit_code: int, last: Changes | None = None) -> Record:
+    """The object of `symbols --json`. `path` is as indexed, with escapes where its bytes are not UTF-8; with `last` each symbol
+    has its last change, null where it is not known."""
     return {
         "schema": SCHEMA,
         "path": path,
         **path_b64(path),
-        "symbols": [_symbol(u) for u in symbols_of(units)],
+        "symbols": [_symbol(u) | _changed(u, last) for u in symbols_of(units)],
         "exit_code": exit_code,
     }
 
@@ -35,6 +40,26 @@ def _symbol(unit: UnitRow) -> Record:
         "local": unit.local,
         "repository": unit.repository,
     }
+
+
+def _changed(unit: UnitRow, last: Changes | None) -> Record:
+    if last is None:
+        return {}
+    change = last.get(unit.id)
+    if change is None:
+        return {"changed": None}
+    return {"changed": {"time": change.time, "exact": change.exact, "author": change.author, "commits": change.commits}}
+
+
+def changed_lines(units: Sequence[UnitRow], last: Changes) -> Iterator[str]:
+    """day, commits that wrote its lines, author, line, kind and name; a day that it is no younger than has a ~ before it."""
+    for unit in symbols_of(units):
+        change = last.get(unit.id)
+        day = datetime.fromtimestamp(change.time, UTC).strftime("%Y-%m-%d") if change else "-"
+        sign = "~" if change and not change.exact else " "
+        author = for_line(change.author.partition(" <")[0]) if change else ""
+        commits = change.commits if change else 0
+        yield f"{sign}{day:<10} {commits:>4}  {author:<24}  {unit.name_line:>5}  {unit.kind} {for_line(unit.qualified_name)}\n"
 
 
 def outline_lines(units: Sequence[UnitRow]) -> Iterator[str]:

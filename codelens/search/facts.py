@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from codelens.config import Settings
 from codelens.nouns import dataclass
+from codelens.past import LastChange
 from codelens.search.literals import fold
 from codelens.search.metadata import Scalar
 from codelens.search.patterns import Ranges, TimeBudget, compile_pattern, find_all, has_upper
@@ -50,6 +51,8 @@ class Matching:
     case: str = "auto"
     whole_word: bool = False
     budget: TimeBudget = field(default_factory=lambda: TimeBudget(Settings().regex_seconds))
+    last: LastChange | None = None
+    """The last change of what is looked at, where the query asks for it and it is known."""
 
     def ignores_case(self, text: str) -> bool:
         """Smart case: a text with an upper-case letter means its case."""

@@ -28,6 +28,9 @@ MISTAKEN = {
     "repository": "repo",
     "text": "content",
     "has": "is",
+    "since": "after",
+    "until": "before",
+    "committer": "author",
 }
 """Names that other searches give to our filters."""
 

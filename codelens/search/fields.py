@@ -10,7 +10,7 @@ from typing import Any
 
 from codelens.lang.registry import is_prose
 from codelens.search.facts import DocumentFacts, Matching, TextFacts, UnitFacts, contains, occurs
-from codelens.search.filters import COMPARISON
+from codelens.search.filters import COMPARISON, day_start
 from codelens.search.literals import fold
 from codelens.search.metadata import UPDATED, Scalar, number_of, unix_seconds
 from codelens.search.nodes import DOC, KIND_GROUPS, kinds_meant
@@ -106,6 +106,32 @@ def _symbol(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -
     return False
 
 
+def _after(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    """Changed on that day or later. No part of a file is younger than the file."""
+    last = matching.last
+    if last is None or last.time < min(day_start(value) or 0 for value in values):
+        return False
+    return None if last.whole_file else last.exact
+
+
+def _before(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    """Changed before that day, and not since."""
+    last = matching.last
+    if last is None:
+        return False
+    if last.time < max(day_start(value) or 0 for value in values):
+        return True
+    return None if last.whole_file else False
+
+
+def _author(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    """A part of the name or address of whoever made the last change."""
+    last = matching.last
+    if last is None:
+        return False
+    return None if last.whole_file else any(_fits(last.author, value, matching) for value in values)
+
+
 FIELD_TESTS: Mapping[str, Callable[[DocumentFacts, tuple[str, ...], Matching], bool | None]] = {
     "lang": _language,
     "is": _role,
@@ -116,6 +142,9 @@ FIELD_TESTS: Mapping[str, Callable[[DocumentFacts, tuple[str, ...], Matching], b
     "content": _content,
     "sym": _symbol,
     "meta": _metadata,
+    "after": _after,
+    "before": _before,
+    "author": _author,
     "case": lambda facts, values, matching: True,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 from codelens.errors import UsageError
 from codelens.search.faults import excerpt, suggest_value
@@ -11,6 +12,7 @@ from codelens.search.nodes import CASES, KINDS, ROLES, Filter
 
 COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)
 """A value of `meta:`: a column, how it is compared, and with what."""
+_DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 
 
 class BadValueError(Exception):
@@ -27,6 +29,10 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
         raise BadValueError(f"'{field}:' wants a value right behind it;")
     if field == "meta":
         return Filter(field, _comparisons(values))
+    if field in ("after", "before"):
+        for value in values:
+            if day_start(value) is None:
+                raise BadValueError(f"'{field}:{excerpt(value)}' is no day, as in {field}:2026-01-31;")
     known = _known(field, languages)
     if not known:
         return Filter(field, tuple(values))
@@ -61,6 +67,20 @@ def kinds_filter(kinds: Sequence[str]) -> Filter | None:
     except BadValueError as fault:
         said = str(fault).rstrip(";").replace("kind:", "--kind ")
         raise UsageError(said, f"kinds: {', '.join(sorted(set(KINDS)))}") from None
+
+
+@lru_cache(maxsize=16)
+def day_start(text: str) -> int | None:
+    """The first second (unix, UTC) of a day, month or year as 2026-01-31, 2026-01 or 2026; None for what is none."""
+    if not (found := _DAY.fullmatch(text)):
+        return None
+    from datetime import UTC, datetime  # few queries name a day
+
+    year, month, day = (int(part) if part else 1 for part in found.groups())
+    try:
+        return int(datetime(year, month, day, tzinfo=UTC).timestamp())
+    except ValueError:
+        return None
 
 
 def _known(field: str, languages: Collection[str]) -> Mapping[str, str]:

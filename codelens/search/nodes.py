@@ -14,7 +14,9 @@ from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, TODO, Notice
 from codelens.nouns import dataclass
 from codelens.text.terms import BEGINNING, beginning_of
 
-FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is", "meta")
+FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is", "meta", "after", "before", "author")
+CHANGE_FIELDS = frozenset({"after", "before", "author"})
+"""Those that ask for the last change."""
 ROLES = ("test",)
 """What `is:` can ask of a document."""
 PUNCTUATION = ".,;:!?"
@@ -170,8 +172,14 @@ def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
 
 def asks_todos(node: Node | None) -> bool:
     """Whether a query asks for comments that say what is to be done, which else stand aside."""
-    leaves = positive_leaves(node)
-    return any(isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in leaves)
+    asked = positive_leaves(node)
+    return any(isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in asked)
+
+
+def leaves(node: Node | None) -> Iterator[Leaf]:
+    """All leaves, those under a negation last."""
+    yield from positive_leaves(node)
+    yield from positive_leaves(node, positive=False)
 
 
 def _ranking_texts(node: Node | None, positive: bool) -> Iterator[Word | Phrase]:

@@ -9,7 +9,8 @@ r"""The query language: a text → a tree of conditions and words that rank. Pro
     identifier = "`" character { character } "`" ;           (* a name, the strongest term; one line *)
     pattern    = "/" character { character | "\/" } "/" ;    (* a regular expression; one line, ends its word *)
     filter     = field ":" value { "," value } ;             (* one of the values fits *)
-    field      = "lang" | "path" | "file" | "sym" | "kind" | "repo" | "content" | "is" | "meta" | "case" ;
+    field      = "lang" | "path" | "file" | "sym" | "kind" | "repo" | "content" | "is" | "meta" | "case"
+               | "after" | "before" | "author" ;             (* of the last change; a day as 2026-01-31, 2026-01, 2026 *)
     value      = phrase | bare ;                             (* path, file, repo: a part of it, or a glob; meta: NAME=VALUE *)
     bare       = character { character } ;                   (* neither space nor comma *)
     word       = character { character } [ "*" ] ;           (* no space; its own parentheses pair up *)

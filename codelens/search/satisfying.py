@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import groupby
 
 from codelens.errors import QueryTimeout
@@ -21,6 +21,7 @@ from codelens.search.conditions import (
     left_open,
     narrowed,
 )
+from codelens.search.lastchange import LastChanges
 from codelens.search.metadata import Metadata
 from codelens.search.nodes import Node, asks_todos
 from codelens.store.documents import DocumentRow
@@ -42,6 +43,8 @@ class Demand:
     """How long deciding them may take."""
     metadata: Metadata
     """EMPTY where no condition asks for it."""
+    changes: LastChanges | None = None
+    """Where some condition asks for last changes."""
 
 
 @dataclass(slots=True)
@@ -51,6 +54,20 @@ class Satisfying:
     units: list[UnitId] = field(default_factory=list)
     reach: dict[UnitId, Span] = field(default_factory=dict)
     """Of those that satisfy it by what stands beside them: a comment above, a bracket that no unit holds."""
+
+
+def matching_of(document: DocumentRow, matching: Matching, changes: LastChanges | None) -> Matching:
+    """How a document is compared: with its last change, where a condition asks for it."""
+    return replace(matching, last=changes.of_document(document)) if changes else matching
+
+
+def _matchings(document: DocumentRow, demand: Demand, texts: Texts) -> Mapping[UnitId, Matching]:
+    """The same for each of its units; none where no condition asks."""
+    if demand.changes is None:
+        return {}
+    units = texts.store.units.of_document(document.id)
+    last = demand.changes.of_units(document, units)
+    return {unit.id: replace(demand.matching, last=last.get(unit.id)) for unit in units}
 
 
 def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Texts) -> Satisfying:
@@ -66,43 +83,56 @@ def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Te
         row = rows[document]
         repository = demand.repositories[row.repository]
         known = (row.path, repository, row.language, row.roles, demand.metadata.of(repository, row.path))
-        node = left_open(rest, DocumentFacts(*known), demand.matching)
+        node = left_open(rest, DocumentFacts(*known), matching_of(row, demand.matching, demand.changes))
         if node is None:
             satisfying.units += [unit for unit, *_ in units]
             continue
         if has_many_alternatives(node):
             node = narrowed(node, row.path, texts.of(row).text, demand.matching)
+        each = _matchings(row, demand, texts)
         undecided: list[Undecided] = []
         before = len(satisfying.units)
         for unit, _, kind, name, container, start, end in units:
             facts = UnitFacts(*known, kind, name, f"{container}.{name}" if container else name)
-            value = evaluate(node, facts, demand.matching).value
+            value = evaluate(node, facts, each.get(unit, demand.matching)).value
             if value is None:
                 undecided.append((unit, facts, Span(start, end)))
             elif value:
                 satisfying.units.append(unit)
         if undecided:
             whole = texts.of(row)
-            satisfying.units += _decided(node, undecided, whole, demand.matching)
+            satisfying.units += _decided(node, undecided, whole, demand.matching, each)
             if len(satisfying.units) == before and demand.demands_text:
-                satisfying.reach |= _beside(node, undecided, whole, demand.matching)
+                satisfying.reach |= _beside(node, undecided, whole, demand.matching, each)
             texts.forget(row)
     satisfying.units += satisfying.reach
     return satisfying
 
 
-def _beside(node: Node, undecided: Sequence[Undecided], whole: DocumentText, matching: Matching) -> dict[UnitId, Span]:
+def _beside(
+    node: Node,
+    undecided: Sequence[Undecided],
+    whole: DocumentText,
+    matching: Matching,
+    each: Mapping[UnitId, Matching],
+) -> dict[UnitId, Span]:
     """The outermost units with what the query demands beside them, each with the place where that is."""
     around = _reaches([span for _, _, span in undecided], whole)
     near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
-    held = set(_decided(node, near, whole, matching))
+    held = set(_decided(node, near, whole, matching, each))
     return {unit: span for unit, _, span in near if unit in held}
 
 
-def _decided(node: Node, undecided: Sequence[Undecided], whole: DocumentText, matching: Matching) -> Iterator[UnitId]:
+def _decided(
+    node: Node,
+    undecided: Sequence[Undecided],
+    whole: DocumentText,
+    matching: Matching,
+    each: Mapping[UnitId, Matching],
+) -> Iterator[UnitId]:
     for unit, u, span in undecided:
         known = (u.path, u.repository, u.language, u.roles, u.metadata, u.kind, u.name, u.qualified_name)
-        if evaluate(node, TextFacts(*known, whole.slice(span)), matching).value:
+        if evaluate(node, TextFacts(*known, whole.slice(span)), each.get(unit, matching)).value:
             yield unit
 
 

@@ -7,7 +7,7 @@ first: path and language of a document, then trigrams, then what is known of a u
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
@@ -17,15 +17,18 @@ from codelens.search.conditions import (
     DocumentFacts,
     Matching,
     TextFacts,
+    Verdict,
     evaluate,
     literal_requirements,
 )
 from codelens.search.facts import occurrences, pattern_ranges
 from codelens.search.fields import path_glob
 from codelens.search.filters import COMPARISON, kinds_filter
+from codelens.search.lastchange import LastChanges
 from codelens.search.literals import AllOf, AnyOf, Plan, Substring
 from codelens.search.metadata import EMPTY, Metadata, Scalar, load_metadata
 from codelens.search.nodes import (
+    CHANGE_FIELDS,
     And,
     Filter,
     Identifier,
@@ -38,11 +41,12 @@ from codelens.search.nodes import (
     Word,
     asks_todos,
     describe,
+    leaves,
     positive_leaves,
     without,
 )
 from codelens.search.patterns import Ranges, TimeBudget
-from codelens.search.satisfying import Demand, units_satisfying
+from codelens.search.satisfying import Demand, matching_of, units_satisfying
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
@@ -80,6 +84,8 @@ class Scope:
     """Of units that take part for what stands beside them: see `Satisfying`."""
     left_out: dict[UnitId, int] = field(default_factory=dict)
     """Unit → its place, of those that `literal_matches` had no room for."""
+    changes: LastChanges | None = None
+    """Where the query asks for last changes."""
 
     @property
     def demands_text(self) -> bool:
@@ -97,12 +103,15 @@ class Scope:
         if said := _option_against(document, self.repositories[document.repository], self.options):
             return Blame(said, f"{document.path} ({document.language})", ())
         facts = self._facts(unit, document)
-        verdict = evaluate(self.query.node, facts, self.matching)
+        matching = self.matching
+        if self.changes:
+            matching = replace(matching, last=self.changes.of_units(document, [unit]).get(unit.id))
+        verdict = evaluate(self.query.node, facts, matching)
         if verdict.value is not False or verdict.blame is None:
             return None
         text = f"{unit.kind} {unit.qualified_name} in {unit.path} ({document.language})"
         blamed, rest = [verdict.blame], without(self.query.node, verdict.blame)
-        while rest is not None and (more := evaluate(rest, facts, self.matching)).blame is not None:
+        while rest is not None and (more := evaluate(rest, facts, matching)).blame is not None:
             blamed.append(more.blame)
             rest = without(rest, more.blame)
         option = self._option()
@@ -125,7 +134,7 @@ class Scope:
 
     def _facts(self, unit: UnitRow, document: DocumentRow) -> TextFacts:
         text = self.texts.of(document).slice(unit.span)
-        known = _of_document(document, self)
+        known = _known(document, self)
         return TextFacts(*known, unit.kind, unit.name, unit.qualified_name, text)
 
     def modified(self, document: int) -> int:
@@ -174,15 +183,13 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         return scope
     if _asks_metadata(query.node):
         scope.metadata = load_metadata(settings.metadata)
-    verdicts = [
-        (d, evaluate(query.node, DocumentFacts(*_of_document(d, scope)), matching).value)
-        for d in documents_in_scope(store, options)
-    ]
+    if _asks_for_changes(query):
+        scope.changes = LastChanges(store, texts)
+    verdicts = [(d, _of_document(query, d, scope).value) for d in documents_in_scope(store, options)]
     undecided = [d for d, value in verdicts if value is None]
     undecided = _with_trigrams(undecided, literal_requirements(query.node), store)
-    demand = Demand(
-        query.node, matching, scope.demands_text, scope.repositories, settings.channel_seconds, scope.metadata
-    )
+    limit = settings.channel_seconds
+    demand = Demand(query.node, matching, scope.demands_text, scope.repositories, limit, scope.metadata, scope.changes)
     satisfying = units_satisfying(undecided, demand, texts)
     whole = store.units.of_documents([d.id for d, value in verdicts if value], asks_todos(query.node))
     scope.units = [*whole, *satisfying.units]
@@ -252,11 +259,16 @@ def _glob_against(path: str, globs: Sequence[str]) -> str:
     return "" if verdict else reason
 
 
-def _of_document(document: DocumentRow, scope: Scope) -> tuple[str, str, str, frozenset[str], Mapping[str, Scalar]]:
+def _known(document: DocumentRow, scope: Scope) -> tuple[str, str, str, frozenset[str], Mapping[str, Scalar]]:
     """The fields of DocumentFacts."""
     repository = scope.repositories[document.repository]
     known = scope.metadata.of(repository, document.path)
     return document.path, repository, document.language, document.roles, known
+
+
+def _of_document(query: Query, document: DocumentRow, scope: Scope) -> Verdict:
+    facts = DocumentFacts(*_known(document, scope))
+    return evaluate(query.node, facts, matching_of(document, scope.matching, scope.changes))
 
 
 def _asks_metadata(node: Node | None) -> bool:
@@ -266,6 +278,10 @@ def _asks_metadata(node: Node | None) -> bool:
         case Not(part):
             return _asks_metadata(part)
     return isinstance(node, Filter) and node.field == "meta"
+
+
+def _asks_for_changes(query: Query) -> bool:
+    return any(isinstance(leaf, Filter) and leaf.field in CHANGE_FIELDS for leaf in leaves(query.node))
 
 
 def _with_trigrams(documents: list[DocumentRow], plan: Plan, store: Store) -> list[DocumentRow]:

@@ -31,6 +31,7 @@ from codelens.store.documents import Documents, RepositoryRow
 from codelens.store.edges import Edges
 from codelens.store.files import Files
 from codelens.store.history import Histories
+from codelens.store.lines import Lines
 from codelens.store.migrate import check_version, migrate, schema_version
 from codelens.store.occurrences import OccurrenceCounter
 from codelens.store.postings import Postings
@@ -72,6 +73,7 @@ class Store:
         self.history = Histories(connection)
         self.files = Files(connection)
         self.log = SnapshotLog(connection)
+        self.lines = Lines(connection)
 
     @classmethod
     def read(cls, path: Path) -> Store:

@@ -8,6 +8,14 @@ CREATE TABLE changes (
 
 CREATE INDEX changes_by_commits ON changes (repository_id, commits)
 
+CREATE TABLE commits (
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    id            INTEGER NOT NULL,   -- the first 60 bits of its name
+    time          INTEGER NOT NULL,   -- unix seconds
+    author        TEXT NOT NULL,      -- Name <address>
+    PRIMARY KEY (repository_id, id)
+) WITHOUT ROWID
+
 CREATE TABLE documents (
     id            INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
@@ -66,6 +74,13 @@ CREATE TABLE imports (
     alias       TEXT NOT NULL,
     PRIMARY KEY (document_id, start_byte, name, alias, module)
 ) WITHOUT ROWID
+
+CREATE TABLE line_histories (
+    repository_id INTEGER PRIMARY KEY REFERENCES repositories (id),
+    head          TEXT NOT NULL,      -- the commit up to which it was read; empty: the next run tries again
+    terms         TEXT NOT NULL,      -- a hash of all else that decides what is read
+    fault         TEXT NOT NULL       -- why it is not known; empty if it is
+)
 
 CREATE VIRTUAL TABLE link_asks USING fts5 (
     keys, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
@@ -209,3 +224,12 @@ CREATE TABLE vectors (
     id        INTEGER PRIMARY KEY,    -- unit * 64 + piece
     embedding BLOB NOT NULL           -- int8, of length 127
 )
+
+CREATE TABLE written_lines (
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    path          TEXT NOT NULL,      -- as documents have it
+    blob          BLOB NOT NULL,      -- git's name of the content that the lines are of
+    last          INTEGER NOT NULL,   -- the last commit that changed the file
+    runs          BLOB NOT NULL,      -- commits of lines, packed (codelens/store/lines.py)
+    PRIMARY KEY (repository_id, path)
+) WITHOUT ROWID

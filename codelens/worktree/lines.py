@@ -1,0 +1,226 @@
+"""A folder's git history → which commit wrote each line of its files: one pass over diffs, carried on by the commits that come.
+
+Only the first line of descent counts: there each diff stands on the one before it, so that runs of lines are exact, whether
+they were read at once or commit by commit. What a merge brought is told by the merge; its author is that of the last commit
+which it merged. git's blame would follow every branch, a file at a time and many times slower.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from codelens.nouns import dataclass
+from codelens.past import LineCommit, Run, WrittenLines
+from codelens.worktree.changes import LATEST, SECONDS, Head, TooSlow
+from codelens.worktree.diffs import FileChange, Hunk, read_diff
+from codelens.worktree.paths import shown_path
+from codelens.worktree.plumbing import GitError, run_git
+
+MOST_COMMITS = 1000
+"""Of the first line of descent. Chosen: two seconds of CPU for those of saleor, half a second for those of pandoc."""
+AT_ONCE = 50
+"""Commits whose diffs one git process tells of, so that they fit into memory. Chosen."""
+RULES = "lines 1"
+"""Change the number with anything that changes what is read."""
+_COMMIT_LINE = re.compile(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
+_DIGITS = 15
+"""Hexadecimal digits of a commit's name that make its number: 60 bits, which two of a thousand commits do not share."""
+
+Files = dict[bytes, tuple[int, list[Run]]]
+"""git's path → (last commit, runs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinesRead:
+    """All that is known of a repository's lines, up to a head."""
+
+    commits: Mapping[int, LineCommit]
+    files: Mapping[str, WrittenLines]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    name: str
+    parents: tuple[str, ...]
+    commit: LineCommit
+
+    @property
+    def number(self) -> int:
+        return int(self.name[:_DIGITS], 16) or 1
+
+
+def line_terms(head: Head) -> str:
+    """A hash of all but the head that decides what is read."""
+    parts = (RULES, str(MOST_COMMITS), head.terms)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] | None = None) -> LinesRead:
+    """Who wrote the lines of the head's files. `known` is what was read up to the commit `before`: the answer is the same
+    without, later. Raises GitError, and TooSlow after SECONDS.
+    """
+    until = time.monotonic() + SECONDS
+    told = _first_line(head, until)
+    names = [one.name for one in told]
+    come = told[: names.index(before)] if known is not None and before in names else told
+    files = _loaded(head, known or {}) if len(come) < len(told) else {}
+    for start in range(len(come), 0, -AT_ONCE):
+        _carry_on(files, head, come[max(0, start - AT_ONCE) : start][::-1], until)
+    commits = {one.number: one.commit for one in told}
+    return LinesRead(commits, dict(_written(head, files, commits, until)))
+
+
+def _first_line(head: Head, until: float) -> list[_Told]:
+    """The last commits of the first line of descent, newest first, without those at which a shallow clone ends."""
+    form = "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00"
+    shape = ("--no-show-signature", "--no-notes", "--no-color", form)
+    raw = _git(head, until, "log", "--first-parent", f"--max-count={MOST_COMMITS}", *shape, head.commit, "--")
+    rows = [row for row in _rows(raw) if row[0] not in head.cut]
+    merged = {row[0]: row[1].split()[1] for row in rows if len(row[1].split()) > 1}
+    given = "".join(f"{name}\n" for name in dict.fromkeys(merged.values())).encode()
+    authors = (
+        {r[0]: r[3] for r in _rows(_git(head, until, "log", "--no-walk", "--stdin", *shape, given=given))}
+        if given
+        else {}
+    )
+    return [
+        _Told(name, tuple(parents.split()), LineCommit(min(int(at), LATEST), authors.get(merged.get(name, ""), author)))
+        for name, parents, at, author in rows
+    ]
+
+
+def _rows(raw: bytes) -> Iterator[tuple[str, str, str, str]]:
+    fields = raw.decode("utf-8", "replace").split("\0")
+    for at in range(0, len(fields) - 4, 4):
+        name, parents, seconds, author = fields[at : at + 4]
+        yield name.strip(), parents, seconds, author
+
+
+def _carry_on(files: Files, head: Head, told: Sequence[_Told], until: float) -> None:
+    """Apply the diffs of these commits, oldest first, each against its first parent."""
+    given = "".join(f"{' '.join((one.name, *one.parents[:1]))}\n" for one in told).encode()
+    raw = _git(
+        head,
+        until,
+        *(
+            "--literal-pathspecs",
+            "diff-tree",
+            "--stdin",
+            "-r",
+            "--root",
+            "-p",
+            "--unified=0",
+            "--find-renames",
+            "-l400",
+        ),
+        *(
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-relative",
+            "--diff-algorithm=myers",
+            "--no-indent-heuristic",
+        ),
+        *(
+            "--inter-hunk-context=0",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            "--submodule=short",
+            "--ignore-submodules=all",
+        ),
+        *("--", *([head.below] if head.below else [])),
+        given=given,
+    )
+    parts = _COMMIT_LINE.split(raw)
+    diffs = dict(zip((name.decode() for name in parts[1::2]), parts[2::2], strict=True))
+    for one in told:
+        _apply(files, read_diff(diffs.get(one.name, b"")), one.number)
+
+
+def _apply(files: Files, changes: Iterable[FileChange], commit: int) -> None:
+    """The state of all files after a commit. Renamed files take their lines along; those of a binary file are not told."""
+    before = {c.old: files.pop(c.old, (0, [])) for c in changes if c.old is not None}
+    for change in changes:
+        if change.new is None:
+            continue
+        _, runs = before.get(change.old, (0, [])) if change.old is not None else (0, [])
+        files[change.new] = (commit, [] if change.binary else rewritten(runs, change.hunks, commit))
+
+
+def rewritten(runs: Sequence[Run], hunks: Sequence[Hunk], commit: int) -> list[Run]:
+    """Runs after a commit whose hunks stand in these lines, in order of place. Lines beyond the runs are older: commit 0."""
+    found: list[Run] = []
+    rest = list(runs)[::-1]
+    place = 0  # lines of the old side that are behind us
+
+    def take(lines: int, keep: bool) -> None:
+        while lines > 0:
+            run = rest.pop() if rest else Run(lines, 0)
+            taken = min(lines, run.lines)
+            if run.lines > taken:
+                rest.append(Run(run.lines - taken, run.commit))
+            if keep:
+                found.append(Run(taken, run.commit))
+            lines -= taken
+
+    for hunk in hunks:
+        old, new = len(hunk.old), len(hunk.new)
+        first = hunk.old_start - 1 if old else hunk.old_start
+        take(first - place, keep=True)
+        take(old, keep=False)
+        if new:
+            found.append(Run(new, commit))
+        place = first + old
+    return tidied([*found, *reversed(rest)])
+
+
+def tidied(runs: Iterable[Run]) -> list[Run]:
+    """The same lines in as few runs as can be, without a last one of commit 0."""
+    found: list[Run] = []
+    for run in runs:
+        if found and found[-1].commit == run.commit:
+            found[-1] = Run(found[-1].lines + run.lines, run.commit)
+        elif run.lines:
+            found.append(run)
+    return found[:-1] if found and not found[-1].commit else found
+
+
+def _loaded(head: Head, known: Mapping[str, WrittenLines]) -> Files:
+    above = f"{head.below}/" if head.below else ""
+    return {_git_path(above, path): (lines.last, list(lines.runs)) for path, lines in known.items()}
+
+
+def _git_path(above: str, path: str) -> bytes:
+    r"""A path as git has it, from one as documents have it: \xNN is a byte."""
+    raw = re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes([int(found[1], 16)]), path.encode())
+    return os.fsencode(above) + raw
+
+
+def _written(
+    head: Head, files: Files, commits: Mapping[int, LineCommit], until: float
+) -> Iterator[tuple[str, WrittenLines]]:
+    """Files of the head that these commits changed, in order of path, with no other commit in them."""
+    told = _git(head, until, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", head.commit)
+    above = len(os.fsencode(head.below)) + 1 if head.below else 0
+    for entry in told.split(b"\0"):
+        fields, _, path = entry.partition(b"\t")
+        last, runs = files.get(path, (0, []))
+        if last in commits and fields.split()[1:2] == [b"blob"]:
+            own = tidied(run if run.commit in commits else Run(run.lines, 0) for run in runs)
+            name = shown_path(os.fsdecode(path[above:]))
+            yield name, WrittenLines(bytes.fromhex(fields.split()[2].decode()), last, tuple(own))
+
+
+def _git(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:
+    left = until - time.monotonic()
+    try:
+        if left > 0:
+            return run_git(head.repository, *arguments, seconds=left, given=given)
+    except GitError:
+        if time.monotonic() < until:
+            raise
+    raise TooSlow(f"git took longer than {SECONDS:.0f} seconds")

@@ -1,0 +1,33 @@
+"""codelens symbols --changes: when each symbol last changed, by whom, by how many commits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from codelens.index import Index
+from tests.cli.conftest import Run
+from tests.render.test_formats import check
+from tests.search.test_last_change import DAY_1, DAY_2, DAY_3, past
+from tests.search.trees import QUICK
+from tests.worktree.pasts import Past
+
+__all__ = ["past"]
+
+
+def test_symbols_tell_their_last_change(past: Past, run: Run) -> None:
+    db = str(past.root.parent / "index.db")
+    Index.build(Path(db), [past.root], QUICK)
+    ran = run("symbols", "lamps.py", "--changes", "--db", db, cwd=past.root)
+    assert [line.split() for line in ran.out.splitlines()] == [
+        [DAY_1, "1", "Ann", "Ache", "1", "function", "lamp_old"],
+        [DAY_2, "2", "Bob", "5", "function", "lamp_mid"],
+        [DAY_3, "1", "Ann", "Ache", "9", "function", "lamp_new"],
+    ]
+    record = json.loads(run("symbols", "lamps.py", "--changes", "--json", "--db", db, cwd=past.root).out)
+    check(record, "symbols")
+    assert [s["changed"]["commits"] for s in record["symbols"]] == [1, 2, 1]
+
+
+def test_not_as_tags_too(past: Past, run: Run) -> None:
+    assert run("symbols", "lamps.py", "--changes", "--ctags", cwd=past.root).code == 2
