@@ -31,6 +31,7 @@ A query is words. Each may be a part of a name, a word of prose or a slip of the
 
   lang:py  path:src/  file:conf.py  sym:Parser  kind:method  repo:name  content:text
   is:test  -is:test  kind:doc  kind:code  case:yes|no|auto        filters; a `-` before one excludes
+  after:2026-01-31  before:2026  author:ann  the last change
 
 -F takes the query literally. What looks like syntax and is not stays text, and a note on stderr says so;
 --strict-query makes it an error that points at the place.

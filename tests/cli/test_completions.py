@@ -39,7 +39,7 @@ def test_the_shell_reads_its_script(shell: str, run: Run, tmp_path: Path) -> Non
     ("typed", "offered"),
     [
         ("codelens sy", ["symbols"]),
-        ("codelens co", ["context", "config", "completions"]),
+        ("codelens co", ["communities", "context", "config", "completions"]),
         ("codelens search --rr", ["--rrf-k"]),
         ("codelens index --no-", ["--no-config", "--no-fuzzy", "--no-ignore", "--no-vector"]),
         ("codelens frob", []),
