@@ -21,7 +21,7 @@ from codelens.worktree.paths import shown_path
 from codelens.worktree.plumbing import GitError, run_git
 
 MOST_COMMITS = 1000
-"""Of the first line of descent. Chosen: two seconds of CPU for those of saleor, half a second for those of pandoc."""
+"""Of the first line of descent. Chosen: those of kombu take 1.4 s of CPU, those of saleor, with large generated files, 9 s."""
 AT_ONCE = 50
 """Commits whose diffs one git process tells of, so that they fit into memory. Chosen."""
 RULES = "lines 1"
