@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import apsw
 
 from codelens.derived import Binding, Extraction, Import, PackedReferences, Reference
 from codelens.model import DocumentId
 from codelens.store.packing import unpack_bindings, unpack_references
 from codelens.store.phrases import quoted
+
+_WORDS = re.compile(r"[\w$]+")
 
 
 class References:
@@ -60,5 +64,8 @@ class References:
 
     def documents_using(self, name: str) -> list[DocumentId]:
         """Documents that may use a name, by id; its references say whether they do (the index ignores case and signs)."""
+        words = _WORDS.findall(name)  # as the tokenizer takes a name apart; this index knows no phrases
+        if not words:
+            return []
         sql = "SELECT rowid FROM ref_names WHERE ref_names MATCH ? ORDER BY rowid"
-        return [DocumentId(row[0]) for row in self._connection.execute(sql, (quoted(name),))]
+        return [DocumentId(row[0]) for row in self._connection.execute(sql, (" AND ".join(map(quoted, words)),))]

@@ -82,6 +82,12 @@ def test_what_is_neither_defined_nor_used(index: Index) -> None:
             index.refs(name, asking())
 
 
+@pytest.mark.parametrize("text", ["see `draw it`", "two-words", "()", "a b c", '"'])
+def test_what_is_no_name_is_named_nowhere(index: Index, text: str) -> None:
+    with pytest.raises(TargetError, match="nothing is named"):
+        index.refs(text, asking())
+
+
 def test_a_graph_that_is_not_made_yet_is_told(tmp_path: Path) -> None:
     import sqlite3
     from contextlib import closing
