@@ -81,11 +81,14 @@ class Settings:
     """Keep written context packs in the user's cache folder. A pack says nothing of what was asked."""
     memory: bool = False
     """Record what is found, opened and said of results in a file beside the index, and let the ranking use it."""
+    requests_per_minute: int = 120
+    """What each key of `codelens serve` may ask in a minute, all of it at once if need be; 0 sets no limit. Chosen: a person's
+    editor asks twice a second at most."""
     hyperlink_format: str = ""
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
 
 
-NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network", "memory"})
+NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network", "memory", "requests_per_minute"})
 """A link may name a network or start a program: the user says where it leads, what leaves the machine and what is recorded of
 searches; no repository does.
 `model` it may set to a name alone: a model is run, or asked over a network."""
@@ -236,6 +239,11 @@ def _user_file() -> Path | None:
 def user_file_place() -> Path | None:
     """Where the user's configuration file belongs; None where there is no home. It may not be there yet."""
     return folder / "config.toml" if (folder := _users("XDG_CONFIG_HOME", "APPDATA", ".config")) else None
+
+
+def keys_file() -> Path | None:
+    """Where the keys of `codelens serve` are listed; None where there is no home. It may not be there yet."""
+    return folder / "keys.json" if (folder := _users("XDG_CONFIG_HOME", "APPDATA", ".config")) else None
 
 
 def models_folder() -> Path | None:

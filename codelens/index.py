@@ -30,6 +30,7 @@ from codelens.past import DocumentFacts, HistoryRead, LastChange
 from codelens.related import Communities, GraphStream, ReachingTests, Related, RelationOptions, RepositoryMap
 from codelens.relations import RESOLVED
 from codelens.runs import IndexReport, Progress, Status
+from codelens.sources import IndexedFile, SourceFile
 from codelens.store.connection import holds_index
 from codelens.store.snapshots import LoggedSnapshot
 from codelens.store.store import Store
@@ -160,6 +161,11 @@ class Index:
     def _repository_at(self, root: Path) -> RepositoryId:
         found = (row.id for row in self._store.documents.repositories() if row.root == root)
         return next(found, RepositoryId(-1))
+
+    @property
+    def settings(self) -> Settings:
+        """Those that it was opened with."""
+        return self._settings
 
     def search(self, query: str, options: SearchOptions) -> SearchResult:
         """Raises QueryError for a strict query with a fault, RegexTimeout, UsageError for options that make no sense."""
@@ -297,6 +303,20 @@ class Index:
         with self._store.reading():
             roots = {row.id: str(row.root) for row in self._store.documents.repositories()}
             return [(roots[d.repository], d.os_path) for d in documents_in_scope(self._store, options)]
+
+    def listed(self, options: SearchOptions) -> list[IndexedFile]:
+        """The documents that the options let take part, by repository and path."""
+        from codelens.search.sources import listed
+
+        with self._store.reading():
+            return listed(self._store, options)
+
+    def source(self, path: str, repository: str = "") -> SourceFile:
+        """One file as it was indexed. Raises TargetError if it is not, or if several repositories have it and none is named."""
+        from codelens.search.sources import source
+
+        with self._store.reading():
+            return source(self._store, path, repository)
 
     def symbols(self, path: str) -> list[UnitRow]:
         """The outline of one file, by its path relative to a root. Raises TargetError if it is not indexed."""

@@ -70,7 +70,7 @@ class SectionedCommand(TyperCommand):
 
 
 class LazyGroup(TyperGroup):
-    """Commands by name; each is `command` of a module that is imported when it is named."""
+    """Commands by name, each imported when it is named: `command` of a module, or what follows the module's name and a colon."""
 
     places: ClassVar[Mapping[str, str]] = {}
 
@@ -84,7 +84,8 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Imports the command's module; None for a name that is no command, which typer turns into an error."""
-        return import_module(self.places[cmd_name]).command if cmd_name in self.places else None
+        module, _, name = self.places.get(cmd_name, "").partition(":")
+        return getattr(import_module(module), name or "command") if module else None
 
 
 def group(name: str, places: Mapping[str, str], help: str, epilog: str = "") -> Any:
@@ -98,4 +99,35 @@ def group(name: str, places: Mapping[str, str], help: str, epilog: str = "") -> 
     def _group() -> None:
         pass
 
+    return typer.main.get_command(app)
+
+
+def declare_group(
+    name: str, flags: type[F], run: Callable[[F], int], places: Mapping[str, str], epilog: str = ""
+) -> Any:
+    """A command that does something by itself, and has commands below it."""
+
+    def callback(**values: Any) -> int:
+        context = values.pop("context")
+        if context.invoked_subcommand is not None:
+            return 0
+        filled = flags()
+        vars(filled).update(values)
+        return run(filled)
+
+    hints = get_type_hints(flags, include_extras=True)
+    own = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [own, *(_parameter(flags, field, hint) for field, hint in hints.items())]
+    callback.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    callback.__annotations__ = {"context": typer.Context, **hints}
+    lazy = type("Group", (LazyGroup,), {"places": places})
+    app = typer.Typer(
+        name=name,
+        cls=lazy,
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings=CONTEXT,
+        pretty_exceptions_enable=False,
+    )
+    app.callback(invoke_without_command=True, help=run.__doc__, epilog=epilog or None)(callback)
     return typer.main.get_command(app)

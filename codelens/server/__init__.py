@@ -1,1 +1,1 @@
-"""Front ends for programs: a protocol in front of the same index."""
+"""Front ends that answer other programs: each hands a question to the facade and the answer to a renderer."""

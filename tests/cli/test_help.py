@@ -33,6 +33,13 @@ def test_help_of_commands_below_others(
     golden(GOLDEN / f"{above}-{command}.txt", ran.out)
 
 
+@pytest.mark.parametrize("command", ["keys", "keys add", "keys list", "keys revoke"])
+def test_help_of_commands_below_serve(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
+    ran = run("serve", *command.split(), "--help")
+    assert ran.code == 0
+    golden(GOLDEN / f"serve-{command.replace(' ', '-')}.txt", ran.out)
+
+
 @pytest.mark.parametrize("topic", ["exit-codes", "query"])
 def test_topics(topic: str, run: Run, golden: Callable[[Path, str], None]) -> None:
     golden(GOLDEN / f"topic-{topic}.txt", run("help", topic).out)

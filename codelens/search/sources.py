@@ -1,0 +1,51 @@
+"""Documents of the index → what is shown of files as such: a list of them, or one with its text."""
+
+from __future__ import annotations
+
+from codelens.errors import TargetError
+from codelens.model import SearchOptions
+from codelens.search.scope import documents_in_scope
+from codelens.sources import IndexedFile, SourceFile
+from codelens.store.documents import DocumentRow, RepositoryRow
+from codelens.store.store import Store
+from codelens.texts import Texts
+from codelens.worktree.freshness import freshness
+
+
+def listed(store: Store, options: SearchOptions) -> list[IndexedFile]:
+    """The documents that the options, without any query, let take part; by repository and path."""
+    repositories = {row.id: row for row in store.documents.repositories()}
+    files = [_file(d, repositories[d.repository]) for d in documents_in_scope(store, options)]
+    return sorted(files, key=lambda file: (file.repository, file.path))
+
+
+def source(store: Store, path: str, repository: str = "") -> SourceFile:
+    """The text of a path below a root. Raises TargetError where it is not indexed, or several repositories have it."""
+    repositories = {row.id: row for row in store.documents.repositories()}
+    found = [
+        d for d in store.documents.by_path(path) if not repository or repositories[d.repository].name == repository
+    ]
+    if not found:
+        raise TargetError(f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out")
+    if len(found) > 1:
+        names = tuple(sorted(repositories[d.repository].name for d in found))
+        raise TargetError(f"several repositories have {path}", names, "say which, by its name")
+    document = found[0]
+    home = repositories[document.repository]
+    return SourceFile(
+        file=_file(document, home),
+        freshness=freshness(home.root, document.os_path, document.stamp, document.content_hash),
+        lines=tuple(Texts(store).lines(document)),
+        units=tuple(store.units.of_document(document.id)),
+    )
+
+
+def _file(document: DocumentRow, repository: RepositoryRow) -> IndexedFile:
+    return IndexedFile(
+        repository=repository.name,
+        root=str(repository.root),
+        path=document.path,
+        language=document.language,
+        bytes=document.stamp.size,
+        roles=tuple(sorted(document.roles)),
+    )

@@ -1,0 +1,119 @@
+"""Questions → answers: from what is kept, from an equal question that is being answered, or by a worker.
+
+Searching is computing, and Python computes in one thread at a time: so workers are processes, unless none are wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from codelens.config import Settings
+from codelens.errors import CodelensError
+from codelens.nouns import dataclass
+from codelens.server.http.answers import Endpoint
+from codelens.server.http.faults import Fault, Refused, fault_of
+from codelens.server.http.kept import Answers
+from codelens.server.http.questions import Question
+from codelens.server.http.state import State
+from codelens.server.http.work import Outcome, outcome
+
+MOST_WAITING = 200
+"""Questions that may wait for a worker; further ones hear that the server is busy. Chosen."""
+MOST_WORKERS = 4
+"""Where nobody says how many: each holds some 100 MB. Chosen."""
+THREADS = 2
+"""Where there are no worker processes: one computes while another reads. Chosen."""
+RETRY_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The JSON text of an answer, and for how many seconds it has been kept."""
+
+    body: bytes
+    age: int | None = None
+    """None where it was made for this question."""
+
+
+class Desk:
+    """Answers questions about one index file. Close it."""
+
+    def __init__(self, index: Path, settings: Settings, workers: int = 0, answers: Answers | None = None) -> None:
+        self.index = index
+        self.settings = settings
+        self._workers = workers
+        self._pool = self._new_pool()
+        self._quick = ThreadPoolExecutor(1, "codelens-snapshot")
+        self._state = State(index, settings)
+        self._answers = answers if answers is not None else Answers()
+        self._underway: dict[tuple[str, str, str], asyncio.Task[Outcome]] = {}
+
+    def close(self) -> None:
+        """Questions that wait are given up."""
+        self._quick.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    async def ask(self, endpoint: Endpoint, asked: Question) -> Answer:
+        """Raises Refused with what went wrong."""
+        text = asked.model_dump_json()
+        key = (await self._snapshot(), endpoint.name, text)
+        if endpoint.kept and (kept := self._answers.get(key)):
+            return Answer(*kept)
+        found = await self._shared(key)
+        if found.fault is not None:
+            raise Refused(found.fault)
+        if endpoint.kept:
+            self._answers.put((found.snapshot, endpoint.name, text), found.body)
+        return Answer(found.body)
+
+    async def _snapshot(self) -> str:
+        try:
+            if (known := self._state.known()) is not None:
+                return known
+            return await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read)
+        except CodelensError as error:
+            raise Refused(fault_of(error)) from None
+
+    async def _shared(self, key: tuple[str, str, str]) -> Outcome:
+        """Equal questions about one state of the index are answered once. Whoever goes away takes nothing from the others."""
+        task = self._underway.get(key)
+        if task is None:
+            if len(self._underway) >= MOST_WAITING:
+                raise Refused(Fault(503, "too many questions at once", "ask again later", retry_after=RETRY_SECONDS))
+            task = asyncio.create_task(self._worked(key[1], key[2]))
+            self._underway[key] = task
+            task.add_done_callback(lambda _: self._underway.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _worked(self, name: str, text: str) -> Outcome:
+        pool = self._pool
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                pool, outcome, self.index, self.settings, name, text
+            )
+        except BrokenExecutor:  # a worker was killed, as by a lack of memory: the next question finds new ones
+            if self._pool is pool:
+                self._pool = self._new_pool()
+            fault = Fault(503, "the worker that had the question ended", "ask again", retry_after=RETRY_SECONDS)
+            return Outcome(b"", "", fault)
+
+    def _new_pool(self) -> Executor:
+        if self._workers:
+            return ProcessPoolExecutor(self._workers, get_context("spawn"), _ignore_interrupts)
+        return ThreadPoolExecutor(THREADS, "codelens-search")
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches the whole group: the server ends its workers itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def workers_here() -> int:
+    """A worker for each core, up to MOST_WORKERS."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST_WORKERS, cores)

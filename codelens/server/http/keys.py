@@ -1,0 +1,130 @@
+"""The keys of a server: names with the SHA-256 of each key, in a file that only its user may read.
+
+A key is 256 random bits, so a plain hash keeps it: there is nothing to guess that salt or slowness would protect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from codelens.errors import CannotWrite, UsageError
+from codelens.nouns import dataclass
+
+PREFIX = "codelens_"
+"""Lets whoever finds one in a file know what it is."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """What is kept of a key."""
+
+    name: str
+    sha256: str
+    """Hexadecimal."""
+
+
+def read_keys(path: Path) -> tuple[KeyRow, ...]:
+    """Sorted by name; none where there is no file. Raises UsageError for one that others may read or that is broken."""
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            raw = file.read()
+    except FileNotFoundError:
+        return ()
+    if os.name != "nt" and stat.S_IMODE(mode) & 0o077:
+        raise UsageError(f"{path} is open to others", f"chmod 600 {path}")
+    try:
+        rows = json.loads(raw)["keys"]
+        return tuple(sorted((KeyRow(str(r["name"]), str(r["sha256"])) for r in rows), key=lambda row: row.name))
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{path} is no list of keys", "remove it, and make new ones") from None
+
+
+def add_key(path: Path, name: str) -> str:
+    """Make a key of this name; the key itself, which nothing keeps. Raises UsageError for a name that is taken or is none."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name}' is no name of a key", "up to 64 letters, digits and . _ @ -")
+    rows = read_keys(path)
+    if any(row.name == name for row in rows):
+        raise UsageError(f"there is a key '{name}'", f"`codelens serve keys revoke {name}` first, or another name")
+    key = PREFIX + secrets.token_urlsafe(32)
+    _write(path, [*rows, KeyRow(name, digest(key))])
+    return key
+
+
+def revoke_key(path: Path, name: str) -> None:
+    """Raises UsageError where there is none of this name."""
+    rows = read_keys(path)
+    if all(row.name != name for row in rows):
+        raise UsageError(f"no key is named '{name}'", "`codelens serve keys list` names them")
+    _write(path, [row for row in rows if row.name != name])
+
+
+def digest(key: str) -> str:
+    """What is kept of a key."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+
+
+def holder(rows: Sequence[KeyRow], key: str) -> str | None:
+    """The name of a key. All rows are compared, each in constant time: how long it takes tells nothing."""
+    wanted, found = digest(key).encode(), None
+    for row in rows:
+        if hmac.compare_digest(row.sha256.encode("utf-8", "replace"), wanted):
+            found = row.name
+    return found
+
+
+def _write(path: Path, rows: Sequence[KeyRow]) -> None:
+    """By a new file in its place: never half of one, never readable by others."""
+    record: Mapping[str, object] = {
+        "keys": [{"name": r.name, "sha256": r.sha256} for r in sorted(rows, key=lambda r: r.name)]
+    }
+    beside = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(json.dumps(record, indent=1) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as fault:
+        raise CannotWrite(f"{path} cannot be written: {fault.strerror}", "the folder must be yours") from None
+
+
+class KeyRing:
+    """The keys as the file has them now: one that is revoked opens nothing any more, without a restart."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._stamp: tuple[int, int, int] | None = None
+        self._rows: tuple[KeyRow, ...] = ()
+
+    def rows(self) -> tuple[KeyRow, ...]:
+        """Raises UsageError as `read_keys` does."""
+        if self._path is None:
+            return ()
+        try:
+            state = self._path.stat()
+            stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
+        except OSError:
+            stamp = None
+        if stamp is None:
+            self._rows = ()
+        elif stamp != self._stamp:
+            self._rows = read_keys(self._path)
+        self._stamp = stamp
+        return self._rows

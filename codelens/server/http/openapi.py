@@ -1,0 +1,182 @@
+"""The endpoints → an OpenAPI 3.1 document: requests from their models, answers from the JSON Schema that ships with --json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from codelens import __version__
+from codelens.render.records import Record
+from codelens.server.http.answers import ENDPOINTS, Endpoint
+from codelens.server.http.questions import Question
+
+SHORT: Mapping[str, str] = {"query": "q"}
+"""Fields whose parameter in an address has another name: the marketplace's."""
+JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
+_STATUSES = {
+    400: "The question makes no sense as a whole: a body that is no JSON, a query with a fault, a foreign Host",
+    401: "A key is needed, or is not known",
+    404: "What is asked about is not there, or is ambiguous",
+    413: "The body is too long",
+    422: "A field is missing, unknown or out of its range; or answering takes too long",
+    429: "The key has asked too much",
+    503: "There is no index that could be asked, or too much is asked at once",
+}
+
+
+@cache
+def openapi() -> Record:
+    """The document; it is the same for every index."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "codelens",
+            "version": __version__,
+            "description": "Code search that accounts for every rank.",
+        },
+        "jsonSchemaDialect": JSON_SCHEMA,
+        "paths": {f"/api/{endpoint.name}": _path(endpoint) for endpoint in ENDPOINTS.values()},
+        "components": {
+            "schemas": _schemas(),
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"key": []}],
+    }
+
+
+def _path(endpoint: Endpoint) -> Record:
+    def operation(verb: str) -> Record:
+        return {
+            "operationId": f"{verb}_{endpoint.name}",
+            "summary": endpoint.summary,
+            "description": (endpoint.asked.__doc__ or "").strip(),
+            "responses": _responses(endpoint),
+        }
+
+    body = {"required": True, "content": {"application/json": {"schema": _ref(endpoint.asked.__name__)}}}
+    return {
+        "get": operation("get") | {"parameters": parameters(endpoint.asked)},
+        "post": operation("post") | {"requestBody": body},
+    }
+
+
+@cache
+def parameters(asked: type[Question]) -> list[Record]:
+    """A parameter for each field; a list is a parameter that is repeated."""
+    schema = asked.model_json_schema(ref_template="#/components/schemas/{model}")
+    required = schema.get("required", [])
+    return [
+        {
+            "name": SHORT.get(name, name),
+            "in": "query",
+            "required": name in required,
+            "description": field.get("description", ""),
+            "schema": _without_null({k: v for k, v in field.items() if k not in ("title", "description")}),
+        }
+        for name, field in schema["properties"].items()
+    ]
+
+
+def _without_null(field: Record) -> Record:
+    """An address has no way to say null: the parameter is left out."""
+    if "anyOf" not in field:
+        return field
+    (only,) = [choice for choice in field["anyOf"] if choice.get("type") != "null"]
+    return dict(only)
+
+
+def _responses(endpoint: Endpoint) -> Record:
+    answers: Record = {
+        "200": {
+            "description": "The answer",
+            "content": {"application/json": {"schema": _ref(endpoint.schema)}},
+        }
+    }
+    fault = {"application/json": {"schema": _ref("fault")}}
+    return answers | {str(code): {"description": said, "content": fault} for code, said in _STATUSES.items()}
+
+
+def _ref(name: str) -> Record:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _schemas() -> Record:
+    shipped: Record = _moved(
+        json.loads((files("codelens.render") / "schema.json").read_text(encoding="utf-8"))["$defs"]
+    )
+    questions = {e.asked.__name__: e.asked.model_json_schema() for e in ENDPOINTS.values()}
+    return shipped | questions | _of_the_server(shipped)
+
+
+def _moved(node: Any) -> Any:
+    """Definitions are elsewhere in an OpenAPI document."""
+    if isinstance(node, dict):
+        return {
+            key: value.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _moved(value)
+            for key, value in node.items()
+        }
+    return [_moved(value) for value in node] if isinstance(node, list) else node
+
+
+def _of_the_server(shipped: Record) -> Record:
+    """What only the server says."""
+    text, number = {"type": "string"}, {"type": "integer", "minimum": 0}
+    strings = {"type": "array", "items": text}
+    rank = {"type": ["integer", "null"], "minimum": 1}
+    market = {
+        "id": text,
+        "slug": text,
+        "description": text,
+        "category": {"type": ["string", "number", "boolean", "null"]},
+        "avg_rating": {"type": ["number", "null"]},
+        "install_count": {"type": ["number", "null"]},
+        "final_score": {"type": "number"},
+        "rrf_score": {"type": "number"},
+        "semantic_rank": rank,
+        "keyword_rank": rank,
+    }
+    file = {
+        "repository": text,
+        "root": text,
+        "path": text,
+        "path_b64": text,
+        "language": text,
+        "bytes": number,
+        "roles": strings,
+    }
+    whole = {"schema": {"const": 1}, "index": _ref("index"), "exit_code": {"enum": [0, 1]}}
+    found = {"files": {"type": "array", "items": _ref("indexed_file")}, "total": number}
+    outline = shipped["symbols"]["properties"]["symbols"]
+    fresh = {"enum": ["fresh", "changed", "deleted"]}
+    return {
+        "answer": _widened(
+            shipped["search"],
+            {"results": {"type": "array", "items": _ref("answer_hit")}, "count": number},
+            {"error": text | {"description": "why nothing was looked for, where no way to look could be had"}},
+        ),
+        "answer_hit": _widened(shipped["hit"], market),
+        "indexed_file": _closed(file, optional=("path_b64",)),
+        "files": _closed(whole | found),
+        "file": _closed(
+            whole | file | {"freshness": fresh, "lines": strings, "symbols": outline}, optional=("path_b64",)
+        ),
+        "fault": _closed({"error": text, "hint": text, "candidates": strings}, optional=("candidates",)),
+    }
+
+
+def _widened(schema: Record, more: Record, at_times: Record | None = None) -> Record:
+    """A closed object with further fields that are there, and some that may be."""
+    required = list(dict.fromkeys([*schema["required"], *more]))
+    return schema | {"properties": schema["properties"] | more | (at_times or {}), "required": required}
+
+
+def _closed(properties: Record, optional: tuple[str, ...] = ()) -> Record:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
