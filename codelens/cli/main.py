@@ -20,7 +20,22 @@ COMMANDS = (
     *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
     *("test-scope", "communities", "export", "snapshots", "diff", "prove", "verify", "note"),
     *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
-    *("status", "symbols", "watch", "hooks", "mcp", "serve", "clean", "config", "model", "eval", "tune", "doctor", "completions", "help"),
+    *(
+        "status",
+        "symbols",
+        "watch",
+        "hooks",
+        "mcp",
+        "serve",
+        "clean",
+        "config",
+        "model",
+        "eval",
+        "tune",
+        "doctor",
+        "completions",
+        "help",
+    ),
 )
 INTERRUPTED = 130
 

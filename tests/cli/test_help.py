@@ -25,9 +25,7 @@ BELOW = {"model": MODEL_COMMANDS, "hooks": HOOKS_COMMANDS, "note": NOTE_COMMANDS
 
 
 @pytest.mark.parametrize(("above", "command"), [(above, name) for above, names in BELOW.items() for name in names])
-def test_help_of_commands_below_others(
-    above: str, command: str, run: Run, golden: Callable[[Path, str], None]
-) -> None:
+def test_help_of_commands_below_others(above: str, command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
     ran = run(above, command, "--help")
     assert ran.code == 0
     golden(GOLDEN / f"{above}-{command}.txt", ran.out)
