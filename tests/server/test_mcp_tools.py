@@ -16,6 +16,7 @@ from tests.server.conftest import Client, client_of, text_of
 
 ASKED: dict[str, dict[str, Any]] = {
     "search": {"query": "free shipping threshold"},
+    "files": {"query": "pricing"},
     "context": {"task": "free shipping threshold"},
     "symbols": {"file": "server/internal/pricing/pricing.go"},
     "refs": {"target": "Calculate"},
@@ -110,6 +111,19 @@ def test_search_narrows_down(client: Client) -> None:
     assert found
     assert {hit["path"].rpartition("/")[0] for hit in found} == {"web/src"}
     assert {hit["language"] for hit in found} == {"typescript"}
+
+
+def test_files_are_found_by_name_and_by_what_they_define(client: Client) -> None:
+    assert client.gives("files", query="money.ts", limit=1)["results"][0]["path"] == "web/src/money.ts"
+    first = client.gives("files", query="free shipping threshold", limit=3)["results"]
+    assert "server/internal/pricing/pricing.go" in [hit["path"] for hit in first]
+    assert {hit["kind"] for hit in first} == {"file"}
+
+
+def test_search_asks_for_kinds(client: Client) -> None:
+    found = client.gives("search", query="price", kinds=["doc"])["results"]
+    assert found
+    assert {hit["kind"] for hit in found} <= {"section", "text"}
 
 
 def test_why_accounts_for_a_rank_and_for_a_loss(client: Client) -> None:

@@ -1,14 +1,15 @@
-"""search: a query → hits with their place and the lines that say most."""
+"""search, files: a query → hits with their place and the lines that say most; of files with what they define."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from codelens.model import Freshness, Hit
 from codelens.render.visible import for_line
 from codelens.server.mcp.asked import FRESH, MODE, NARROW, QUERY, budget, search_options
 from codelens.server.mcp.fit import code_line, cut_line, fitted, notices_told
-from codelens.server.mcp.schema import INTEGER, NUMBER, STRING, closed, rows, whole
+from codelens.server.mcp.schema import INTEGER, NUMBER, STRING, choice, closed, rows, several, text, whole
 from codelens.server.mcp.tool import Answer, Asked, Record, Tool
 
 HIT = closed(
@@ -28,19 +29,27 @@ HIT = closed(
 )
 
 
-def answer(asked: Asked) -> Answer:
+def units(asked: Asked) -> Answer:
     """As many of the asked-for hits as the budget holds."""
+    around = asked.arguments["context"]
+    return _answer(asked, context_before=around, context_after=around, kinds=tuple(asked.arguments.get("kinds", ())))
+
+
+def files(asked: Asked) -> Answer:
+    """The same of files."""
+    return _answer(asked, files_only=True)
+
+
+def _answer(asked: Asked, **more: Any) -> Answer:
     given = asked.arguments
     info = asked.index.info()
-    around = given["context"]
     options = search_options(
         given,
         info,
         asked.served.settings,
         limit=given["limit"],
         offset=given["offset"],
-        context_before=around,
-        context_after=around,
+        **more,
     )
     result = asked.index.search(given["query"], options)
     notices = [n.text for n in result.notices]
@@ -92,6 +101,7 @@ def _record(hit: Hit, asked: Asked) -> Record:
     }
 
 
+FOUND = closed({"results": rows(HIT), "total": INTEGER, "cut": INTEGER, "notices": rows(STRING), "snapshot": STRING})
 SEARCH = Tool(
     name="search",
     title="Search the code",
@@ -103,6 +113,7 @@ SEARCH = Tool(
             "query": QUERY,
             "limit": whole("Most results", 1, 100, 10),
             "offset": whole("Leave the first ones out", 0, 10_000, 0),
+            "kinds": several("Only these kinds: function, class, method, doc (documents) …", text(most=40)),
             **NARROW,
             "mode": MODE,
             "context": whole("Lines before and after the place, instead of those that say most", 0, 30, 0),
@@ -111,14 +122,26 @@ SEARCH = Tool(
         },
         ["query"],
     ),
-    gives=closed(
+    gives=FOUND,
+    answer=units,
+)
+FILES = Tool(
+    name="files",
+    title="Search for files",
+    description="Find files: by name and path, by what they define and import, and by meaning. Ask when you want whole files to "
+    "read or to change; `search` finds the places within them.",
+    takes=closed(
         {
-            "results": rows(HIT),
-            "total": INTEGER,
-            "cut": INTEGER,
-            "notices": rows(STRING),
-            "snapshot": STRING,
-        }
+            "query": QUERY,
+            "limit": whole("Most files", 1, 100, 10),
+            "offset": whole("Leave the first ones out", 0, 10_000, 0),
+            **NARROW,
+            "mode": choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
+            "fresh": FRESH,
+            "budget": budget(2000),
+        },
+        ["query"],
     ),
-    answer=answer,
+    gives=FOUND,
+    answer=files,
 )
