@@ -12,9 +12,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from codelens.config import CHOICES, Settings
-from codelens.errors import UsageError
-from codelens.model import IndexInfo, RepositoryInfo, SearchOptions
+from codelens.errors import MemoryFault, UsageError
+from codelens.model import IndexInfo, RepositoryInfo, SearchOptions, UnitRow
 from codelens.server.mcp.schema import Schema, choice, flag, several, text, whole
+from codelens.server.mcp.tool import Asked
 
 LONGEST_PATH = 1000
 LEAST_BUDGET, MOST_BUDGET = 400, 100_000
@@ -41,7 +42,20 @@ def budget(default: int) -> Schema:
 def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Settings, **more: Any) -> SearchOptions:
     """Options of a search by the settings and what the arguments narrow it to. Raises UsageError."""
     mode = arguments.get("mode", settings.mode)
-    return SearchOptions(mode=mode, profile=settings.profile, **narrowed(arguments, info), **more)
+    return SearchOptions(
+        mode=mode, profile=settings.profile, memory=settings.memory, **narrowed(arguments, info), **more
+    )
+
+
+def remember(asked: Asked, query: str, found: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
+    """Record an answer as (rank, unit, line), where memory is on; what is to be said where that cannot be."""
+    if not asked.served.settings.memory:
+        return []
+    try:
+        asked.index.record(query, found, session=asked.session)
+    except MemoryFault as fault:
+        return [f"not recorded: {fault}"]
+    return []
 
 
 def narrowed(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:

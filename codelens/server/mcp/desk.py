@@ -27,6 +27,8 @@ INDEX_SECONDS = 5.0
 """How long a call waits for an index that is being made. Chosen: a small project is indexed in that time."""
 MOST_CANDIDATES = 8
 """Places told where a name fits several things. Chosen."""
+SHARED = "mcp"
+"""The session of all who ask over HTTP, where nobody says who is who."""
 LONGEST_FAULT = 600
 """Characters of a line that says what is wrong. Chosen."""
 
@@ -47,8 +49,10 @@ class Reply:
 class Desk:
     """Answers calls of the tools of a table. May be asked by several threads at once."""
 
-    def __init__(self, served: Served, upkeep: Upkeep, tools: Sequence[Tool], debug: bool = False) -> None:
-        self._served, self._upkeep, self._debug = served, upkeep, debug
+    def __init__(
+        self, served: Served, upkeep: Upkeep, tools: Sequence[Tool], session: str = SHARED, debug: bool = False
+    ) -> None:
+        self._served, self._upkeep, self._session, self._debug = served, upkeep, session, debug
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
 
     def reply(self, name: str, arguments: Mapping[str, Any]) -> Reply:
@@ -73,7 +77,7 @@ class Desk:
             self._upkeep.tend(LOOK_SECONDS)
         with ExitStack() as stack:
             opened = self._opened(tool, stack)
-            return tool.answer(Asked(opened, given, self._served, self._upkeep.work()))
+            return tool.answer(Asked(opened, given, self._served, self._upkeep.work(), self._session))
 
     def _opened(self, tool: Tool, stack: ExitStack) -> Index | None:
         if tool.waits and not self._served.index.is_file():

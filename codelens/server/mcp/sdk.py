@@ -61,7 +61,11 @@ def _described(tool: Tool) -> types.Tool:
         inputSchema=tool.takes,
         outputSchema=tool.gives,
         annotations=types.ToolAnnotations(
-            title=tool.title, readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False
+            title=tool.title,
+            readOnlyHint=not tool.records,
+            destructiveHint=False,
+            idempotentHint=not tool.records,
+            openWorldHint=False,
         ),
     )
 

@@ -24,7 +24,7 @@ def serve_stdio(served: Served, upkeep: Upkeep, entered: Entered, debug: bool = 
         from codelens.server.mcp.sdk import serve_pipes
         from codelens.server.mcp.tools import TOOLS
 
-        serve_pipes(Desk(served, upkeep, TOOLS, debug), sys.stdin.buffer, entered)
+        serve_pipes(Desk(served, upkeep, TOOLS, f"mcp {os.getpid()}", debug), sys.stdin.buffer, entered)
     finally:
         upkeep.close()
 

@@ -33,6 +33,8 @@ class Asked:
     arguments: Mapping[str, Any]
     served: Served
     work: Work
+    session: str
+    """Whose answers are remembered together: of one client, or of all that a web server has."""
 
     @property
     def index(self) -> Index:
@@ -61,3 +63,5 @@ class Tool:
     """Raises CodelensError."""
     waits: bool = True
     """For the index, where that is being built."""
+    records: bool = False
+    """Whether a call changes what later answers are."""

@@ -9,7 +9,7 @@ from codelens.errors import TargetError, UsageError
 from codelens.model import SearchOptions
 from codelens.packed import CHANGE, FILES, TASK, ContextRequest, Counter, Forms
 from codelens.render.context import layout_of
-from codelens.server.mcp.asked import FRESH, LONGEST_PATH, NARROW, budget, inside, narrowed, place_of
+from codelens.server.mcp.asked import FRESH, LONGEST_PATH, NARROW, budget, inside, narrowed, place_of, remember
 from codelens.server.mcp.fit import fitted, notices_told
 from codelens.server.mcp.schema import INTEGER, STRING, choice, closed, rows, several, text
 from codelens.server.mcp.tool import Answer, Asked, Tool
@@ -27,7 +27,9 @@ def answer(asked: Asked) -> Answer:
     """One pack, measured as it is sent: as a text within JSON, where a line break is two characters."""
     room = asked.arguments["budget"] - FRAME
     packed = asked.index.context(_request(asked, room), layout_of("markdown", asked.paths))
-    told = notices_told([n.text for n in packed.notices])
+    places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]
+    notices = remember(asked, asked.arguments.get("task", ""), places)
+    told = notices_told([*(n.text for n in packed.notices), *notices])
 
     def made(count: int) -> Answer:
         record = {
@@ -62,7 +64,9 @@ def _request(asked: Asked, room: int) -> ContextRequest:
     return ContextRequest(
         source=source,
         counter=Counter("characters of JSON / 4", count_escaped),
-        options=SearchOptions(limit=EVERYTHING, mode=settings.mode, profile=settings.profile, **where),
+        options=SearchOptions(
+            limit=EVERYTHING, mode=settings.mode, profile=settings.profile, memory=settings.memory, **where
+        ),
         budget=room,
         forms=Forms(given["forms"]),
         query=given.get("task", ""),

@@ -7,7 +7,7 @@ from typing import Any
 
 from codelens.model import Freshness, Hit
 from codelens.render.visible import for_line
-from codelens.server.mcp.asked import FRESH, MODE, NARROW, QUERY, budget, search_options
+from codelens.server.mcp.asked import FRESH, MODE, NARROW, QUERY, budget, remember, search_options
 from codelens.server.mcp.fit import code_line, cut_line, fitted, notices_told
 from codelens.server.mcp.schema import INTEGER, NUMBER, STRING, choice, closed, rows, several, text, whole
 from codelens.server.mcp.tool import Answer, Asked, Record, Tool
@@ -55,6 +55,7 @@ def _answer(asked: Asked, **more: Any) -> Answer:
     notices = [n.text for n in result.notices]
     if old := sum(hit.freshness is not Freshness.FRESH for hit in result.hits):
         notices.append(f"{old} hits are of files that changed since they were indexed; `fresh` waits for the update")
+    notices += remember(asked, given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
     told = notices_told(notices)
 
     def made(count: int) -> Answer:
