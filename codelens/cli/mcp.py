@@ -41,7 +41,7 @@ class McpFlags(CommonFlags):
 def mcp(flags: McpFlags) -> int:
     """Serve the Model Context Protocol on stdin and stdout. Clients start this; a missing index is made, a stale one updated.
 
-    Tools: search, files, context, symbols, refs, callers, callees, impact, why, feedback, status.
+    Tools: search, files, context, symbols, refs, callers, callees, impact, why, notes, feedback, status.
     """
     folder = (Path.cwd() / (flags.folder or "")).resolve()
     if not folder.is_dir():

@@ -24,6 +24,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "callees": {"target": "Calculate"},
     "impact": {"target": "Calculate"},
     "why": {"query": "free shipping threshold", "targets": ["Calculate"]},
+    "notes": {},
     "status": {"check": True},
 }
 RECORDING = ["feedback"]
