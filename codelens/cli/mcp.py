@@ -12,6 +12,7 @@ from codelens.cli.flags import AllowNetwork, CommonFlags
 from codelens.cli.streams import say, write
 from codelens.errors import UsageError
 from codelens.server.mcp.door import let_in
+from codelens.watching.events import need_watchfiles
 
 CLIENTS = {
     "claude-code": ("mcpServers", ".mcp.json in the project"),
@@ -28,6 +29,9 @@ class McpFlags(CommonFlags):
     folder: Annotated[Path | None, argument("The project [default: the working directory]", "[PATH]")] = None
     no_index: Annotated[
         bool, option("--no-index", help="Write nothing: neither make an index that is missing nor update a stale one")
+    ] = False
+    watch: Annotated[
+        bool, option("--watch", help="Watch the trees, so that a change is indexed before it is asked for")
     ] = False
     allow_network: AllowNetwork = False
     print_config: Annotated[
@@ -50,17 +54,21 @@ def mcp(flags: McpFlags) -> int:
         return _print_config(folder, flags)
     if find_spec("mcp") is None:
         raise UsageError("the package `mcp` is not installed", "pip install 'codelens[mcp]'")
+    if flags.watch:
+        need_watchfiles()
     entered = let_in()  # before anything is imported that takes time
     from codelens.cli.workplace import named_index, settings_at
     from codelens.server.mcp.stdio import serve_stdio
     from codelens.server.served import Served
     from codelens.server.upkeep import Upkeep
+    from codelens.server.watched import WatchedUpkeep
     from codelens.worktree.place import git_top, new_index_place
 
     index = named_index(flags) or new_index_place(folder)
     settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
     served = Served(git_top(folder) or folder, index, settings)
-    serve_stdio(served, Upkeep(served, _refusal(served.folder, index, flags)), entered, flags.debug)
+    keeping = WatchedUpkeep if flags.watch else Upkeep
+    serve_stdio(served, keeping(served, _refusal(served.folder, index, flags)), entered, flags.debug)
     return 0
 
 
@@ -84,7 +92,12 @@ def _print_config(folder: Path, flags: McpFlags) -> int:
     arguments = [*command[1:], "mcp", str(folder)]
     arguments += ["--db", str(flags.db.absolute())] if flags.db else []
     arguments += [
-        name for name, given in (("--no-index", flags.no_index), ("--allow-network", flags.allow_network)) if given
+        name
+        for name, given in (
+            *(("--no-index", flags.no_index), ("--watch", flags.watch)),
+            ("--allow-network", flags.allow_network),
+        )
+        if given
     ]
     server = {"command": command[0], "args": arguments}
     write([json.dumps({key: {"codelens": server}}, indent=2, ensure_ascii=False) + "\n"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 
@@ -25,17 +26,20 @@ class NoEvents(Exception):
     """The operating system gives no events, or no more of them: its limit is reached, or the file system has none."""
 
 
+def need_watchfiles(otherwise: str = "") -> None:
+    """Raises UsageError, with a hint of what to install `otherwise`, where nothing can hear of changes."""
+    if find_spec("watchfiles") is None:
+        raise UsageError("watching needs watchfiles", f"pip install 'codelens[watch]'{otherwise}")
+
+
 def changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], None, None]:
     """Absolute paths that changed in or below the folders, from the first batch on, which comes when the watch is set up.
 
     Ends when `stop` is set. Raises NoEvents, FileNotFoundError for a folder that is gone, UsageError without watchfiles.
     """
-    try:
-        from watchfiles._rust_notify import WatchfilesRustInternalError  # it is exported nowhere else
-    except ImportError:
-        raise UsageError(
-            "watching needs watchfiles", "pip install 'codelens[watch]', or walk again with --poll 2"
-        ) from None
+    need_watchfiles(", or walk again with --poll 2")
+    from watchfiles._rust_notify import WatchfilesRustInternalError  # it is exported nowhere else
+
     try:
         try:
             yield from _heard(folders, stop, tolerant=False)

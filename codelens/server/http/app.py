@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from codelens.nouns import dataclass
 from codelens.server.http.answers import ENDPOINTS, Endpoint
@@ -31,7 +31,7 @@ class Mounted:
     """Another application behind the same gate."""
 
     path: str
-    """As /mcp."""
+    """As /mcp: this one address, nothing below it."""
     app: ASGIApp
     running: AbstractAsyncContextManager[None]
     """Entered for as long as the server runs."""
@@ -52,7 +52,7 @@ def application(
                 await running.enter_async_context(other.running)
             yield
 
-    others = [Mount(other.path, other.app) for other in mounted]
+    others = [Route(other.path, _Plain(other.app)) for other in mounted]
     app = Starlette(
         routes=[*_api(desk), Route("/openapi.json", _openapi), *page_routes(desk), *others],
         lifespan=lifespan,
@@ -60,6 +60,16 @@ def application(
     )
     app.router.redirect_slashes = False
     return Gate(app, rules, keys, buckets or Buckets(desk.settings.requests_per_minute))
+
+
+class _Plain:
+    """An application as an endpoint of one address. (A function would be taken for one that answers a Request.)"""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
 
 def _api(desk: Desk) -> list[BaseRoute]:

@@ -99,16 +99,19 @@ class Mounted:
     running: AbstractAsyncContextManager[None]
 
 
-def http_app(served: Served, upkeep: Upkeep, hosts: Sequence[str], origins: Sequence[str]) -> Mounted:
+def http_app(served: Served, upkeep: Upkeep, hosts: Sequence[str] | None, origins: Sequence[str] = ()) -> Mounted:
     """To be mounted at a path of a web server, which decides who may ask. One object serves one `running`.
 
     `hosts` and `origins` are the headers that are let in (`localhost:*`): no page in a browser reaches it under another name.
+    None: the web server has looked at them.
     """
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
 
     guard = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=list(hosts), allowed_origins=list(origins)
+        enable_dns_rebinding_protection=hosts is not None,
+        allowed_hosts=list(hosts or ()),
+        allowed_origins=list(origins),
     )
     server = server_of(Desk(served, upkeep, TOOLS))
     manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)

@@ -184,3 +184,14 @@ def test_worker_processes_give_the_same_answer(client: TestClient, serve: Serve,
     with_processes = serve(built, workers=1)
     assert with_processes.get("/api/search?q=order").content == client.get("/api/search?q=order").content
     assert with_processes.get("/api/symbols?path=no.go").status_code == 404
+
+
+def test_files_kinds_and_beginnings_are_those_of_the_command(client: TestClient) -> None:
+    files = client.get("/api/search", params={"q": "catalog", "files_only": "true", "limit": 3}).json()["results"]
+    assert files[0]["kind"] == "file"
+    assert "catalog" in files[0]["path"]
+    docs = client.get("/api/search", params={"q": "order", "kinds": "doc"}).json()["results"]
+    assert {hit["kind"] for hit in docs} <= {"section", "text"}
+    assert docs
+    begun = client.get("/api/search", params={"q": "reserv", "prefix": "true"}).json()["results"]
+    assert any(hit["name"].lower().startswith("reserve") for hit in begun)

@@ -6,21 +6,33 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import anyio
 import httpx
 import pytest
 
+from codelens.config import Settings
+from codelens.index import Index
 from tests.cli.conftest import Run, plain_environment, run  # noqa: F401 - fixtures
+
+
+@contextmanager
+def serving(index: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "codelens", "serve", "--db", str(index), "--port", "0", "--workers", "1", *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
 
 
 @pytest.fixture
 def server(built: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "codelens", "serve", "--db", str(built), "--port", "0", "--workers", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with serving(built) as process:
         yield process
-        process.kill()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
@@ -34,6 +46,47 @@ def test_it_says_where_it_listens_and_ends_on_interrupt(server: subprocess.Popen
     assert server.wait(30) == 130
     assert server.stdout.read() == ""
     assert "Traceback" not in server.stderr.read()
+
+
+def test_agents_have_their_tools_at_one_address(server: subprocess.Popen[str]) -> None:
+    mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    from mcp.client.streamable_http import streamable_http_client
+
+    assert server.stdout is not None
+    address = server.stdout.readline().strip()
+
+    async def ask() -> list[dict[str, Any]]:
+        async with (
+            streamable_http_client(f"{address}mcp") as (read, write, _),
+            mcp.ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            found = await session.call_tool("search", {"query": "order", "limit": 3})
+            return list(found.structuredContent["results"])
+
+    assert len(anyio.run(ask)) == 3
+    assert httpx.get(f"{address}mcp/other", timeout=60).status_code == 404
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    foreign = {"Host": "evil.example", "Accept": "application/json, text/event-stream"}
+    assert httpx.post(f"{address}mcp", json=body, headers=foreign, timeout=60).status_code == 400
+
+
+def test_it_watches_where_that_is_asked_for(tmp_path: Path) -> None:
+    pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "cup.py").write_text("def pour():\n    return 1\n")
+    Index.build(tmp_path / "i.db", [tree], Settings(jobs=1))
+    with serving(tmp_path / "i.db", "--watch") as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        asked = f"{address}api/search?q=sym:decant"
+        assert httpx.get(asked, timeout=60).json()["count"] == 0
+        (tree / "jug.py").write_text("def decant():\n    return 2\n")
+        end = time.monotonic() + 60
+        while not (found := httpx.get(asked, timeout=60).json()["count"]) and time.monotonic() < end:
+            time.sleep(0.2)
+        assert found == 1
 
 
 def test_others_need_a_key(run: Run, built: Path) -> None:  # noqa: F811
