@@ -10,6 +10,7 @@ CodelensError (2)
 ├── PreciseIndexError (2)     a SCIP index or LSIF dump of the tree is damaged; says which file, and where in it
 ├── EmbedderFault (2)         an embedder that cannot be asked now, or whose answer is of no use
 ├── MemoryFault (2)           the memory file is damaged or cannot be written; a search says so and goes on without it
+├── TracesFault (2)           spans that are no OTLP/JSON, or the traces file is damaged; a search goes on without it
 ├── MemoryOff (2)             memory is not switched on, and something is to be recorded
 ├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
 ├── NoIndex (3)               there is no index here
@@ -103,6 +104,12 @@ class MemoryFault(CodelensError):
     """The file that remembers is damaged, a newer codelens', or cannot be used now. A search goes on without it."""
 
     hint = "`codelens memory forget --all` removes it"
+
+
+class TracesFault(CodelensError):
+    """Spans that cannot be read, or the file that keeps what was seen to run is damaged or cannot be used now."""
+
+    hint = "`codelens traces --forget` removes it"
 
 
 class MemoryOff(CodelensError):

@@ -34,12 +34,14 @@ from codelens.sources import IndexedFile, SourceFile
 from codelens.store.connection import holds_index
 from codelens.store.snapshots import LoggedSnapshot
 from codelens.store.store import Store
+from codelens.worktree.place import traces_place
 
 if TYPE_CHECKING:
     from codelens.memory.notebook import Notebook
     from codelens.navigate.view import GraphView
     from codelens.notes.finding import Found
     from codelens.notes.places import Anchor
+    from codelens.runtime.kept import Kept
 
 
 class Index:
@@ -199,7 +201,9 @@ class Index:
 
         with self._store.reading():
             # What is remembered changes with every question, so that a pack which it ranked is soon another.
+            # So it is where traces were read since.
             may_keep = keep and self._settings.pack_cache and not request.options.memory
+            may_keep = may_keep and not traces_place(self._store.path).is_file()
             folder = pack_folder() if may_keep else None
             return write_pack(request, layout, self._store, self.info(), self._settings, folder)
 
@@ -211,6 +215,12 @@ class Index:
         from codelens.memory.notebook import Notebook
 
         return Notebook(self._store, self._settings.memory, session, now)
+
+    def traces(self) -> Kept:
+        """What was seen of this index's symbols at run time, to be told, added to and forgotten."""
+        from codelens.runtime.kept import Kept
+
+        return Kept(self._store)
 
     def record(
         self,

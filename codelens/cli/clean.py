@@ -11,7 +11,7 @@ from codelens.cli.streams import say
 from codelens.cli.workplace import named_index, working_folder
 from codelens.errors import IndexCorrupt, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
-from codelens.worktree.place import INDEX_FOLDER, memory_place, new_index_place, unfinished_index
+from codelens.worktree.place import INDEX_FOLDER, memory_place, new_index_place, traces_place, unfinished_index
 
 
 class CleanFlags(CommonFlags):
@@ -45,6 +45,8 @@ def clean(flags: CleanFlags) -> int:
         say(f"removed {index}")
         if (memory := memory_place(index)).is_file():
             say(f"note: what was recorded of its results stays, for no files can bring it back: {memory}")
+        if (traces := traces_place(index)).is_file():
+            say(f"note: what was seen to run stays: {traces}")
     return 0
 
 

@@ -19,7 +19,7 @@ from codelens.errors import CodelensError
 COMMANDS = (
     *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
     *("test-scope", "communities", "export", "snapshots", "diff", "prove", "verify", "note"),
-    *("pin", "unpin", "rate", "feedback", "used", "open", "memory"),
+    *("pin", "unpin", "rate", "feedback", "used", "open", "memory", "traces"),
     *(
         "status",
         "symbols",

@@ -15,6 +15,7 @@ from codelens.model import DocumentId, Notice, SearchOptions, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.packed import ContextRequest
 from codelens.search.pipeline import rank
+from codelens.search.runtime import running_by
 from codelens.search.scope import documents_in_scope
 from codelens.store.store import Store
 from codelens.texts import Texts
@@ -54,16 +55,17 @@ def for_files(request: ContextRequest, store: Store) -> Source:
     near = neighbours(store, list(units), outgoing=False)
     around = _in_scope(store, near.callers, replace(options, paths=()))
     counts, sure = call_counts(store, [*units, *around]), confidences(store, [*units, *around])
-    most = max(counts.values(), default=0)
+    most, notices = max(counts.values(), default=0), list[Notice]()
+    running = running_by(store, options.now, notices)([*units.values(), *around.values()])
 
     def wanted(row: UnitRow, hops: int) -> Wanted:
         count = counts.get(row.id, 0)
         reason = f"called from {count} places, {most} at most"
-        scored = composite(row, count / most if most else 0.0, reason, sure.get(row.id, 0.0), hops)
+        scored = composite(row, count / most if most else 0.0, reason, sure.get(row.id, 0.0), hops, running.get(row.id))
         return Wanted(row, scored.score, NEXT if hops else 1.0, "caller" if hops else "")
 
     found = [*(wanted(row, 0) for row in units.values()), *(wanted(row, 1) for row in around.values())]
-    return Source(_best(found, options), () if has_edges(store) else (NO_GRAPH,))
+    return Source(_best(found, options), (*notices, *(() if has_edges(store) else (NO_GRAPH,))))
 
 
 def for_change(request: ContextRequest, store: Store, texts: Texts) -> Source:
@@ -75,15 +77,17 @@ def for_change(request: ContextRequest, store: Store, texts: Texts) -> Source:
     direct = _one_step(near)
     reached = direct if walked is None else {**dict.fromkeys(direct, FAINT), **walked}
     around = _in_scope(store, reached.keys() - changed.keys(), options)
-    sure = confidences(store, [*changed, *around])
+    sure, told = confidences(store, [*changed, *around]), list[Notice]()
+    running = running_by(store, options.now, told)([*changed.values(), *around.values()])
 
     def wanted(row: UnitRow) -> Wanted:
         here = row.id in changed
         share = 1.0 if here else reached[row.id]
-        scored = composite(row, share, "its share of what a walk has", sure.get(row.id, 0.0), 0 if here else 1)
+        hops, why = 0 if here else 1, "its share of what a walk has"
+        scored = composite(row, share, why, sure.get(row.id, 0.0), hops, running.get(row.id))
         return Wanted(row, scored.score, share, "changed" if here else _relation(row.id, near))
 
-    notices = (*touched.notices, *(() if has_edges(store) or not changed else (NO_GRAPH,)))
+    notices = (*touched.notices, *told, *(() if has_edges(store) or not changed else (NO_GRAPH,)))
     return Source(_best(map(wanted, [*changed.values(), *around.values()]), options), notices, near.phantoms)
 
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from codelens.graph.hits import KNOWING, Adjustments, Hits, adjustment
 from codelens.model import Candidate
 from codelens.nouns import dataclass
 from codelens.search.signals import add_bonus
 
+if TYPE_CHECKING:
+    from codelens.search.runtime import Running
+
 STATIC = 0.3
-"""Recency of what no run-time trace has seen; knowing's figure. Traces are not read, so it is every unit's."""
+"""Recency of what no run-time trace has seen; knowing's figure."""
 UNCONFIRMED = 0.7
 """Confidence of what no edge leads to: found by syntax; knowing's figure."""
 STEPS = 100
@@ -45,6 +49,8 @@ class Standing:
     """Of the surest edge that leads to it; None if there is none."""
     seed: str
     """Why it is a seed; empty for what only the walk found."""
+    running: Running | None = None
+    """What traces saw of it; None for what none saw."""
 
 
 def add_composite(
@@ -56,11 +62,15 @@ def add_composite(
     if (node := int(candidate.unit.id)) in hits.authority:
         told += f" (authority {hits.authority[node]:.3f}, hub {hits.hub[node]:.3f})"
     add_bonus(candidate, "blast_radius", weights.blast_radius, radius, told)
-    if standing.confidence is None:
-        add_bonus(candidate, "confidence", weights.confidence, UNCONFIRMED, "no edge leads to it")
-    else:
-        add_bonus(candidate, "confidence", weights.confidence, standing.confidence, "of the surest edge to it")
-    add_bonus(candidate, "recency", weights.recency, STATIC, "known from its text alone")
+    sure, why_sure = UNCONFIRMED, "no edge leads to it"
+    if standing.confidence is not None:
+        sure, why_sure = standing.confidence, "of the surest edge to it"
+    recent, why_recent = STATIC, "known from its text alone"
+    if standing.running:
+        recent, why_recent = standing.running.recency
+        sure, why_sure = max((sure, why_sure), standing.running.confidence, key=lambda known: known[0])
+    add_bonus(candidate, "confidence", weights.confidence, sure, why_sure)
+    add_bonus(candidate, "recency", weights.recency, recent, why_recent)
     if standing.seed:
         add_bonus(candidate, "distance", weights.distance, 1.0, f"0 hops: {standing.seed}")
     else:

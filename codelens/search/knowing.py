@@ -6,7 +6,7 @@ What no seed's walk reaches is no candidate, however well its words fit; the tra
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codelens.graph.adjacency import Adjacency
 from codelens.graph.hits import POOL, Hits, hits
@@ -20,6 +20,9 @@ from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
 from codelens.search.spread import ByContent, Surroundings, in_words
 from codelens.search.subgraph import directed, read_around
 from codelens.store.store import Store
+
+if TYPE_CHECKING:
+    from codelens.search.runtime import RunningOf
 
 WALK = "walk"
 """Stage in the trace's events."""
@@ -71,8 +74,12 @@ def rank_by_walk(
     allowed: Collection[UnitId] | None,
     store: Store,
     trace: Trace,
+    running_of: RunningOf,
 ) -> list[Candidate]:
-    """Candidates with the parts of their scores. `certain` take part in any case; `allowed` says who may, None for all."""
+    """Candidates with the parts of their scores. `certain` take part in any case; `allowed` says who may, None for all.
+
+    `running_of` tells what traces saw of units.
+    """
     walking, weighing = Walking(**sections["walk"]), Composite(**sections["composite"])
     seeds = choose_seeds(query, rankings, weights, k, Seeding(**sections["seeds"]), store, trace)
     walked = walk_from(seeds, walking, store)
@@ -80,12 +87,12 @@ def rank_by_walk(
     found, held = _hits(walked, walking, store) if weighing.hits else no_hits(), walked.held()
     most = max((held.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
     ways, surest = _ways(pool, walked, walking, store), store.edges.surest_into(pool)
-    candidates = []
+    running, candidates = running_of(pool.values()), []
     for unit, row in pool.items():
         known, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
         candidate = Candidate(row, dict(known.channels) if known else {})
         share, reason = held.get(unit, 0.0) / most, seed.reason if seed and seed.direct else ""
-        standing = Standing(share, ways[unit], surest.get(int(unit)), reason)
+        standing = Standing(share, ways[unit], surest.get(int(unit)), reason, running.get(unit))
         add_composite(candidate, standing, weighing, found)
         candidates.append(candidate)
     trace.nearness = {unit: 1.0 if unit in seeds.seeds else held.get(unit, 0.0) / most for unit in pool}

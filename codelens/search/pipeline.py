@@ -151,7 +151,7 @@ def rank(
         _add_todos(rankings, expanded, scope, store, trace)
     literal = add_literal(rankings, expanded, scope, options, trace, notices) if not likeness else ()
     if profile.composite:
-        candidates = _by_walk(rankings, literal, expanded, profile, store, scope, trace)
+        candidates = _by_walk(rankings, literal, expanded, profile, store, scope, options, trace, notices)
     elif profile.quality:
         candidates = _by_quality(rankings, profile, store, options, settings, trace, notices)
     else:
@@ -223,15 +223,29 @@ def _by_walk(
     profile: Profile,
     store: Store,
     scope: Scope,
+    options: SearchOptions,
     trace: Trace,
+    notices: list[Notice],
 ) -> list[Candidate]:
     """Candidates of a profile whose channels only choose where a walk begins, with what its score is made of."""
+    from codelens.search.runtime import running_by
+
     started = time.perf_counter()
     evidence = Evidence(query, rankings, store, profile.bm25f)
     own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
     certain = {*own, *(match.unit for match in literal)}
+    running_of = running_by(store, options.now, notices)
     candidates = rank_by_walk(
-        query, rankings, certain, profile.channels, profile.rrf_k, profile.composite, scope.units, store, trace
+        query,
+        rankings,
+        certain,
+        profile.channels,
+        profile.rrf_k,
+        profile.composite,
+        scope.units,
+        store,
+        trace,
+        running_of,
     )
     measure(candidates, evidence, profile.weights(trace.intent))
     trace.seconds["graph"] = time.perf_counter() - started

@@ -22,6 +22,9 @@ IGNORE = "*\n!notes/\n!notes/**\n"
 _IGNORE_ALL = "*\n"
 """What was written before there were notes."""
 
+TRACES = "traces.db"
+"""What was seen to run; it lies as memory does."""
+
 
 def find_index(start: Path) -> Path | None:
     """The nearest .codelens/index.db in `start` or above it, with absolute path; None if there is none.
@@ -75,12 +78,18 @@ def own_files(index: Path) -> frozenset[str]:
     """The absolute paths that an index and what is made beside it may have."""
     index = index.resolve()
     own = {f"{index}{begun}{beside}" for begun in ("", BUILDING) for beside in ("", *BESIDE, LOCK)}
-    return frozenset(own | {f"{memory_place(index)}{beside}" for beside in ("", *BESIDE)})
+    kept = (memory_place(index), traces_place(index))
+    return frozenset(own | {f"{one}{beside}" for one in kept for beside in ("", *BESIDE)})
 
 
 def memory_place(index: Path) -> Path:
     """Where what is remembered of an index's results lies. It may not be there."""
     return index.with_name(MEMORY if index.name == INDEX_NAME else f"{index.stem}.{MEMORY}")
+
+
+def traces_place(index: Path) -> Path:
+    """Where what was seen of an index's symbols at run time lies. It may not be there."""
+    return index.with_name(TRACES if index.name == INDEX_NAME else f"{index.stem}.{TRACES}")
 
 
 def unfinished_index(index: Path) -> Path | None:
