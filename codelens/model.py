@@ -359,6 +359,8 @@ class SearchOptions:
     strict_query: bool = False
     prefix: bool = False
     """Each word is the beginning of words, as if a star stood behind it."""
+    rerank: bool = False
+    """Whether the best candidates are put in order of their nearness to the query."""
     languages: tuple[str, ...] = ()
     languages_not: tuple[str, ...] = ()
     files_only: bool = False

@@ -123,6 +123,7 @@ def search_options(
         regex=regex,
         strict_query=flags.strict_query,
         prefix=flags.prefix,
+        rerank=flags.rerank,
         languages=languages_named(flags.types or ()),
         languages_not=languages_named(flags.types_not or ()),
         files_only=flags.files_only,

@@ -231,6 +231,10 @@ class ScoreFlags:
         float | None,
         option("--decay", section=RANKING, metavar="X", help="What a hop keeps of a score [default: by kind of edge]"),
     ] = None
+    rerank: Annotated[
+        bool,
+        option("--rerank", section=RANKING, help="Order the 50 best by how near their embedding is to the query's"),
+    ] = False
     min_score: Annotated[
         float | None,
         option(

@@ -170,6 +170,7 @@ def option_flags(options: SearchOptions) -> Iterator[str]:
         ("--regex", options.regex),
         ("-w", options.word),
         ("--prefix", options.prefix),
+        ("--rerank", options.rerank),
     ):
         if given:
             yield flag

@@ -161,6 +161,10 @@ def rank(
     add_factors(candidates, expanded, profile.factors)
     candidates = spread_files(candidates, profile.weights(trace.intent).get("further", 0.0))
     candidates = _expanded(candidates, profile, store, scope, trace)
+    if options.rerank:
+        from codelens.search.rerank import rerank
+
+        candidates = rerank(candidates, expanded, store, settings, notices)
     candidates = _minimum(candidates, profile, options, {match.unit for match in literal}, trace)
     candidates = in_order(candidates, options, scope)
     trace.candidates = candidates
