@@ -2,6 +2,8 @@
 
 .35 blast radius + .20 confidence + .15 recency + .15 distance + what authority and hub add      with HITS
 .40 blast radius + .25 confidence + .20 recency + .15 distance                                   without
+
+and in both a little for a recent commit, where git's history is known: knowing names that part without its weight.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from codelens.nouns import dataclass
 from codelens.search.signals import add_bonus
 
 if TYPE_CHECKING:
+    from codelens.search.age import Aged
     from codelens.search.runtime import Running
 
 STATIC = 0.3
@@ -34,6 +37,8 @@ class Composite:
     confidence: float
     recency: float
     distance: float
+    commits: float
+    """Of how recent its file's last commit is, where a history is known."""
     hits: bool
     """Whether authority and hub take part."""
 
@@ -51,6 +56,8 @@ class Standing:
     """Why it is a seed; empty for what only the walk found."""
     running: Running | None = None
     """What traces saw of it; None for what none saw."""
+    changed: Aged | None = None
+    """How recent the last commit of its file is; None where no history says it."""
 
 
 def add_composite(
@@ -75,6 +82,8 @@ def add_composite(
         add_bonus(candidate, "distance", weights.distance, 1.0, f"0 hops: {standing.seed}")
     else:
         add_bonus(candidate, "distance", weights.distance, 1 / 2, "1 hop: the walk found it")
+    if standing.changed and weights.commits:
+        add_bonus(candidate, "commits", weights.commits, *standing.changed)
     _add_adjustments(candidate, bool(standing.seed), hits, table)
 
 

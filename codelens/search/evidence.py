@@ -131,7 +131,7 @@ class Evidence:
         if self._vector:
             distances = self._store.vectors.of_pool(self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
-        self._gather_history({unit.document: unit.repository for unit in new})
+        self.gather_history({unit.document: unit.repository for unit in new})
         self._gather_files({unit.document for unit in new} - self.files.keys())
         self.uses |= self._store.edges.files_using([unit.id for unit in new])
         if first:
@@ -154,7 +154,13 @@ class Evidence:
                 parts.append(rarity * frequency / (SATURATION + frequency))
         return math.fsum(parts)
 
-    def _gather_history(self, documents: Mapping[DocumentId, str]) -> None:
+    def changed(self, units: Iterable[UnitRow]) -> dict[DocumentId, Aged]:
+        """Document → how recent its last commit is, for those whose history is known."""
+        documents = {unit.document: unit.repository for unit in units}
+        self.gather_history(documents)
+        return {document: aged for document in documents if (aged := self.aged.get(document, (None, None))[0])}
+
+    def gather_history(self, documents: Mapping[DocumentId, str]) -> None:
         """What git says of the files; their present is their repository's indexed commit or `now`, so that no clock decides."""
         store = self._store
         if not self._presents:

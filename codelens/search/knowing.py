@@ -5,14 +5,14 @@ What no seed's walk reaches is no candidate, however well its words fit; the tra
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codelens.graph.adjacency import Adjacency
 from codelens.graph.hits import POOL, Hits, hits
 from codelens.graph.rwr import best, walk
 from codelens.graph.trails import trails
-from codelens.model import CHUNK_KINDS, Candidate, Event, Match, Trace, UnitId, UnitRow
+from codelens.model import CHUNK_KINDS, Candidate, DocumentId, Event, Match, Trace, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.composite import Composite, Standing, add_composite, no_hits
 from codelens.search.expand import ExpandedQuery
@@ -22,7 +22,10 @@ from codelens.search.subgraph import directed, read_around
 from codelens.store.store import Store
 
 if TYPE_CHECKING:
+    from codelens.search.age import Aged
     from codelens.search.runtime import RunningOf
+
+    ChangedOf = Callable[[Collection[UnitRow]], Mapping[DocumentId, Aged]]
 
 WALK = "walk"
 """Stage in the trace's events."""
@@ -75,10 +78,11 @@ def rank_by_walk(
     store: Store,
     trace: Trace,
     running_of: RunningOf,
+    changed_of: ChangedOf,
 ) -> list[Candidate]:
     """Candidates with the parts of their scores. `certain` take part in any case; `allowed` says who may, None for all.
 
-    `running_of` tells what traces saw of units.
+    `running_of` tells what traces saw of units, `changed_of` how recent the last commits of their documents are.
     """
     walking, weighing = Walking(**sections["walk"]), Composite(**sections["composite"])
     seeds = choose_seeds(query, rankings, weights, k, Seeding(**sections["seeds"]), store, trace)
@@ -87,12 +91,15 @@ def rank_by_walk(
     found, held = _hits(walked, walking, store) if weighing.hits else no_hits(), walked.held()
     most = max((held.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
     ways, surest = _ways(pool, walked, walking, store), store.edges.surest_into(pool)
-    running, candidates = running_of(pool.values()), []
+    running, changed = running_of(pool.values()), changed_of(pool.values())
+    candidates = []
     for unit, row in pool.items():
         known, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
         candidate = Candidate(row, dict(known.channels) if known else {})
         share, reason = held.get(unit, 0.0) / most, seed.reason if seed and seed.direct else ""
-        standing = Standing(share, ways[unit], surest.get(int(unit)), reason, running.get(unit))
+        standing = Standing(
+            share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(row.document)
+        )
         add_composite(candidate, standing, weighing, found)
         candidates.append(candidate)
     trace.nearness = {unit: 1.0 if unit in seeds.seeds else held.get(unit, 0.0) / most for unit in pool}

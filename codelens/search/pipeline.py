@@ -235,7 +235,7 @@ def _by_walk(
     from codelens.search.runtime import running_by
 
     started = time.perf_counter()
-    evidence = Evidence(query, rankings, store, profile.bm25f)
+    evidence = Evidence(query, rankings, store, profile.bm25f, now=options.now)
     own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
     certain = {*own, *(match.unit for match in literal)}
     running_of = running_by(store, options.now, notices)
@@ -250,6 +250,7 @@ def _by_walk(
         store,
         trace,
         running_of,
+        evidence.changed,
     )
     measure(candidates, evidence, profile.weights(trace.intent))
     trace.seconds["graph"] = time.perf_counter() - started

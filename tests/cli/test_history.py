@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import Run
 from tests.render.test_formats import check
@@ -53,3 +56,31 @@ def test_hits_of_a_history_say_how_recent_and_how_often_changed(tmp_path: Path, 
     (past.root / ".git").rename(tmp_path / "gone")
     run("index", "--rebuild", cwd=past.root)
     assert all(not {"recency", "churn"} & sources for sources in told().values())
+
+
+def test_knowing_adds_a_little_for_a_recent_commit(tmp_path: Path, run: Run) -> None:
+    past = Past(tmp_path / "kitchen")
+    past.commit({"cup.py": "def pour(tea):\n    return tea\n", "jug.py": "def pour_out(tea):\n    return tea\n"})
+    for sip in range(3):
+        past.commit({"cup.py": f"def pour(tea):\n    return tea\n\n\nSIPS = {sip}\n"})
+    command = ("search", "pour tea", "--profile", "knowing", "--json")
+
+    def told(*more: str) -> dict[str, list[tuple[float, str]]]:
+        hits = json.loads(run(*command, *more, cwd=past.root).out)["results"]
+        parts = {hit["path"]: hit["contributions"] for hit in hits}
+        return {
+            path: [(c["amount"], c["reason"]) for c in all if c["source"] == "commits"] for path, all in parts.items()
+        }
+
+    run("index", cwd=past.root)
+    assert told() == {
+        "cup.py": [(pytest.approx(0.05), "changed on the day of the indexed commit")],
+        "jug.py": [(pytest.approx(0.05 * math.exp(-0.005 * 3)), "changed 3 days before the indexed commit")],
+    }
+    later = told("--now", str(START + 204 * DAY))
+    assert later["cup.py"] == [
+        (pytest.approx(0.05 * math.exp(-0.005 * 200)), "changed 200 days before the present as named")
+    ]
+    (past.root / ".git").rename(tmp_path / "gone")
+    run("index", "--rebuild", cwd=past.root)
+    assert told() == {"cup.py": [], "jug.py": []}
