@@ -62,7 +62,7 @@ OTHER_CASE = 0.9
 """Value of a name, of 1, that is the file's but for case. Chosen."""
 MOST_OUTLINED = 12
 """Names that stand for what a file defines. Chosen: a line."""
-UNSUITED = ("like", "intent", "expand", "depth", "decay")
+UNSUITED = ("like", "intent", "expand", "depth", "decay", "rerank")
 """Options of a search for units that say nothing of files."""
 
 
@@ -74,7 +74,8 @@ def search_files(text: str, store: Store, info: IndexInfo, options: SearchOption
 def rank_files(text: str, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
     """All files in the order of the answer, each with its contributions."""
     for name in UNSUITED:
-        if getattr(options, name) not in ("", None):
+        given = getattr(options, name)
+        if given is not False and given not in ("", None):  # a depth of 0 equals False, and is given
             raise UsageError(f"--{name} has nothing to say of files", "leave it out, or --files-only")
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
     trace, texts, query = Trace(), Texts(store), parse(text, options, options.prefix)

@@ -158,7 +158,14 @@ def test_why_tells_what_lost_a_file(index: Index) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"like": "src/shop/cart.py"}, {"mode": "fuzzy"}, {"weights": {"exact": 1.0}}, {"depth": 1}, {"intent": "path"}],
+    [
+        {"like": "src/shop/cart.py"},
+        {"mode": "fuzzy"},
+        {"weights": {"exact": 1.0}},
+        {"depth": 1},
+        {"intent": "path"},
+        {"rerank": True},
+    ],
 )
 def test_what_says_nothing_of_files_is_refused(index: Index, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
