@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,10 @@ SEPARATOR = "\n---\n"
 # No test asserts a time: a busy machine draws examples slowly.
 settings.register_profile("codelens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("codelens")
+
+# Who starts the suite in the background has it ignore SIGINT, and what it starts too: then none could be interrupted.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

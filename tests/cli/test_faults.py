@@ -18,7 +18,7 @@ from tests.cli.conftest import Run
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["serch"], "No such command 'serch'. Did you mean 'search'?"),
+        (["serch"], "No such command 'serch'. Did you mean 'search', 'serve'?"),
         (["search", "--nonsense"], "No such option"),
         (["search", "-m"], "requires an argument"),
         (["search", "-m", "many", "x"], "'many' is not a valid int"),

@@ -29,7 +29,7 @@ def test_names_aliases_and_extensions_mean_one_language_each() -> None:
 def test_extensions_are_written_as_they_are_compared() -> None:
     for row in languages().values():
         assert all(e == e.lower() and not e.startswith(".") for e in row.extensions), row.name
-        assert row.chunks in ("code", "headings", "lines")
+        assert row.chunks in ("code", "headings", "lines", "cells")
 
 
 def test_a_row_names_a_grammar_and_queries_together() -> None:

@@ -169,4 +169,4 @@ def test_a_skip_crosses_the_pipe_unchanged(reason: SkipReason) -> None:
 
 
 def test_every_chunk_style_is_known() -> None:
-    assert {row.chunks for row in languages().values()} <= {"code", "headings", "lines"}
+    assert {row.chunks for row in languages().values()} <= {"code", "headings", "lines", "cells"}

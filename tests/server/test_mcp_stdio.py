@@ -31,7 +31,7 @@ from codelens.server.mcp.tools import TOOLS
 from codelens.server.served import Served
 from codelens.server.upkeep import Upkeep
 from codelens.store.connection import writer_lock
-from codelens.worktree.place import BUILDING
+from codelens.worktree.place import BUILDING, IGNORE
 from tests.server.conftest import Client, client_of, patiently, text_of, variables
 
 Message = dict[str, Any]
@@ -207,7 +207,7 @@ def test_a_missing_index_is_made_meanwhile(bare: Path, tmp_path: Path) -> None:
         assert before["ready"] or before["work"]["doing"] == "building"
         found = patiently(client, "search", query="hash_password", limit=1)
         assert "notes/auth.py" in text_of(found)
-        assert (bare / ".codelens/.gitignore").read_text() == "*\n"
+        assert (bare / ".codelens/.gitignore").read_text() == IGNORE
 
 
 def test_without_leave_nothing_is_written(bare: Path, tmp_path: Path) -> None:
