@@ -427,6 +427,8 @@ class SearchResult:
     options: SearchOptions
     trace: Trace
     trigram_available: bool = True
+    every_hit_matches: bool = False
+    """Whether being a hit is being a match, whatever channel found it: the query demands what each hit satisfies."""
 
     @property
     def failed(self) -> bool:

@@ -1,6 +1,7 @@
 """The renderer that the flags of `search` ask for.
 
--l, -L, -c and -o are about what matches, as with grep: a hit of the vector channel alone that holds no match is merely near.
+-l, -L, -c and -o are about what matches, as with grep: a hit of the vector channel alone that holds no match is merely near,
+unless the query demands what every hit satisfies.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _files_without(result: SearchResult, shown: Shown, files: Iterable[tuple[str
 
 def _matching_only(result: SearchResult) -> SearchResult:
     """Without what merely lies near: found by vectors alone, and nothing in it is what was asked for."""
-    if result.options.mode == "vector":
+    if result.options.mode == "vector" or result.every_hit_matches:
         return result
     return replace(
         result, hits=tuple(hit for hit in result.hits if set(hit.channels) != {"vector"} or _is_matched(hit))

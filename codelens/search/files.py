@@ -98,7 +98,8 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
     candidates = _enough(sorted(candidates, key=Candidate.order), options, weights["minimum"], literal, trace)
     candidates = in_order(candidates, options, scope)
     trace.candidates = candidates
-    return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts, {})
+    channels = tuple(sorted(rankings))
+    return Ranking(query, expanded, scope, profile, candidates, channels, notices, trace, texts, {}, bool(literal))
 
 
 def _weights(options: SearchOptions) -> dict[str, Any]:

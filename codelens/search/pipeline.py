@@ -82,6 +82,8 @@ class Ranking:
     texts: Texts
     itself: Mapping[UnitId, UnitRow]
     """What the hits are to resemble, with what lies in it and around it; empty for a search by a query alone."""
+    literal: bool = False
+    """Whether what satisfies the conditions is found for that alone."""
 
 
 def search(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
@@ -102,6 +104,7 @@ def answer(ranking: Ranking, store: Store, info: IndexInfo, options: SearchOptio
         options=options,
         trace=ranking.trace,
         trigram_available="fuzzy" in ranking.expanded.features,
+        every_hit_matches=ranking.literal,
     )
 
 
@@ -169,7 +172,19 @@ def rank(
     candidates = in_order(candidates, options, scope)
     trace.candidates = candidates
     trace.metadata = _metadata(candidates, settings)
-    return Ranking(query, expanded, scope, profile, candidates, tuple(sorted(rankings)), notices, trace, texts, itself)
+    return Ranking(
+        query=query,
+        expanded=expanded,
+        scope=scope,
+        profile=profile,
+        candidates=candidates,
+        channels=tuple(sorted(rankings)),
+        notices=notices,
+        trace=trace,
+        texts=texts,
+        itself=itself,
+        literal=bool(literal),
+    )
 
 
 def _metadata(candidates: Sequence[Candidate], settings: Settings) -> dict[DocumentId, Mapping[str, Scalar]]:

@@ -315,3 +315,17 @@ def test_files_are_those_of_all_hits_that_hold_a_match(indexed: Path, run: Run, 
     for path in listed:
         if query != ["hash_password"]:
             assert "hash_pass" in (indexed / path).read_text()
+
+
+def test_what_a_query_of_conditions_alone_finds_is_a_match(indexed: Path, run: Run) -> None:
+    """Its own text has a vector too, which may be all that finds the definition."""
+    asked = ("sym:Catalog", "--path-style", "root")
+    (hit,) = json.loads(run("search", *asked, "--json", cwd=indexed).out)["results"]
+    assert (hit["name"], set(hit["channels"])) == ("Catalog", {"vector"})
+    path = "shop/server/internal/catalog/catalog.go"
+    assert run("search", "-l", *asked, cwd=indexed).out == f"{path}\n"
+    assert run("search", "-c", *asked, cwd=indexed).out == f"{path}:1\n"
+    assert run("search", "-o", *asked, cwd=indexed).out.startswith(f"{path}:26:")
+    assert path not in run("search", "-L", *asked, cwd=indexed).out.splitlines()
+    assert run("files", "-l", *asked, cwd=indexed).out == f"{path}\n"
+    assert run("search", "-l", "stores sym:Catalog", cwd=indexed).out == "", "a word asks for more than lies near it"
