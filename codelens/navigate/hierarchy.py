@@ -68,7 +68,7 @@ def _unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]
     unit = view.unit(node)
     if unit is None or view.least > BY_NAME_CONFIDENCE:
         return
-    place_in_document = sorted(other for other, _ in view.store.units.ids_of(unit.document)).index(unit.id)
+    place_in_document = [other for other, _ in view.store.units.ids_of(unit.document)].index(unit.id)
     named = [
         use
         for use in view.store.references.of_document(unit.document)

@@ -85,8 +85,8 @@ def uses_of_module(view: GraphView, module: str, kinds: Sequence[str]) -> list[R
 
 
 def _units(view: GraphView, document: DocumentId) -> list[Node]:
-    """A reference tells its unit as a position in the order of storing, which is that of the ids."""
-    return sorted(Node(unit) for unit, _ in view.store.units.ids_of(document))
+    """A reference tells its unit by its position among the document's: the order of place, since ids outlive a move."""
+    return [Node(unit) for unit, _ in view.store.units.ids_of(document)]
 
 
 def _is_of(use: Reference, holder: str, last: str, imports: Sequence[Import]) -> bool:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from codelens.index import Index
-from tests.navigate.linked import asking, linked
+from tests.navigate.linked import asking, link, linked
+from tests.search.trees import Tree
 
 
 def lines(index: Index, target: str, **options: object) -> list[str]:
@@ -39,6 +40,18 @@ def test_a_base_outside_is_told_by_its_name(tmp_path: Path) -> None:
     assert [(r.target.qualified_name, r.target.kind, r.provenance, r.place.line) for r in answer.relations] == [
         ("enum.Enum", "external", "name", 4)
     ]
+
+
+def test_a_base_outside_is_that_of_the_class_after_classes_changed_places(tmp_path: Path) -> None:
+    head, first, second = "import enum\n\n\n", "class A(enum.Enum):\n    pass\n", "class B:\n    pass\n"
+    tree = Tree(tmp_path, {"a.py": f"{head}{first}\n\n{second}"})
+    tree.index().close()
+    tree.write({"a.py": f"{head}{second}\n\n{first}"})
+    tree.index().close()
+    link(tree.db, [])
+    with Index.open(tree.db) as index:
+        bases = {n: [r.target.qualified_name for r in index.hierarchy(n, asking()).relations] for n in "AB"}
+    assert bases == {"A": ["enum.Enum"], "B": []}
 
 
 def test_a_diamond_is_told_once(tmp_path: Path) -> None:

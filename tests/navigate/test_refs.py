@@ -7,6 +7,7 @@ import pytest
 from codelens.errors import TargetError
 from codelens.index import Index
 from tests.navigate.linked import FILES, asking, linked, told
+from tests.search.trees import Tree
 
 
 @pytest.fixture
@@ -104,3 +105,19 @@ def test_a_line_whose_file_changed_is_marked(tmp_path: Path) -> None:
     (tmp_path / "tree/app/round.py").write_text("# another\n")
     place = index.refs("pi", asking()).relations[0].place
     assert (place.freshness, place.text.strip()) == ("changed", "return pi() * math.sqrt(4)")
+
+
+def test_a_use_is_of_the_definition_around_it_after_definitions_changed_places(tmp_path: Path) -> None:
+    """They keep their ids, so that the order of ids is not that of place any more."""
+    head, first, second = (
+        "import json\n\n\n",
+        "def first(x):\n    return json.dumps(x)\n",
+        "def second(x):\n    return x\n",
+    )
+    tree = Tree(tmp_path, {"a.py": f"{head}{first}\n\n{second}"})
+    tree.index().close()
+    tree.write({"a.py": f"{head}{second}\n\n{first}"})
+    with tree.index() as index:
+        for name in ("json.dumps", "dumps", "json"):
+            answer = index.refs(name, asking(kinds=("calls",)))
+            assert [(r.source.qualified_name, r.place.line) for r in answer.relations] == [("first", 9)], name
