@@ -17,9 +17,9 @@ from codelens.errors import CodelensError
 from codelens.nouns import dataclass
 from codelens.server.http.answers import Endpoint
 from codelens.server.http.faults import Fault, Refused, fault_of
-from codelens.server.http.kept import Answers
+from codelens.server.http.kept import Answers, Key
 from codelens.server.http.questions import Question
-from codelens.server.http.state import State
+from codelens.server.http.state import Beside, State
 from codelens.server.http.work import Outcome, outcome
 
 MOST_WAITING = 200
@@ -50,8 +50,9 @@ class Desk:
         self._pool = self._new_pool()
         self._quick = ThreadPoolExecutor(1, "codelens-snapshot")
         self._state = State(index, settings)
+        self._beside = Beside(index, settings)
         self._answers = answers if answers is not None else Answers()
-        self._underway: dict[tuple[str, str, str], asyncio.Task[Outcome]] = {}
+        self._underway: dict[Key, asyncio.Task[Outcome]] = {}
 
     def close(self) -> None:
         """Questions that wait are given up."""
@@ -61,14 +62,16 @@ class Desk:
     async def ask(self, endpoint: Endpoint, asked: Question) -> Answer:
         """Raises Refused with what went wrong."""
         text = asked.model_dump_json()
-        key = (await self._snapshot(), endpoint.name, text)
-        if endpoint.kept and (kept := self._answers.get(key)):
+        beside, settled = self._beside.stamp()  # before the answer is made: so it is never older than its key
+        may_keep = endpoint.kept and settled
+        key = (f"{await self._snapshot()} {beside}", endpoint.name, text)
+        if may_keep and (kept := self._answers.get(key)):
             return Answer(*kept)
         found = await self._shared(key)
         if found.fault is not None:
             raise Refused(found.fault)
-        if endpoint.kept:
-            self._answers.put((found.snapshot, endpoint.name, text), found.body)
+        if may_keep:
+            self._answers.put((f"{found.snapshot} {beside}", endpoint.name, text), found.body)
         return Answer(found.body)
 
     async def _snapshot(self) -> str:
@@ -79,7 +82,7 @@ class Desk:
         except CodelensError as error:
             raise Refused(fault_of(error)) from None
 
-    async def _shared(self, key: tuple[str, str, str]) -> Outcome:
+    async def _shared(self, key: Key) -> Outcome:
         """Equal questions about one state of the index are answered once. Whoever goes away takes nothing from the others."""
         task = self._underway.get(key)
         if task is None:

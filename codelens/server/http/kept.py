@@ -1,4 +1,7 @@
-"""Answers that may be served again: for five minutes, and only from the state of the index that gave them."""
+"""Answers that may be served again: for five minutes, and only from the state of the index that gave them.
+
+What lies beside the index and decides answers too belongs to its state.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ MOST_BYTES = 64_000_000
 """Of all answers together; the one that was asked for longest ago goes first. Chosen."""
 
 Key = tuple[str, str, str]
-"""(snapshot, endpoint, question)."""
+"""(state, endpoint, question)."""
 
 
 @dataclass(frozen=True, slots=True)

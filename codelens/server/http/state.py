@@ -1,4 +1,4 @@
-"""Which state an index file is in, without opening it where its stat says that it is the one of before."""
+"""Which state an index is in, and what else decides an answer: told by stats where they say that nothing was written."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.index import Index
+from codelens.worktree.place import traces_place
 
 UNSURE_NS = 100_000_000
 """A file that was written this shortly before it was looked at may be written again without another time: file systems count
@@ -36,13 +37,30 @@ class State:
         now, before = self._now(), self._stamp()
         with Index.open(self._index, self._settings) as opened:
             snapshot = opened.info().snapshot
-        settled = all(part is None or part[2] < now - UNSURE_NS for part in before)
-        self._known = (before, snapshot) if settled else None
+        self._known = (before, snapshot) if _settled(before, now) else None
         return snapshot
 
     def _stamp(self) -> Stamp:
         """(inode, size, time of change) of the file and of its log, if it has one."""
         return tuple(map(_stat, self._files))
+
+
+class Beside:
+    """The files that decide an answer as the index does: what was seen to run, and those that the settings name."""
+
+    def __init__(self, index: Path, settings: Settings, now: Callable[[], int] = time.time_ns) -> None:
+        named = (settings.metadata, settings.aliases, settings.classes)
+        self._files = (traces_place(index), *(Path(name) for name in named if name))
+        self._now = now
+
+    def stamp(self) -> tuple[Stamp, bool]:
+        """(another value after each change of one of them, whether the next change is sure to give another)."""
+        now, stamp = self._now(), tuple(map(_stat, self._files))
+        return stamp, _settled(stamp, now)
+
+
+def _settled(stamp: Stamp, now: int) -> bool:
+    return all(part is None or part[2] < now - UNSURE_NS for part in stamp)
 
 
 def _stat(path: Path) -> tuple[int, int, int] | None:

@@ -11,7 +11,7 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.server.http.kept import Answers
-from codelens.server.http.state import UNSURE_NS, State
+from codelens.server.http.state import UNSURE_NS, Beside, State
 from tests.server.http.conftest import SAMPLES, Serve
 
 
@@ -44,6 +44,43 @@ def test_a_new_snapshot_is_seen_at_once(serve: Serve, own: Path) -> None:
     after = client.get("/api/search?q=wombatParade").json()
     assert after["index"]["snapshot"] != before["index"]["snapshot"]
     assert after["results"][0]["name"] == "wombat_parade"
+
+
+def test_traces_that_were_read_since_count_at_once(serve: Serve, built: Path, tmp_path: Path) -> None:
+    index = Path(shutil.copy(built, tmp_path))
+    client = serve(index)
+    asked = "/api/search?q=price+of+an+order&profile=knowing&limit=30"
+    cold = client.get(asked)
+    assert client.get(asked).headers["age"]
+    with Index.open(index, Settings()) as opened:
+        opened.traces().ingest([("spans.json", (SAMPLES / "shop/spans.json").read_bytes())])
+    warm = client.get(asked)
+    assert "age" not in warm.headers
+    assert warm.json()["results"] != cold.json()["results"]
+    with Index.open(index, Settings()) as opened:
+        opened.traces().forget()
+    assert client.get(asked).json()["results"] == cold.json()["results"]
+
+
+def test_a_table_that_was_written_since_counts_at_once(serve: Serve, own: Path) -> None:
+    table = own / "table.csv"
+    table.write_text("path,category\nnotes/auth.py,login\n")
+    client = serve(own / "index.db", settings=Settings(metadata=str(table)))
+    asked = "/api/search?q=password&category=login"
+    assert client.get(asked).json()["count"] > 0
+    table.write_text("path,category\nnotes/auth.py,other\n")
+    assert client.get(asked).json()["count"] == 0
+
+
+def test_a_file_beside_that_was_just_written_keeps_nothing(own: Path) -> None:
+    """Its next writing may leave the same size and time."""
+    table = own / "table.csv"
+    settings = Settings(metadata=str(table))
+    assert Beside(own / "index.db", settings).stamp() == ((None, None), True)
+    table.touch()
+    written = table.stat().st_mtime_ns
+    for after, settled in ((1, False), (2 * UNSURE_NS, True)):
+        assert Beside(own / "index.db", settings, lambda at=written + after: at).stamp()[1] == settled
 
 
 def test_state_is_never_kept(serve: Serve, own: Path) -> None:
