@@ -18,6 +18,7 @@ from codelens.embed.base import Embedder
 from codelens.indexing.embedding import embed
 from codelens.indexing.extract import extract, from_original, in_original, quoted_units, searched_texts
 from codelens.lang.parser import grammar_version, query_source
+from codelens.lang.readers import reader_rules
 from codelens.lang.registry import languages
 from codelens.model import NOTE_KINDS, SeenFile
 from codelens.notes.note import kind_of_path
@@ -68,6 +69,7 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
         quoted,
         fuzzy,
         encoding_threshold,
+        *filter(None, [reader_rules(language)]),
     ]
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())
 

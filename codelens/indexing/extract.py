@@ -15,8 +15,8 @@ from codelens.indexing.mentions import mentions
 from codelens.indexing.notebook import read_cells
 from codelens.indexing.notes import extract_note
 from codelens.indexing.quoted import with_quoted
-from codelens.lang.captures import extract_captures
 from codelens.lang.parser import GrammarMissing
+from codelens.lang.readers import READERS, extract_symbols
 from codelens.lang.registry import Language, languages
 from codelens.lang.todos import find_todos
 from codelens.model import CHUNK_KINDS, PARTLY, TODO, Span
@@ -34,7 +34,8 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
     row = languages().get(language) or Language(language, chunks="lines")
     if row.chunks == "cells" and (cells := read_cells(text, path, _of_cell(grammar_fault))) is not None:
         return cells
-    found = replace(NOTHING, fault=grammar_fault) if grammar_fault or not row.grammar else _symbols(text, language)
+    is_read = not grammar_fault and (row.grammar or language in READERS)
+    found = _symbols(text, language) if is_read else replace(NOTHING, fault=grammar_fault)
     chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, found.units)
     merged = _merged(found, [*chunks, *_todos(text, language, found)])
     if row.chunks != "headings":
@@ -55,7 +56,7 @@ def definitions(text: TextMap, language: str) -> tuple[Unit, ...]:
 
 def _symbols(text: TextMap, language: str, definitions_only: bool = False) -> Extraction:
     try:
-        return extract_captures(text.utf8, language, definitions_only)
+        return extract_symbols(text.utf8, language, definitions_only)
     except GrammarMissing as missing:
         return replace(NOTHING, fault=str(missing))
     except Exception as error:  # the per-file border: a query or a grammar that fails costs this file its symbols

@@ -243,6 +243,10 @@ class Catalog:
         """How many parameters and results a method's head lists."""
         return head_shape(self._store.units.signature(UnitId(definition.id)), definition.name)
 
+    def line_of(self, definition: Definition) -> int:
+        """The line of a definition's name, from 1."""
+        return self._store.units.rows([UnitId(definition.id)])[UnitId(definition.id)].name_line
+
     def methods_named(self, language: str, name: str) -> list[Definition]:
         """All methods of that name in one language."""
         found = self._store.units.methods_named(name, self._repository)

@@ -18,6 +18,9 @@ from codelens.model import CHUNK_KINDS, TYPE_KINDS
 HOLDERS = (*TYPE_KINDS, "module")
 """Kinds whose members are found by the holder's name."""
 FUNCTIONS = ("function", "method", "property", "macro")
+PROTOBUF = "protobuf"
+PROCEDURES = "rpc"
+"""The question whether there are remote procedures at all."""
 
 
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")
@@ -179,6 +182,8 @@ class DocumentFacts:
                 say(f"d:{path}#{unit.name}", what)
                 say(f"k:{folder}#{unit.name}", f"{path} {what}")
                 say(f"k:{namespace}#{unit.name}", f"{path} {what}")
+        if self.file.language.name == PROTOBUF and any(unit.kind == "method" for unit in self.definitions):
+            say(PROCEDURES, path)
         for one in self.imports:
             say(
                 f"d:{path}#{local_name(one, self.file.language.modules) or '*'}",

@@ -18,6 +18,7 @@ from codelens.linking.facts import DocumentFacts, token
 from codelens.linking.implied import imply
 from codelens.linking.manifests import OWNERS
 from codelens.linking.precise_edges import beyond_references, meant_in, relate
+from codelens.linking.procedures import Procedures
 from codelens.linking.resolve import Found, Resolver
 from codelens.linking.values import Values
 from codelens.linking.words import words
@@ -25,7 +26,7 @@ from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.relations import document_node
 from codelens.store.store import Store
 
-RULES = "link 3"
+RULES = "link 4"
 """Change the number with anything that changes which edges a document has, also by an index of a language server."""
 
 
@@ -75,12 +76,13 @@ def _link(
 ) -> None:
     catalog = Catalog(store, repository)
     resolver = Resolver(Values(catalog))
+    procedures = Procedures(resolver.values)
     ordered = sorted((d for d in documents if d in catalog.files), key=lambda d: catalog.files[d].path)
     first = store.edges.is_empty()
     telling = store.references.documents() | {DocumentId(d) for d in catalog.telling()} | known.documents()
     for number, document in enumerate(ordered, start=1):
         if document in telling:
-            _link_one(store, resolver, catalog.facts(document), known, first)
+            _link_one(store, resolver, procedures, catalog.facts(document), known, first)
         else:
             if not first:
                 store.edges.forget(document, [unit for unit, _ in store.units.ids_of(document)])
@@ -91,7 +93,9 @@ def _link(
     relate(store, catalog, known)
 
 
-def _link_one(store: Store, resolver: Resolver, facts: DocumentFacts, known: Known, first: bool) -> None:
+def _link_one(
+    store: Store, resolver: Resolver, procedures: Procedures, facts: DocumentFacts, known: Known, first: bool
+) -> None:
     catalog = resolver.catalog
     catalog.taken()
     document = DocumentId(facts.file.id)
@@ -99,6 +103,7 @@ def _link_one(store: Store, resolver: Resolver, facts: DocumentFacts, known: Kno
     meant = meant_in(known, catalog, facts)
     found = [
         *resolver.document(facts, references, meant),
+        *procedures.document(facts, references),
         *beyond_references(meant, facts, references, known),
     ]
     externals = store.edges.add_externals({f.target.external for f in found if f.target.external})

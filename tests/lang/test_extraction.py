@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from codelens.derived import Extraction
-from codelens.lang.captures import extract_captures
 from codelens.lang.parser import GrammarMissing, load_grammar
+from codelens.lang.readers import extract_symbols
 from codelens.lang.registry import languages
 from codelens.model import CHUNK_KINDS, SYMBOL_KINDS
 from tests.conftest import TESTS, case_files
@@ -52,7 +52,7 @@ def extracted(source: str, language: str) -> Extraction:
             if "tree-sitter-languages is not installed" not in str(missing):
                 raise
             pytest.skip(f"no grammar for {language} on this Python: {missing}")
-    return extract_captures(source.encode(), language)
+    return extract_symbols(source.encode(), language)
 
 
 @pytest.mark.parametrize("path", case_files("extraction"), ids=lambda p: f"{p.parent.name}/{p.stem}")

@@ -169,7 +169,8 @@
   (type_identifier) @reference.extends
   (template_type name: (type_identifier) @reference.extends)
   (qualified_identifier scope: (_) @receiver name: (type_identifier) @reference.extends)
-  (qualified_identifier scope: (_) @receiver name: (template_type name: (type_identifier) @reference.extends))])
+  (qualified_identifier scope: (_) @receiver name: (template_type name: (type_identifier) @reference.extends))
+  (qualified_identifier name: (qualified_identifier scope: (_) @receiver name: (type_identifier) @reference.extends))])
 (throw_statement [
   (call_expression function: (identifier) @reference.throw)
   (call_expression function: (qualified_identifier scope: (_) @receiver name: (identifier) @reference.throw))

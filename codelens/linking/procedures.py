@@ -1,0 +1,180 @@
+"""Remote procedures: which methods implement those that .proto files declare, and which calls go to them.
+
+Between the two stands code that a compiler writes and that mostly is in no repository, so both are found by the names that
+the compilers of gRPC give: a method counts where its type builds on `XServicer` or the like, a call where its receiver is made
+of or declared as `XStub`, and only if a service X with that method is declared. What people wrote under such a name is no stub.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from codelens.derived import Reference
+from codelens.linking.answers import Value
+from codelens.linking.facts import PROCEDURES, PROTOBUF, Definition, DocumentFacts
+from codelens.linking.resolve import MOST_GUESSES, Found, Target
+from codelens.linking.values import Values
+from codelens.model import TYPE_KINDS
+from codelens.text.expressions import steps, type_text
+
+DEEPEST = 4
+"""Names that a stub goes through on its way to a call. Chosen: field, parameter, variable."""
+_SURE = re.compile(
+    r"(?:^|\.)(?:(\w+?)(?:Async)?Servicer|(?:Unimplemented|Unsafe)(\w+?)(?:Server|Handler)|(\w+?)(?:Coroutine)?ImplBase"
+    r"|(\w+)\.(?:\4Base|(?:Async|Callback)?Service))$"
+)
+"""What Python, Go, Java, Kotlin, C#, C++ and Ruby implement of a service."""
+_UNSURE = re.compile(r"(?:^|\.)(I?(\w+?)(?:Base|Server|AsyncProvider|Provider)?)$")
+"""What TypeScript, Rust and Swift implement, or C# by a bare name: people give such names as well."""
+_CLIENTS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\b(\w+)Grpc(?:Kt)?\.new\w*Stub\b",
+        r"\b(\w+)(?:\.|::)(?:New)?(?:Async)?Stub\b",
+        r"\bNew(\w+)Client\b",
+        r"\b(\w+?)(?:Blocking|Future|Async|Coroutine)?Stub\b",
+        r"\b(\w+?)(?:Async)?Client\b",
+    )
+)
+"""What makes a client, or is its type: Java and Kotlin; C++ and Ruby; Go; Python and Java; C#, Rust, TypeScript and Go."""
+
+
+class Procedures:
+    """Finds the edges of documents of one repository to remote procedures."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._catalog = values.catalog
+        self._any = any(file.language.name == PROTOBUF for file in self._catalog.files.values())
+
+    def document(self, facts: DocumentFacts, references: Sequence[Reference]) -> Iterator[Found]:
+        """What implements and what calls remote procedures in one document; nothing of what a compiler wrote."""
+        self._catalog.ask(PROCEDURES)
+        if not self._any or _is_made(facts):
+            return
+        yield from self._implementing(facts)
+        for reference in references:
+            if reference.kind == "call" and reference.receiver:
+                yield from self._calling(facts, reference)
+
+    def _implementing(self, facts: DocumentFacts) -> Iterator[Found]:
+        known: dict[int, list[Definition]] = {}
+        for unit in facts.definitions:
+            holder = self._values.holder(facts, unit.place) if unit.kind == "method" else None
+            if holder is None or holder.facts.file.language.name == PROTOBUF:
+                continue
+            if holder.id not in known:
+                known[holder.id] = self._services_of(holder)
+            procedures = self._among(known[holder.id], unit.name, facts)
+            line = self._catalog.line_of(unit) if procedures else 0
+            for found in procedures:
+                yield Found(unit.place, "implements_rpc", Target(found), line, _tier(procedures))
+
+    def _services_of(self, holder: Definition) -> list[Definition]:
+        """The services that a type implements, by the names of its bases."""
+        facts = self._catalog.about(holder)
+        outside = holder.parent.place if holder.parent else None
+        bases = [(b.text, outside) for b in facts.bindings.get(holder.place, ()) if b.how in ("base", "interface")]
+        bases += [(b.text, b.unit) for b in facts.seconded.get(holder.name, ())]
+        found: dict[int, Definition] = {}
+        for text, place in bases:
+            head = type_text(text).head
+            if sure := _SURE.search(head):
+                services = self._named([name for name in sure.groups() if name])
+            elif unsure := _UNSURE.search(head):
+                last = head.rpartition(".")[2]
+                services = self._named([last, *unsure.groups(), last.removesuffix("Server").removesuffix("Base")])
+                if services and _is_written(self._values.type_named(head, facts, place)):
+                    services = []
+            else:
+                services = []
+            found.update((service.id, service) for service in services)
+        return list(found.values())
+
+    def _calling(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
+        names = self._client(reference.receiver, facts, reference.unit, reference.start)
+        procedures = self._among(self._named(names), reference.name, facts) if names else []
+        if not procedures:
+            return
+        if _is_written(self._values.expression(reference.receiver, facts, reference.unit, reference.start)):
+            return  # what people wrote around a stub; its own call is the remote one
+        for found in procedures:
+            yield Found(reference.unit, "consumes_rpc", Target(found), reference.line, _tier(procedures))
+
+    def _client(self, text: str, facts: DocumentFacts, unit: int | None, before: int, deep: int = 0) -> list[str]:
+        """Names of services that an expression may be a client of, by what it or its type is called."""
+        if named := [match for pattern in _CLIENTS for match in pattern.findall(text)]:
+            return named
+        parts = steps(text)
+        if deep > DEEPEST or not parts or any(part.how not in ("name", "member") for part in parts):
+            return []
+        last = parts[-1].text
+        if len(parts) > 1:
+            owner = self._values.expression(".".join(part.text for part in parts[:-1]), facts, unit, before)
+            return self._client_in(owner.definition if owner else None, last, deep)
+        around = facts.definitions[unit] if unit is not None else None
+        while True:
+            bound = facts.bound(around.place if around else None, last)
+            if bound or around is None:
+                break
+            around = around.parent
+        is_field = around is not None and around.kind in TYPE_KINDS
+        earlier = [b for b in bound if (is_field or b.start < before) and b.text and b.text != text]
+        for binding in reversed(earlier):
+            if found := self._client(binding.text, facts, binding.unit, binding.start, deep + 1):
+                return found
+        return [] if bound else self._client_in(self._values.holder(facts, unit), last, deep)
+
+    def _client_in(self, owner: Definition | None, name: str, deep: int) -> list[str]:
+        """The same of a field, by what its type declares of it or a member sets it to."""
+        if owner is None or owner.kind not in TYPE_KINDS:
+            return []
+        facts, name = self._catalog.about(owner), name.lstrip("@")
+        for binding in [*facts.bound(owner.place, name), *facts.field(owner.qualified, name)]:
+            if binding.text and (found := self._client(binding.text, facts, binding.unit, binding.start, deep + 1)):
+                return found
+        return []
+
+    def _named(self, names: Sequence[str]) -> list[Definition]:
+        """The services of any of these names; none of a name that many declare."""
+        found = [d for name in dict.fromkeys(names) for d in self._catalog.named(PROTOBUF, name)]
+        return [d for d in found if d.kind == "interface"]
+
+    def _among(self, services: Sequence[Definition], name: str, facts: DocumentFacts) -> list[Definition]:
+        """The procedures of these services that a method of that name is; of several those of files that are imported."""
+        found = []
+        for service in services:
+            spelt = (self._catalog.members(service, spelling) for spelling in _spellings(name))
+            found += next(([d for d in named if d.kind == "method"] for named in spelt if named), [])
+        if len(found) > 1:
+            imported = " ".join(f"{one.module} {one.name}" for one in facts.imports)
+            words = set(re.split(r"\W+", imported)) | set(re.split(r"\W+|_pb\w*|_grpc\w*", imported))
+            found = [d for d in found if _last_words(d.facts) & words] or found
+        return found if len(found) <= MOST_GUESSES else []
+
+
+def _spellings(name: str) -> list[str]:
+    """A method's name as a .proto file may give it: say_hello, sayHello and SayHelloAsync are SayHello."""
+    joined = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    return list(dict.fromkeys([name, joined, joined.removesuffix("Async")]))
+
+
+def _last_words(facts: DocumentFacts) -> set[str]:
+    """What imports may name of a .proto file: its own name, its folder's, and the last part of its package."""
+    folder, _, name = facts.file.path.rpartition("/")
+    return {name.partition(".")[0], folder.rpartition("/")[2], facts.file.namespace.rpartition(".")[2]} - {""}
+
+
+def _is_made(facts: DocumentFacts) -> bool:
+    return "generated" in facts.file.roles
+
+
+def _is_written(value: Value | None) -> bool:
+    """Whether something is a definition of the repository that no compiler wrote."""
+    definition = value.definition if value else None
+    return definition is not None and definition.facts.file.language.name != PROTOBUF and not _is_made(definition.facts)
+
+
+def _tier(found: Sequence[Definition]) -> str:
+    return "literal" if len(found) == 1 else "ambiguous"
