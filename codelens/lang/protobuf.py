@@ -21,6 +21,8 @@ RULES = "protobuf 1"
 MAX_SIGNATURE = 300
 MAX_DOC = 4000
 """Characters of both; as of the other languages."""
+DEEPEST = 50
+"""Messages in one another. Chosen; a guard: each name holds all those around it."""
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TOKEN = re.compile(
     _COMMENT.pattern
@@ -109,7 +111,7 @@ class _Reader:
             block = self._procedure(brace.start) or block
         elif len(words) == 2 and around.kind == "struct" and (kind := _KINDS.get(words[0])) and _is_name(words[1]):
             is_inside = kind == "interface" and self._open
-            block = block if is_inside else self._define(kind, around, brace.start)
+            block = block if is_inside or len(self._open) >= DEEPEST else self._define(kind, around, brace.start)
         self._open.append(block)
 
     def _end(self, brace: Token) -> None:
