@@ -20,9 +20,14 @@ KERNEL = "python"
 MOST_CELLS = 2000
 """Of one notebook. Chosen: longer ones are logs."""
 
-_TOKEN = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
+DEEPEST = 16
+"""Lists and objects around a string that is told. Chosen: what is read lies 7 deep."""
+
+_TOKEN = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)("|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
+"""A string that is not closed goes on to the end: else each quotation mark in it would be tried as the first."""
 _PIECE = re.compile(rb"[^\\]+|\\u[dD][89abAB]..\\u....|\\u....|\\.", re.DOTALL)
-_BETWEEN = re.compile(r'((?:[^"\\]|\\.)*)"\s*,\s*"', re.DOTALL)
+_BETWEEN = re.compile(r'(\\.)|"\s*,\s*"', re.DOTALL)
+"""An escape, or what stands between two lines of a source."""
 _LINE = re.compile(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
 
 
@@ -86,11 +91,13 @@ def _plain(piece: bytes) -> bytes:
 
 
 def _strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
-    """(path, start, end) of every string that is a value, without its quotes; ends where the text is no JSON."""
+    """(path, start, end) of the strings that are values, without their quotes; ends where the text is no JSON."""
     path: list[str | int] = []
     awaits_key = False
     for token in _TOKEN.finditer(utf8):
         mark = token[0][:1]
+        if mark == b'"' and token[2] != b'"':
+            return
         if mark in (b"{", b"["):
             path.append("" if mark == b"{" else 0)
             awaits_key = mark == b"{"
@@ -107,13 +114,13 @@ def _strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
             awaits_key = False
         elif mark == b'"' and awaits_key and path:
             path[-1] = token[1].decode("utf-8", "replace")
-        elif mark == b'"':
+        elif mark == b'"' and len(path) <= DEEPEST:
             yield tuple(path), token.start(1), token.end(1)
 
 
 def as_written(part: str) -> str:
     """A part of the JSON that begins inside a source → that part of the source; as it is where that cannot be said."""
-    joined = _BETWEEN.sub(r"\1", part)
+    joined = _BETWEEN.sub(lambda found: found[1] or "", part)
     try:
         return str(json.loads(f'"{joined}"', strict=False))
     except ValueError:

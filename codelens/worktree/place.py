@@ -63,9 +63,11 @@ def prepare_index_folder(index: Path) -> None:
 
 
 def keep_out_of_git(folder: Path) -> None:
-    """Write or mend the .gitignore of a .codelens folder; one that somebody changed stays as it is."""
+    """Write or mend the .gitignore of a .codelens folder; one that somebody changed stays as it is, and so does a link."""
     ignore = folder / ".gitignore"
-    if not os.path.lexists(ignore) or (ignore.is_file() and ignore.read_bytes() == _IGNORE_ALL.encode()):
+    if ignore.is_symlink():  # what it leads to is not ours
+        return
+    if not ignore.exists() or (ignore.is_file() and ignore.read_bytes() == _IGNORE_ALL.encode()):
         ignore.write_text(IGNORE, encoding="utf-8")
 
 

@@ -126,3 +126,13 @@ def test_code_in_a_notebook_is_linked_with_the_modules_that_it_imports(tmp_path:
     tree = Tree(tmp_path, {"guide.ipynb": json.dumps(GUIDE, indent=1), "shop.py": shop})
     with tree.index() as index:
         assert [one.told.name for one in index.callers("prices", RelationOptions()).relations] == ["totals"]
+
+
+def test_long_and_odd_texts_take_no_square_of_their_length() -> None:
+    """Each of these would go on for hours otherwise; what is read is the same."""
+    long = "x" * 400_000
+    assert as_written(long) == long
+    assert as_written(f'{long}\\n",\n "{long}') == f"{long}\n{long}"
+    cell = b'{"cells": [{"cell_type": "code", "source": ["a = 1"]}'
+    for rest in (b', "' + b'\\"' * 400_000, b', "\\', b", " + b"[" * 400_000 + b'"",' * 400_000):
+        assert [one.source.utf8 for one in read_notebook(cell + rest).cells] == [b"a = 1"]

@@ -35,6 +35,17 @@ def test_index_folder_ignores_itself_and_keeps_what_is_there(tmp_path: Path) -> 
     assert list((tmp_path / "chosen").iterdir()) == []
 
 
+def test_an_ignore_file_that_is_a_link_leaves_what_it_leads_to_alone(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"elsewhere": "*\n", "tree/.codelens/": ""})
+    ignore = tmp_path / "tree/.codelens/.gitignore"
+    for target in ("elsewhere", "nowhere"):
+        ignore.symlink_to(tmp_path / target)
+        prepare_index_folder(tmp_path / "tree/.codelens/index.db")
+        ignore.unlink()
+    assert (tmp_path / "elsewhere").read_text() == "*\n"
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_a_linked_worktree_has_an_index_of_its_own(tmp_path: Path) -> None:
     """What lies above it is of another checkout; a submodule's files are those of the tree around it."""
     main = git_tree(tmp_path / "main", {"a.py": "x = 1\n", ".codelens/index.db": ""})
