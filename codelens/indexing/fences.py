@@ -19,12 +19,12 @@ MOST_BLOCKS = 500
 FALLBACK = "python"
 """What a block in no language of its own may be in reStructuredText."""
 
-_FENCE = re.compile(rb"([ \t>]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+_FENCE = re.compile(rb"([ \t>]*)(`{3,}+|~{3,}+)[ \t]*+([^`\n]*)$")
 _DIRECTIVE = re.compile(rb"([ \t]*)\.\.[ ]+(?:code-block|code|sourcecode|testcode|ipython|prompt)::[ \t]*(.*)$")
 _HIGHLIGHT = re.compile(rb"[ \t]*\.\.[ ]+highlight::[ \t]*(\S+)")
 _LITERAL = re.compile(rb"([ \t]*)(?!\.\. )\S.*::[ \t]*$|([ \t]*)::[ \t]*$")
 _OPTION = re.compile(rb"[ \t]*:[\w-]+:")
-_SOURCE = re.compile(rb"\[(?:source)?(?:%[\w%]+)?[ \t]*,[ \t]*([\w+#.-]+)[^\]]*\][ \t]*$")
+_SOURCE = re.compile(rb"\[(?:source)?(?:%[\w%]+)?[ \t]*,[ \t]*([\w+#.-]++)[^\]]*+\][ \t]*$")
 _LISTING = re.compile(rb"(-{4,}|\.{4,})[ \t]*$")
 _ORG_BEGIN = re.compile(rb"([ \t]*)#\+BEGIN_SRC[ \t]+(\S+)", re.IGNORECASE)
 _ORG_END = re.compile(rb"[ \t]*#\+END_SRC", re.IGNORECASE)

@@ -81,9 +81,9 @@ def _following(node: tree_sitter.Node, comments: frozenset[str]) -> Iterator[tre
 
 def _until(utf8: bytes, start: int, end: int) -> int:
     """Where the words of a mark end: before a line without words or with another mark, after MOST_LINES at most."""
-    lines = utf8[start:end].split(b"\n")
+    lines = utf8[start:end].split(b"\n", MOST_LINES)[:MOST_LINES]
     kept = 0
-    for number, line in enumerate(lines[:MOST_LINES]):
+    for number, line in enumerate(lines):
         if number and (_BLANK.match(line) or MARK.search(line)):
             break
         kept += len(line) + (number > 0)
@@ -113,12 +113,13 @@ def _unit(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence[Unit
 
 
 _MARKS_BELOW = re.compile(rb"^\s*(?:\*+(?!/)|/{2,}!?|#+|--+|;+|%+)?[ \t]?")
-_END = re.compile(rb"\s*(?:\*+/|-->|\*\)|-\}|\]=*\])?\s*\Z")
+_END = re.compile(rb"(?:\*{1,200}/|-->|\*\)|-\}|\]={0,20}\])\Z")
+"""Bounded, for what may begin anywhere would take the square of a line's length."""
 
 
 def _lines(utf8: bytes, span: Span, mark: re.Match[bytes]) -> Iterator[bytes]:
     """The words from the mark on, line by line, without what marks them as a comment."""
-    first, *rest = _END.sub(b"", utf8[mark.start() : span.end]).split(b"\n")
+    first, *rest = _END.sub(b"", utf8[mark.start() : span.end].rstrip()).rstrip().split(b"\n")
     yield first
     for line in rest:
         yield _MARKS_BELOW.sub(b"", line)

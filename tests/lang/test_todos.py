@@ -6,6 +6,7 @@ import pytest
 
 from codelens.derived import DecodedText, Unit
 from codelens.indexing.extract import extract, own_texts
+from codelens.lang.todos import find_todos
 from codelens.text.lines import TextMap
 
 
@@ -72,3 +73,10 @@ def test_references_keep_their_unit_beside_comments() -> None:
     found = extract(TextMap(DecodedText(text, "utf-8", 1.0, 0)), "a.py", "python")
     calls = {r.name: found.units[r.unit].name for r in found.references if r.kind == "call" and r.unit is not None}
     assert calls == {"g": "f", "i": "h"}
+
+
+def test_a_long_run_of_blanks_in_a_comment_takes_no_power_of_its_length() -> None:
+    blanks = " " * 200_000
+    text = f"/* TODO first{blanks}then */\nint x; // FIXME later{blanks}\n"
+    source = TextMap(DecodedText(text, "utf-8", 1.0, 0))
+    assert [todo.name for todo in find_todos(source, "c", ())] == ["TODO first then", "FIXME later"]
