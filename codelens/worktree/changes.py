@@ -108,14 +108,14 @@ def read_changes(
         files = _carried_on(head, before.head, commits, known, until)
     if files is None:
         files = _counted(head, commits, until)
-    told = _timed(_git(head, until, "rev-list", "--timestamp", "--max-count=1", head.commit, "--"))
+    told = _timed(git_within(head, until, "rev-list", "--timestamp", "--max-count=1", head.commit, "--"))
     return HistoryRead(head.commit, head.terms, told[head.commit], len(commits), whole), files
 
 
 def _window(head: Head, commit: str, until: float) -> tuple[dict[str, int], bool]:
     """(commit → its time, newest first; whether these are all) of the last commits that are no merges."""
     most = f"--max-count={MOST_COMMITS + 1}"
-    found = _timed(_git(head, until, "rev-list", "--timestamp", "--no-merges", most, commit, "--"))
+    found = _timed(git_within(head, until, "rev-list", "--timestamp", "--no-merges", most, commit, "--"))
     last = dict(list(found.items())[:MOST_COMMITS])
     return {name: at for name, at in last.items() if name not in head.cut}, len(found) <= MOST_COMMITS and not head.cut
 
@@ -168,7 +168,7 @@ def _counted(head: Head, commits: Mapping[str, int], until: float) -> dict[str, 
 
 def _touched(head: Head, commits: Sequence[str], until: float) -> Iterator[tuple[str, bytes]]:
     """(commit, path) of all that these changed. git tells `commit NUL :modes… NUL path NUL :modes… NUL path NUL commit…`."""
-    told = _git(
+    told = git_within(
         head,
         until,
         *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--no-renames"),
@@ -184,7 +184,7 @@ def _touched(head: Head, commits: Sequence[str], until: float) -> Iterator[tuple
             commit = field.decode("ascii")
 
 
-def _git(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:
+def git_within(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:
     """What git prints, as long as there is time. Raises GitError, and TooSlow where there is none left."""
     left = until - time.monotonic()
     try:

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from codelens.nouns import dataclass
 from codelens.past import LineCommit, Run, WrittenLines
-from codelens.worktree.changes import LATEST, SECONDS, Head, TooSlow
+from codelens.worktree.changes import LATEST, SECONDS, Head, git_within
 from codelens.worktree.diffs import FileChange, Hunk, read_diff
 from codelens.worktree.paths import shown_path
-from codelens.worktree.plumbing import GitError, run_git
 
 MOST_COMMITS = 1000
 """Of the first line of descent. Chosen: those of kombu take 1.4 s of CPU, those of saleor, with large generated files, 9 s."""
@@ -78,12 +77,12 @@ def _first_line(head: Head, until: float) -> list[_Told]:
     """The last commits of the first line of descent, newest first, without those at which a shallow clone ends."""
     form = "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00"
     shape = ("--no-show-signature", "--no-notes", "--no-color", form)
-    raw = _git(head, until, "log", "--first-parent", f"--max-count={MOST_COMMITS}", *shape, head.commit, "--")
+    raw = git_within(head, until, "log", "--first-parent", f"--max-count={MOST_COMMITS}", *shape, head.commit, "--")
     rows = [row for row in _rows(raw) if row[0] not in head.cut]
     merged = {row[0]: row[1].split()[1] for row in rows if len(row[1].split()) > 1}
     given = "".join(f"{name}\n" for name in dict.fromkeys(merged.values())).encode()
     authors = (
-        {r[0]: r[3] for r in _rows(_git(head, until, "log", "--no-walk", "--stdin", *shape, given=given))}
+        {r[0]: r[3] for r in _rows(git_within(head, until, "log", "--no-walk", "--stdin", *shape, given=given))}
         if given
         else {}
     )
@@ -103,7 +102,7 @@ def _rows(raw: bytes) -> Iterator[tuple[str, str, str, str]]:
 def _carry_on(files: Files, head: Head, told: Sequence[_Told], until: float) -> None:
     """Apply the diffs of these commits, oldest first, each against its first parent."""
     given = "".join(f"{' '.join((one.name, *one.parents[:1]))}\n" for one in told).encode()
-    raw = _git(
+    raw = git_within(
         head,
         until,
         *(
@@ -204,7 +203,7 @@ def _written(
     head: Head, files: Files, commits: Mapping[int, LineCommit], until: float
 ) -> Iterator[tuple[str, WrittenLines]]:
     """Files of the head that these commits changed, in order of path, with no other commit in them."""
-    told = _git(head, until, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", head.commit)
+    told = git_within(head, until, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", head.commit)
     above = len(os.fsencode(head.below)) + 1 if head.below else 0
     for entry in told.split(b"\0"):
         fields, _, path = entry.partition(b"\t")
@@ -213,14 +212,3 @@ def _written(
             own = tidied(run if run.commit in commits else Run(run.lines, 0) for run in runs)
             name = shown_path(os.fsdecode(path[above:]))
             yield name, WrittenLines(bytes.fromhex(fields.split()[2].decode()), last, tuple(own))
-
-
-def _git(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:
-    left = until - time.monotonic()
-    try:
-        if left > 0:
-            return run_git(head.repository, *arguments, seconds=left, given=given)
-    except GitError:
-        if time.monotonic() < until:
-            raise
-    raise TooSlow(f"git took longer than {SECONDS:.0f} seconds")
