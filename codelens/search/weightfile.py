@@ -9,13 +9,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from codelens.config import load_weights
 from codelens.errors import SettingsError
 from codelens.search.features import FEATURES
 from codelens.search.intent import SHAPES
+from codelens.search.ownfiles import read_own_file
 from codelens.search.spread import WALK
 
 SECTION = "features"
@@ -34,25 +34,13 @@ def profiles(own: str = "") -> Mapping[str, Any]:
     shipped = load_weights()
     if not own:
         return shipped
-    replaced = _parsed(_read(own), own)
+    replaced = _parsed(read_own_file(own, "weights", HINT, LARGEST), own)
     return {name: {**row, **replaced.get(name, {})} for name, row in shipped.items()}
 
 
 def replaces(own: str, profile: str) -> bool:
     """Whether a file of one's own has anything of this profile."""
-    return bool(own) and profile in _parsed(_read(own), own)
-
-
-def _read(own: str) -> str:
-    path = Path(own)
-    try:
-        if not path.is_file():  # a pipe would be waited for
-            raise SettingsError(f"{own}: there is no such file", HINT)
-        if path.stat().st_size > LARGEST:
-            raise SettingsError(f"{own}: too large for a file of weights", HINT)
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as fault:
-        raise SettingsError(f"{own}: {fault}", HINT) from None
+    return bool(own) and profile in _parsed(read_own_file(own, "weights", HINT, LARGEST), own)
 
 
 @lru_cache(maxsize=4)
