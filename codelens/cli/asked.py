@@ -143,14 +143,17 @@ def search_options(
 
 
 def moment(text: str | None) -> int | None:
-    """A time as a person writes it → unix seconds; without an offset it is the local one. Raises UsageError."""
+    """A time as a person writes it, up to the year 9999 → unix seconds; without an offset it is the local one.
+
+    Raises UsageError.
+    """
     if text is None:
         return None
-    if text.isascii() and text.isdigit():
-        return int(text)
-    from datetime import datetime
+    from datetime import UTC, datetime
 
     try:
+        if text.isascii() and text.isdigit():
+            return int(datetime.fromtimestamp(int(text), UTC).timestamp())
         return int(datetime.fromisoformat(text).timestamp())
     except (ValueError, OverflowError, OSError):
         raise UsageError(f"--now is no time: {text}", "as in --now 2025-01-31T12:00:00Z or --now 1738324800") from None

@@ -282,3 +282,11 @@ def test_times_are_named_in_two_ways(run: Run, shop: Path, now: str, code: int) 
         assert [answer["at"] for answer in exported(run, shop)["answers"]] == [int(NOW)]
     else:
         assert "--now is no time" in ran.err
+
+
+@pytest.mark.parametrize("late", ["9" * 23, "9" * 5000, "253402300800", "10000-01-01", ""])
+def test_a_present_behind_the_year_9999_is_refused_before_anything_is_found(late: str, run: Run, shop: Path) -> None:
+    ran = run("search", "lamp", "--now", late, cwd=shop)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("codelens: error: --now is no time: ") and "\nhint: " in ran.err
+    assert not memory_of(shop).exists()
