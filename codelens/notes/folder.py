@@ -119,13 +119,16 @@ class NoteFolder:
     def write(self, file: Path, text: str) -> None:
         """Whole or not at all, below the folder of notes and nowhere else. Raises CannotWrite and UsageError."""
         self._refuse_links()
+        content = text.encode("utf-8", "surrogateescape")
+        if len(content) > MOST_BYTES:
+            raise UsageError(f"a note has at most {MOST_BYTES} bytes, not {len(content)}", "link to a file: --at PATH")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             keep_out_of_git(self.folder.parent)
             beside = file.with_name(file.name + _PART)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
             with os.fdopen(os.open(beside, flags, 0o644), "wb") as to:
-                to.write(text.encode("utf-8", "surrogateescape"))
+                to.write(content)
                 to.flush()
                 os.fsync(to.fileno())
             beside.replace(file)

@@ -9,7 +9,7 @@ from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.note.ground import anchors_at, ground_of, take_in
 from codelens.cli.note.shown import show_written
-from codelens.cli.note.writing import has_editor, open_editor, said_text
+from codelens.cli.note.writing import has_editor, open_editor, said_text, utf8
 from codelens.errors import UsageError
 from codelens.notes.folder import NoteFile
 from codelens.notes.note import OPEN
@@ -24,6 +24,9 @@ Message = Annotated[
     str | None,
     option("-m", "--message", metavar="TEXT", help="The text; `-` is stdin [default: what is piped in, else $EDITOR]"),
 ]
+
+MOST_LETTERS = 500
+"""Of a title, status or tag; a much longer line of front matter is not read. Chosen."""
 
 
 class AddFlags(CommonFlags, JsonFlags):
@@ -50,7 +53,7 @@ def add(flags: AddFlags) -> int:
     anchors = anchors_at(ground, flags.at or ())
     text = said_text(flags.message)
     fields: dict[str, Value] = {
-        "title": title,
+        "title": one_line(title),
         "kind": "task" if flags.task else "note",
         "status": one_line(flags.status or OPEN) if flags.task else "",
         "tags": tuple(one_line(tag) for tag in flags.tag or ()),
@@ -67,10 +70,12 @@ def add(flags: AddFlags) -> int:
 
 
 def one_line(word: str) -> str:
-    """A word for the front matter. Raises UsageError for an empty one."""
-    plain = " ".join(word.split())
+    """A word for the front matter. Raises UsageError for one that is empty, or could not be read again."""
+    plain = " ".join(utf8(word).split())
     if not plain:
         raise UsageError("an empty word says nothing")
+    if len(plain) > MOST_LETTERS:
+        raise UsageError(f"{plain[:20]}… has more than {MOST_LETTERS} letters", "say the rest in the text: -m TEXT")
     return plain
 
 

@@ -15,10 +15,19 @@ from codelens.errors import UsageError
 def said_text(message: str | None) -> str | None:
     """-m, where `-` is stdin; without it what is piped in. None on a terminal, where an editor is to be opened."""
     if message is not None and message != "-":
-        return message
+        return utf8(message)
     if message is None and (sys.stdin is None or sys.stdin.isatty()):
         return None
     return stdin_bytes("give the text with -m TEXT").decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def utf8(said: str) -> str:
+    """What came from the command line, as it is. Raises UsageError where its bytes are no UTF-8, as a note's are."""
+    try:
+        said.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{said[:40]!r} is no UTF-8", "notes are written in UTF-8") from None
+    return said
 
 
 def has_editor() -> bool:
