@@ -133,7 +133,8 @@ class NoteFolder:
                 os.fsync(to.fileno())
             beside.replace(file)
         except OSError as fault:
-            raise CannotWrite(f"{fault.filename or file}: {fault.strerror or fault}") from None
+            said = f"{fault.filename or file}: {fault.strerror or fault}"
+            raise CannotWrite(said, f"see that {self.folder} is a folder of yours, with room") from None
 
     def remove(self, note: NoteFile) -> None:
         """Take a note's file away. Raises CannotWrite."""

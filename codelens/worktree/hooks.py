@@ -10,9 +10,10 @@ import os
 import shlex
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from codelens.errors import UsageError
+from codelens.errors import CannotWrite, UsageError
 from codelens.nouns import dataclass
 from codelens.worktree.repository import Repository, configured, enclosing_repository, expanded
 
@@ -134,11 +135,18 @@ def _text(hook: Path) -> str:
 def _write(hook: Path, text: str) -> None:
     """In one step, so that git never runs half a hook; executable as before, and a new one for all who may read it.
 
-    A hook that is a link stays one: what it leads to is written.
+    A hook that is a link stays one: what it leads to is written. Raises CannotWrite.
     """
     target = hook.resolve()
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
     made = target.with_name(f"{target.name}.codelens-{os.getpid()}")
-    made.write_bytes(os.fsencode(text))
-    made.chmod(mode | ((mode & 0o444) >> 2))
-    made.replace(target)
+    try:
+        made.write_bytes(os.fsencode(text))
+        made.chmod(mode | ((mode & 0o444) >> 2))
+        made.replace(target)
+    except OSError as fault:
+        with suppress(OSError):
+            made.unlink()
+        raise CannotWrite(
+            f"{target}: {fault.strerror or fault}", f"see that {target.parent} is yours, with room"
+        ) from None

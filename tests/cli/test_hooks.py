@@ -226,3 +226,16 @@ def test_outside_a_repository(tmp_path: Path, run: Run) -> None:
     for command in ("install", "remove", "status"):
         assert run("hooks", command, cwd=tmp_path).code == 2
     assert run("hooks", "run").code == 0
+
+
+def test_a_hook_that_cannot_be_written_is_said_and_leaves_nothing(repository: Path, run: Run) -> None:
+    hooks = repository / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    (hooks / NAMES[0]).symlink_to(repository / "gone/hook")
+    ran = run("hooks", "install", cwd=repository)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines() == [
+        f"codelens: error: {repository / 'gone/hook'}: No such file or directory",
+        f"hint: see that {repository / 'gone'} is yours, with room",
+    ]
+    assert not list(hooks.glob("*.codelens-*"))

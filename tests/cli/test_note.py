@@ -229,6 +229,13 @@ def test_a_folder_of_notes_that_is_a_link_is_not_written(indexed_root: Path, run
     assert [p.name for p in (tmp_path / "elsewhere").iterdir()] == ["a.md"]
 
 
+def test_a_folder_of_notes_that_is_a_file_is_said(indexed_root: Path, run: Run) -> None:
+    (indexed_root / ".codelens/notes").write_text("no folder\n")
+    ran = run("note", "add", "x", "-m", "x", cwd=indexed_root)
+    assert (ran.code, ran.out) == (2, "")
+    assert "hint: see that " in ran.err and ".codelens/notes is a folder of yours, with room" in ran.err
+
+
 def test_without_an_index_notes_are_files_all_the_same(root: Path, run: Run) -> None:
     ran = run("note", "add", "Early", "--at", "src/net.py:2", "--at", "connect", "-m", "x", cwd=root / "src")
     assert (ran.code, ran.out) == (0, "early: Early\n  src/net.py:2\n  connect\n")
