@@ -26,7 +26,7 @@ demo: $(VENV)/ready  ## set up, index sample_repos, search, and ask why
 	$(BIN)/codelens why --db $(DEMO) -m 1 "where is the shopping cart total computed"
 
 test: $(VENV)/ready  ## the whole suite
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 4  # more than cores: many tests wait for processes that they start
 
 check: format lint types contracts test wheel  ## all that must hold before a change lands
 
