@@ -45,7 +45,7 @@ def leaf_count(node: Node | None) -> int:
     return leaf_count(node.part) if isinstance(node, Not) else int(node is not None)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=500)
 @given(prose)
 @example('(("a" OR')
 @example('-path:(a,"b')
@@ -63,7 +63,7 @@ def test_prose_never_fails(text: str) -> None:
     assert all(text[0:].find(word) >= 0 for word in query.words)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=500)
 @given(prose)
 def test_strict_raises_exactly_for_what_is_noticed(text: str) -> None:
     notices = parse_query(text, known_languages=LANGUAGES).notices
@@ -76,7 +76,7 @@ def test_strict_raises_exactly_for_what_is_noticed(text: str) -> None:
     assert str(caught.value) == notices[0].text.removesuffix("; searched as text")
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=500)
 @given(prose)
 def test_every_character_belongs_to_one_leaf_or_operator(text: str) -> None:
     tokens = Lexer(text, Faults(text), LANGUAGES).run()
@@ -90,7 +90,7 @@ def test_every_character_belongs_to_one_leaf_or_operator(text: str) -> None:
     assert not text[place:].strip()
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=500)
 @given(prose)
 def test_no_leaf_is_lost_between_lexer_and_tree(text: str) -> None:
     query = parse_query(text, known_languages=LANGUAGES)

@@ -19,7 +19,7 @@ from codelens.server.http.keys import KeyRing
 from codelens.server.http.openapi import openapi
 
 schemathesis = pytest.importorskip("schemathesis")
-EXAMPLES = 5
+EXAMPLES = 3
 """Of each operation and each kind, so that all of it takes some ten seconds."""
 
 
