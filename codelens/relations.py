@@ -77,6 +77,9 @@ TIERS: Mapping[str, Tier] = {
 the type of the receiver; the same package, namespace or include; what a literal says; other edges; the only definition of
 that name in the repository; one of a few of that name."""
 TIER_OF_NUMBER: Mapping[int, Tier] = {tier.number: tier for tier in TIERS.values()}
+LINK_COUNTS = ("resolved", "external", "local", "guessed", "unresolved", "out_of_fuel")
+"""What becomes of a reference: it leads to a definition of the repository, to something outside of it, or to a variable or
+module; it is guessed by its name alone; nothing is found. Those for which fuel ran out are among the guessed and unresolved."""
 RESOLVED = 0.5
 """Confidence from which an edge counts as resolved; below it is one of several guesses."""
 

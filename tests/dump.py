@@ -57,7 +57,10 @@ _TABLES = {
     "refs": f"SELECT {_PATH.format('document_id')}, columns, bindings FROM refs",
     "externals": "SELECT name FROM externals",
     "edges": f"SELECT {_NODE.format('x.source')}, kind, {_NODE.format('x.target')}, line, tier FROM edges x",
-    "link_asks": f"SELECT term, {_PATH.format('doc')} FROM temp.link_asks_rows",
+    "link_asks": f"SELECT term, doc > 0, {_PATH.format('abs(doc)')} FROM temp.link_asks_rows",
+    "link_counts": (
+        f"SELECT {_PATH.format('document_id')}, resolved, external, local, guessed, unresolved, out_of_fuel FROM link_counts"
+    ),
     "ref_names": f"SELECT term, {_PATH.format('doc')} FROM temp.ref_names_rows",
     "imports": f"SELECT {_PATH.format('document_id')}, start_byte, line, module, name, alias FROM imports",
     "vectors": (
@@ -88,7 +91,8 @@ _OWNERS = {
     "refs": ("document_id", "documents"),
     "imports": ("document_id", "documents"),
     "ref_names_docsize": ("id", "refs"),
-    "link_asks_docsize": ("id", "documents"),
+    "link_asks_docsize": ("abs(id)", "documents"),
+    "link_counts": ("document_id", "documents"),
     "text_trigrams_docsize": ("id", "documents"),
     "unit_terms_docsize": ("id", "units"),
     "name_trigrams_docsize": ("id", "units"),

@@ -19,7 +19,7 @@ from codelens.derived import Reference
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import DocumentFacts
 from codelens.linking.resolve import Resolver
-from codelens.linking.values import Values
+from codelens.linking.evaluate import Evaluator
 from codelens.model import DocumentId
 from codelens.relations import RESOLVED, TIERS
 from codelens.store.store import Store
@@ -68,7 +68,7 @@ def judge(store: Store, sites: Sequence[CallSite]) -> Iterator[Judged]:
     """The linker's answer at each site. Raises LookupError where the index has no such file or call."""
     (repository,) = store.documents.repositories()
     catalog = Catalog(store, repository.id)
-    resolver = Resolver(Values(catalog))
+    resolver = Resolver(Evaluator(catalog))
     for site in sites:
         facts = catalog.facts(catalog.by_path[site.path].id)
         reference = _reference_at(store, facts, site)

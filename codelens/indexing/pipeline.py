@@ -6,7 +6,7 @@ one transaction, begun only when there is something to write; a first build comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,8 +22,9 @@ from codelens.indexing.transaction import LazyTransaction
 from codelens.indexing.workers import Job, derive_all
 from codelens.linking.carried import Known, find_carried
 from codelens.linking.concerned import Concerned
-from codelens.linking.link import link
-from codelens.model import Notice, Skip
+from codelens.linking.link import Linker, link
+from codelens.linking.precise_edges import relate
+from codelens.model import DocumentId, Notice, Skip
 from codelens.runs import Progress, ProgressSink
 from codelens.snapshots.record import record_snapshot
 from codelens.store.documents import DocumentState, RepositoryRow
@@ -112,6 +113,7 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
             else:
                 transaction.begin()
                 store.add_document(repository.id, result, state.id if state else None)
+                concerned.added += 1
                 transaction.batch(result.seen.stamp.size)
         if run.progress:
             run.progress(Progress("index", number, total, path))
@@ -200,18 +202,24 @@ def link_concerned(
 
     With such indexes all documents are linked, see `linking.precise_edges`.
     """
-    documents = concerned.documents(run.batches)
+    linker: Linker | None = None
+    known: Known | None = None
+
+    def reader() -> Linker:
+        nonlocal linker
+        linker = linker or Linker(store, repository.id, known)
+        return linker
+
+    documents = concerned.documents(run.batches, lambda: reader().catalog)
     carried = find_carried(repository.root, run.settings.max_precise_size)
     key = f"precise:{repository.name}"
     others = store.meta(key) != carried.state
-    known: Known | None = None
     if others or (carried.files and (documents or concerned.any)):
         documents = {state.id for state in store.documents.states(repository.id).values()}
-        known = Known(store, repository.id, carried.files)
-    if documents or concerned.holders:  # a file that is gone may have held members of types that stay
+        known, linker = Known(store, repository.id, carried.files), None
+    if documents or concerned.any:  # a file that is gone may have held members of types that stay
         transaction.begin()
-        link(store, repository.id, documents, concerned.holders, _told(run.progress), known)
-    if documents or concerned.any:
+        _link(store, reader(), documents, concerned, known, run, transaction)
         store.edges.drop_unused_externals()
     if others:
         transaction.begin()
@@ -219,8 +227,29 @@ def link_concerned(
     return (*carried.notices, *(known.notices if known else ()))
 
 
-def _told(progress: ProgressSink | None) -> Callable[[int, int, str], None] | None:
-    return progress and (lambda done, total, path: progress(Progress("link", done, total, path)))
+def _link(
+    store: Store,
+    linker: Linker,
+    documents: Collection[DocumentId],
+    concerned: Concerned,
+    known: Known | None,
+    run: Run,
+    transaction: LazyTransaction,
+) -> None:
+    """Link these documents, all of a repository or those that a change concerns."""
+    files = linker.catalog.files
+    ordered = sorted((d for d in documents if d in files), key=lambda d: files[d].path)
+    whole = run.batches or len(ordered) == len(files)
+    fresh = whole
+    if whole and not run.batches:
+        store.edges.forget_all(ordered)
+    for done, path in link(store, linker, ordered, whole, fresh):
+        if run.progress:
+            run.progress(Progress("link", done, len(ordered), path))
+    if not whole:
+        linker.implied.renew(store, ordered, concerned.holders(linker.catalog))
+    if known:
+        relate(store, linker.catalog, known)
 
 
 def _skip_rules(settings: Settings) -> str:

@@ -54,6 +54,11 @@ class Language:
     bare_calls: bool = False
     prototypes: bool = False
 
+    @property
+    def kin(self) -> str:
+        """What the languages have in common whose names see each other."""
+        return self.family or self.name
+
 
 @cache
 def languages() -> Mapping[str, Language]:

@@ -1,28 +1,26 @@
-"""All that linking may ask about other documents of a repository, read when it is asked for, and who asked what.
+"""What linking may look up about other documents of a repository, read when it is needed, and which keys were looked up.
 
-Each lookup notes its key, found or not: when a later update changes the answer, the documents that asked are known.
+Each lookup notes its key, found or not: when a later update changes what a key leads to, the documents that depend on it are
+known. Tables by name are read once for a folder, a namespace or a name, so that a lookup costs no more in a large one.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from codelens.lang.registry import Language, languages
-from codelens.linking.facts import Definition, DocumentFacts, FileInfo, dotted, token
+from codelens.linking.facts import Definition, DocumentFacts, FileInfo, Key, dotted
 from codelens.linking.manifests import Manifests, is_asked
 from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.store.store import Store
 from codelens.text.expressions import head_shape
 from codelens.text.identifiers import fold_identifier
 
-KEPT = 3000
-"""Documents whose facts stay in memory. Chosen: all of Django's Python fits, at some 15 kB each."""
-MOST_ANSWERS = 100_000
-"""Answers that are remembered at a time, at some 500 bytes each. Chosen."""
+MOST_LOADED = 150_000
+"""Definitions, imports and bindings, and rows of tables by name, that are kept at a time. Chosen: some 50 MB."""
 MOST_NAMED = 12
 """Definitions of one name that are looked at; with more of them the name says nothing. Chosen."""
 DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", "/index.md", "/README.md")
@@ -31,30 +29,14 @@ NO_LANGUAGE = Language("")
 T = TypeVar("T")
 
 
-class Asked:
-    """The questions behind one answer, as tokens: its own, and the answers that it is made of."""
+class Namesake(NamedTuple):
+    """One of the definitions of a name."""
 
-    __slots__ = ("inner", "keys")
-
-    def __init__(self) -> None:
-        self.keys: Sequence[int] = []
-        self.inner: Sequence[Asked] = []
-
-    def close(self) -> None:
-        """Keep it small from here on: there are many."""
-        self.keys = tuple(set(self.keys))
-        self.inner = tuple(dict.fromkeys(self.inner))
-
-    def all(self) -> set[int]:
-        """Its keys and those of all answers below."""
-        keys, seen, waiting = set(self.keys), {self}, list(self.inner)
-        while waiting:
-            one = waiting.pop()
-            if one not in seen:
-                seen.add(one)
-                keys.update(one.keys)
-                waiting += one.inner
-        return keys
+    unit: int
+    document: int
+    kind: str
+    holder: str
+    """The last name of what contains it; empty at the top level."""
 
 
 class Catalog:
@@ -74,12 +56,14 @@ class Catalog:
         """File name → files; filled at the first question."""
         self.folders_named: dict[str, list[str]] = {}
         """Last part → folders, by path."""
-        self._answers: dict[tuple[object, ...], tuple[Any, Asked]] = {}
-        self.cut = 0
-        """How often an answer was cut short by a guard against circles: what it went into must not be remembered."""
-        self.asked = Asked()
-        self._facts: OrderedDict[int, DocumentFacts] = OrderedDict()
-        self._named: dict[tuple[str, str], tuple[Definition, ...]] = {}
+        self.asked: set[Key] = set()
+        """The keys that were looked up since the last call of `taken`, or within the question in hand."""
+        self._facts: dict[int, DocumentFacts] = {}
+        self._top: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
+        self._members: dict[tuple[str, str], dict[str, dict[str, list[tuple[int, int]]]]] = {}
+        self._namesakes: dict[str, list[Namesake]] = {}
+        self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
+        self._loaded = 0
         for identity, path, language, namespace, roles in store.documents.linkable(repository):
             row = languages().get(language, NO_LANGUAGE)
             self._add(FileInfo(identity, path, row, dotted(namespace), frozenset(roles.split())))
@@ -96,20 +80,75 @@ class Catalog:
     def _add(self, file: FileInfo) -> None:
         self.files[file.id] = self.by_path[file.path] = file
         folder, _, name = file.path.rpartition("/")
-        family, stem = _family(file.language), name.partition(".")[0]
-        self.by_stem.setdefault((family, stem), []).append(file)
+        kin, stem = file.language.kin, name.partition(".")[0]
+        self.by_stem.setdefault((kin, stem), []).append(file)
         if stem in file.language.index_files:
-            self.by_stem.setdefault((family, folder.rpartition("/")[2]), []).append(file)
-        self.by_folder.setdefault((family, folder), []).append(file)
+            self.by_stem.setdefault((kin, folder.rpartition("/")[2]), []).append(file)
+        self.by_folder.setdefault((kin, folder), []).append(file)
         if file.namespace:
-            self.by_namespace.setdefault((family, file.namespace), []).append(file)
+            self.by_namespace.setdefault((kin, file.namespace), []).append(file)
         while folder and folder not in self.folders:
             self.folders.add(folder)
             folder = folder.rpartition("/")[0]
 
+    # What is kept
+
+    def trim(self) -> bool:
+        """Forget what was read if it has become much; whether it was. Definitions that are read again are other objects."""
+        if self._loaded <= MOST_LOADED:
+            return False
+        self._facts.clear()
+        self._top.clear()
+        self._members.clear()
+        self._namesakes.clear()
+        self._modules.clear()
+        self._loaded = 0
+        return True
+
+    def ask(self, *key: str) -> None:
+        """Note that a key was looked up."""
+        self.asked.add(key)
+
+    def taken(self) -> set[Key]:
+        """The keys that were looked up since the last call."""
+        asked, self.asked = self.asked, set()
+        return asked
+
+    def kept(self, question: tuple[object, ...], find: Callable[[], T]) -> T:
+        """An answer that was given before, or is found now, with the keys that it depends on."""
+        if (known := self._modules.get(question)) is None:
+            asked, self.asked = self.asked, set()
+            found = find()
+            known = self._modules[question] = found, frozenset(self.asked)
+            self.asked = asked
+            self._loaded += 1
+        self.asked |= known[1]
+        return known[0]
+
+    def facts(self, document: int) -> DocumentFacts:
+        """The facts of a document, read at the first call."""
+        if (known := self._facts.get(document)) is not None:
+            return known
+        store, identity = self._store, DocumentId(document)
+        self._facts[document] = found = DocumentFacts(
+            self.files[document],
+            store.units.definitions(identity),
+            store.references.imports_of(identity),
+            store.references.bindings_of(identity),
+        )
+        self._loaded += found.size
+        return found
+
+    def about(self, definition: Definition) -> DocumentFacts:
+        """The facts around a definition, for what is bound in it or said of it."""
+        self.asked.add(("u", definition.facts.file.path, definition.qualified))
+        return definition.facts
+
+    # Files
+
     def linked_file(self, path: str, name: str) -> tuple[FileInfo, str] | None:
         """(file, tier) that the document at `path` means by a path, which may lack the ending of a document."""
-        self.ask(f"p:{posixpath.basename(name).partition('.')[0]}")
+        self.ask("p", posixpath.basename(name).partition(".")[0])
         folder = posixpath.dirname(path)
         if not name.startswith("/"):
             found = self._file_at(posixpath.normpath(posixpath.join(folder, name)))
@@ -133,111 +172,144 @@ class Catalog:
         fitting = [f for f in self._by_name.get(posixpath.basename(name), ()) if f"/{f.path}".endswith(ending)]
         return (fitting[0], "unique") if len(fitting) == 1 else None
 
-    def offers(self, document: int) -> dict[str, str]:
-        """Question → digest of the answer, for all that a document answers others."""
+    def fixture_files(self, facts: DocumentFacts) -> Iterator[DocumentFacts]:
+        """The files whose functions may give the parameters of a test, nearest first: its own, and those of the folders above."""
+        name = facts.file.language.fixtures
+        self.ask("p", name.partition(".")[0])
+        yield facts
+        folder = facts.file.path
+        while folder:
+            folder = folder.rpartition("/")[0]
+            if file := self.by_path.get(f"{folder}/{name}".lstrip("/")):
+                yield self.facts(file.id)
+
+    def offers(self, document: int) -> dict[Key, str]:
+        """Key → digest of what it leads to in a document, for all keys that other documents may look up."""
         path, keys = self.files[document].path, self.facts(document).keys()
         if is_asked(path) and (manifest := self.manifests.offers(path)):
             keys[manifest[0]] = manifest[1]
         return keys
 
-    def telling(self) -> list[int]:
-        """Documents of which manifests say something, or that are manifests."""
-        ask = self.ask
-        return [i for i, f in self.files.items() if self.manifests.of(f.path) or self.manifests.owners(f.path, ask)]
+    def declared(self) -> list[int]:
+        """Documents that manifests say something of, or that are manifests."""
+        of, owners, ask = self.manifests.of, self.manifests.owners, self.ask
+        return [i for i, f in self.files.items() if of(f.path) or owners(f.path, ask)]
 
-    def facts(self, document: int) -> DocumentFacts:
-        """The facts of a document, read at the first call."""
-        if (known := self._facts.get(document)) is not None:
-            self._facts.move_to_end(document)
-            return known
-        store, identity = self._store, DocumentId(document)
-        found = DocumentFacts(
-            self.files[document],
-            store.units.definitions(identity),
-            store.references.imports_of(identity),
-            store.references.bindings_of(identity),
-        )
-        self._facts[document] = found
-        if len(self._facts) > KEPT:
-            self._facts.popitem(last=False)
-        return found
-
-    def ask(self, key: str) -> None:
-        """Note a question."""
-        self.asked.keys.append(token(key))  # type: ignore[attr-defined]
-
-    def taken(self) -> set[int]:
-        """The questions since the last call."""
-        asked, self.asked = self.asked, Asked()
-        return asked.all()
-
-    def remembered(self, key: tuple[object, ...], answer: Callable[[], T], whole: bool) -> T:
-        """An answer that was given before, or is made now, with the questions behind it.
-
-        One that a guard cut short counts only where it was asked for by itself (`whole`): within another it may lack a part.
-        """
-        if (known := self._answers.get(key)) is not None:
-            self.asked.inner.append(known[1])  # type: ignore[attr-defined]
-            return known[0]  # type: ignore[no-any-return]
-        outer, cut = self.asked, self.cut
-        self.asked = Asked()
-        try:
-            found = answer()
-        finally:
-            mine, self.asked = self.asked, outer
-            mine.close()
-            outer.inner.append(mine)  # type: ignore[attr-defined]
-        if self.cut == cut or whole:
-            if len(self._answers) >= MOST_ANSWERS:
-                self._answers.clear()
-            self._answers[key] = found, mine
-        return found
+    # Definitions by name
 
     def top(self, facts: DocumentFacts, name: str) -> Sequence[Definition]:
         """Definitions of that name at the top level of a file."""
-        self.ask(f"d:{facts.file.path}#{name}")
+        self.asked.add(("d", facts.file.path, name))
         return facts.top.get(name, ())
 
-    def in_folder(self, family: str, folder: str, name: str) -> Iterable[Definition]:
-        """Definitions of that name at the top level of the files of a folder."""
-        self.ask(f"k:{folder}#{name}")
-        for file in self.by_folder.get((family, folder), ()):
-            yield from self.facts(file.id).top.get(name, ())
+    def in_package(self, facts: DocumentFacts, name: str) -> Sequence[Definition]:
+        """Definitions of that name that a file sees without an import."""
+        language = facts.file.language
+        if language.package == "directory":
+            return self.in_folder(language.kin, facts.file.path.rpartition("/")[0], name)
+        if language.package == "repository":
+            return [d for d in self.named(language.kin, name) if d.kind not in ("method", "property")]
+        if language.package != "namespace":
+            return ()
+        namespace = facts.file.namespace
+        while namespace:
+            if found := self.in_namespace(language.kin, namespace, name):
+                return found
+            namespace = namespace.rpartition(".")[0] if language.open_types else ""
+        used = [one.module.replace("\\", ".") for one in facts.imports if not one.name and not one.alias]
+        return [d for one in used for d in self.in_namespace(language.kin, one, name)]
 
-    def in_namespace(self, family: str, namespace: str, name: str) -> Iterable[Definition]:
+    def in_folder(self, kin: str, folder: str, name: str) -> Sequence[Definition]:
+        """Definitions of that name at the top level of the files of a folder."""
+        return self._at_top(kin, folder, name, self.by_folder)
+
+    def in_namespace(self, kin: str, namespace: str, name: str) -> Sequence[Definition]:
         """Definitions of that name at the top level of the files of a namespace."""
-        self.ask(f"k:{namespace}#{name}")
-        for file in self.by_namespace.get((family, namespace), ()):
-            yield from self.facts(file.id).top.get(name, ())
+        return self._at_top(kin, namespace, name, self.by_namespace)
+
+    def _at_top(
+        self, kin: str, place: str, name: str, files: dict[tuple[str, str], list[FileInfo]]
+    ) -> Sequence[Definition]:
+        """Definitions of that name at the top level of the files of a folder or namespace, by path and place."""
+        self.asked.add(("k", place, name))
+        group = files.get((kin, place), ())
+        if len(group) == 1:
+            return self.facts(group[0].id).top.get(name, ())
+        key = (kin, f"{place}/" if files is self.by_folder else place)
+        if (table := self._top.get(key)) is None:
+            table = self._top[key] = {}
+            for found, unit, document in self._store.units.at_top([DocumentId(f.id) for f in group]):
+                table.setdefault(found, []).append((unit, document))
+            self._loaded += len(table)
+        return [self.facts(document).by_id[unit] for unit, document in table.get(name, ())]
 
     def members(self, holder: Definition, name: str) -> Sequence[Definition]:
         """Members of a type or module by that name, where its language lets them stand."""
-        file = holder.facts.file
-        self.ask(f"m:{file.path}#{holder.qualified}.{name}")
-        own = holder.facts.members.get(holder.qualified, {}).get(name)
-        if own or not file.language.open_types:
-            return [d for d in own or () if d.id != holder.id]
-        family = _family(file.language)
+        file, qualified = holder.facts.file, holder.qualified
+        self.asked.add(("m", file.path, f"{qualified}.{name}"))
+        if own := holder.facts.members.get(qualified, {}).get(name):
+            return [d for d in own if d.id != holder.id]
+        if not file.language.open_types:
+            return ()
+        self.asked.add(("o", holder.name, name))
         if file.language.open_types == "directory":
-            self.ask(f"o:{holder.name}.{name}")
-            folder = file.path.rpartition("/")[0]
-            found = [self.facts(f.id) for f in self.by_folder.get((family, folder), ())]
-            return [d for facts in found for d in facts.members.get(holder.qualified, {}).get(name, ())]
-        self.ask(f"o:{holder.name}.{name}")
-        return self._read_named(family, name, holder.name)
+            found = self._members_in(holder).get(name, ())
+            return [self.facts(document).by_id[unit] for unit, document in found]
+        kin = file.language.kin
+        return self._few([n for n in self.namesakes(name) if n.holder == holder.name and self._kin(n) == kin])
 
-    def about(self, definition: Definition) -> DocumentFacts:
-        """The facts around a definition, for what is bound in it or said of it."""
-        self.ask(f"u:{definition.facts.file.path}#{definition.qualified}")
-        return definition.facts
+    def all_members(self, holder: Definition) -> Sequence[Definition]:
+        """All members of a type in its file, or in its folder where its language lets them stand there."""
+        if holder.facts.file.language.open_types != "directory":
+            return [d for named in holder.facts.members.get(holder.qualified, {}).values() for d in named]
+        found = [place for named in self._members_in(holder).values() for place in named]
+        return [self.facts(document).by_id[unit] for unit, document in found]
 
-    def named(self, family: str, name: str) -> Sequence[Definition]:
-        """Definitions of exactly that name in the languages of a family, by path and place; local ones apart."""
-        self.ask(f"g:{name}")
-        if (known := self._named.get((family, name))) is not None:
-            return known
-        self._named[family, name] = found = self._read_named(family, name, "")
-        return found
+    def _members_in(self, holder: Definition) -> dict[str, list[tuple[int, int]]]:
+        """Name → members of a type in the files of its folder."""
+        kin, folder = holder.facts.file.language.kin, holder.facts.file.path.rpartition("/")[0]
+        if (table := self._members.get((kin, folder))) is None:
+            table = self._members[kin, folder] = {}
+            documents = [DocumentId(f.id) for f in self.by_folder.get((kin, folder), ())]
+            for container, name, unit, document in self._store.units.contained(documents):
+                table.setdefault(container, {}).setdefault(name, []).append((unit, document))
+                self._loaded += 1
+        return table.get(holder.qualified, {})
+
+    def namesakes(self, name: str) -> Sequence[Namesake]:
+        """All definitions of exactly that name in the repository, by path and place; local ones apart."""
+        if (known := self._namesakes.get(name)) is None:
+            rows = self._store.units.namesakes(fold_identifier(name), name, self._repository)
+            known = self._namesakes[name] = [
+                Namesake(unit, document, kind, container.rpartition(".")[2]) for unit, document, kind, container in rows
+            ]
+            self._loaded += len(known) + 1
+        return known
+
+    def _kin(self, namesake: Namesake) -> str:
+        file = self.files.get(namesake.document)
+        return file.language.kin if file else ""
+
+    def _few(self, found: Sequence[Namesake]) -> Sequence[Definition]:
+        """Nothing where there are more than MOST_NAMED."""
+        return [self.facts(n.document).by_id[n.unit] for n in found] if len(found) <= MOST_NAMED else ()
+
+    def named(self, kin: str, name: str) -> Sequence[Definition]:
+        """Definitions of exactly that name in the languages of a family, by path and place; none where there are many."""
+        self.asked.add(("g", name))
+        return self._few([n for n in self.namesakes(name) if self._kin(n) == kin])
+
+    def anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
+        """Definitions of that name in any language, directly within a holder if one is named; none where there are many."""
+        self.asked.add(("g", name))
+        return self._few([n for n in self.namesakes(name) if not holder or n.holder == holder])
+
+    def methods_named(self, language: str, name: str) -> list[Definition]:
+        """All methods of that name in one language."""
+        found = [n for n in self.namesakes(name) if n.kind == "method"]
+        return [
+            self.facts(n.document).by_id[n.unit] for n in found if self.files[n.document].language.name == language
+        ]
 
     def shape(self, definition: Definition) -> tuple[int, int]:
         """How many parameters and results a method's head lists."""
@@ -246,30 +318,3 @@ class Catalog:
     def line_of(self, definition: Definition) -> int:
         """The line of a definition's name, from 1."""
         return self._store.units.rows([UnitId(definition.id)])[UnitId(definition.id)].name_line
-
-    def methods_named(self, language: str, name: str) -> list[Definition]:
-        """All methods of that name in one language."""
-        found = self._store.units.methods_named(name, self._repository)
-        return [self.facts(d).by_id[u] for u, d in found if self.files[d].language.name == language]
-
-    def anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
-        """Definitions of that name in any language, directly within a holder if one is named; none where there are many."""
-        self.ask(f"g:{name}")
-        rows = self._store.units.exactly_named(fold_identifier(name), name, holder)
-        rows = [(unit, document) for unit, document in rows if document in self.files]
-        return [self.facts(document).by_id[unit] for unit, document in rows] if len(rows) <= MOST_NAMED else ()
-
-    def _read_named(self, family: str, name: str, holder: str) -> tuple[Definition, ...]:
-        """Nothing where there are more than MOST_NAMED."""
-        rows = [
-            (unit, document)
-            for unit, document in self._store.units.exactly_named(fold_identifier(name), name, holder)
-            if document in self.files and _family(self.files[document].language) == family
-        ]
-        if len(rows) > MOST_NAMED:
-            return ()
-        return tuple([self.facts(document).by_id[unit] for unit, document in rows])
-
-
-def _family(language: Language) -> str:
-    return language.family or language.name

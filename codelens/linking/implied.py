@@ -1,7 +1,8 @@
 """Edges that follow from bases: what a type inherits, what its members override, and which interfaces it satisfies.
 
-They are stored, since the walk and the commands read them like any other; after an update they are made again for the types
-of the documents that were linked and for all types below those.
+They are stored, since the walk and the commands read them like any other. In languages where having an interface's members is
+enough to satisfy it (Go), members count by name and by the number of their parameters and results: by names alone, all with
+`Write` would be writers.
 """
 
 from __future__ import annotations
@@ -9,74 +10,171 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from codelens.linking.catalog import Catalog
+from codelens.linking.evaluate import Evaluator
 from codelens.linking.facts import Definition
-from codelens.linking.structure import Structure, holders_of, members_of
-from codelens.linking.values import Values
 from codelens.model import TYPE_KINDS, DocumentId, UnitId
+from codelens.relations import KINDS, TIERS
 from codelens.store.store import Store
 
 MOST_BELOW = 100_000
 """Types below a changed one that are looked at; a guard against circles of bad input."""
+MOST_HOLDERS = 2000
+"""Types that are looked at for one member's name. Chosen; a guard: kubernetes has some 1 500 methods of one name."""
+_TIER = TIERS["implied"].number
+Edge = tuple[int, int, int, int, int]
+"""(source, number of the kind, target, 0, number of the tier)"""
 
 
-def imply(store: Store, catalog: Catalog, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
-    """Make the edges of types in these documents, of other `holders`, and of types below those, anew."""
-    values = Values(catalog)
-    structure = Structure(values)
-    for holder in _touched(store, catalog, structure, documents, holders):
-        own = {d.id: d for d in members_of(catalog, holder)}
-        edges = list(_of_type(values, catalog, holder, list(own.values())))
-        edges += [(holder.id, "implements", other.id, 0, "implied") for other in structure.interfaces_of(holder)]
-        store.edges.remove_implied([holder.id, *sorted(own)])
-        store.edges.add(edges)
-    catalog.taken()
+class Implied:
+    """Finds the implied edges of types of one repository."""
 
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._catalog = evaluator.catalog
+        self._shapes: dict[int, dict[str, tuple[int, int]] | None] = {}
+        self._interfaces: dict[tuple[str, str], list[Definition]] = {}
 
-def _touched(
-    store: Store, catalog: Catalog, structure: Structure, documents: Sequence[DocumentId], holders: Collection[int]
-) -> list[Definition]:
-    """Types in the documents or with members there, all below them, and who may satisfy them now; by path and place."""
-    found: dict[int, Definition] = {}
-    for document in documents:
-        for definition in catalog.facts(document).definitions:
-            if definition.kind in TYPE_KINDS:
-                found[definition.id] = definition
-    members = [d for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
-    waiting = {*found, *holders, *(e.target for e in store.edges.outgoing([d.id for d in members], ["member_of"]))}
-    waiting.update(holder.id for member in members for holder in holders_of(catalog, member))
-    seen: set[int] = set()
-    while waiting and len(seen) < MOST_BELOW:
-        seen |= waiting
-        rows = store.units.rows(UnitId(n) for n in sorted(waiting - set(found)))
-        for unit, row in rows.items():
-            if row.kind in TYPE_KINDS and row.document in catalog.files:
-                found[unit] = catalog.facts(row.document).by_id[unit]
-        below: set[int] = {e.source for e in store.edges.incoming(waiting, ["extends", "implements"])}
-        for node in sorted(waiting & set(found)):
-            below.update(d.id for d in structure.candidates(found[node]))
-        waiting = below - seen
-    return sorted(found.values(), key=lambda d: (d.facts.file.path, d.place))
+    def forget(self) -> None:
+        """Forget what was read; it would be the same again."""
+        self._shapes.clear()
+        self._interfaces.clear()
 
+    def edges_of(self, holder: Definition) -> list[Edge]:
+        """What a type inherits, what its own members override, and the interfaces that it satisfies without naming them."""
+        own = members_of(self._catalog, holder)
+        edges = [*self._inherited(holder, own)]
+        return edges + [(holder.id, KINDS["implements"], d.id, 0, _TIER) for d in self.interfaces_of(holder)]
 
-def _of_type(
-    values: Values, catalog: Catalog, holder: Definition, own: Sequence[Definition]
-) -> Iterator[tuple[int, str, int, int, str]]:
-    """What a type inherits from those above it, and what its own members override there; the nearest of a name counts."""
-    by_name: dict[str, list[Definition]] = {}
-    for member in own:
-        by_name.setdefault(member.name, []).append(member)
-    constructors = holder.facts.file.language.constructors
-    taken: set[str] = set()
-    for above in list(values.line(holder))[1:]:
-        if above.definition is None or above.definition.id == holder.id:
-            continue
-        if "test" in holder.facts.file.roles and above.definition.facts is not holder.facts:
-            continue  # a framework's hundred members for each of a thousand test classes would tell nothing
-        for member in members_of(catalog, above.definition):
-            if member.name in taken or (member.name in constructors and member.name not in by_name):
+    def _inherited(self, holder: Definition, own: Sequence[Definition]) -> Iterator[Edge]:
+        """The nearest member of a name counts."""
+        by_name: dict[str, list[Definition]] = {}
+        for member in own:
+            by_name.setdefault(member.name, []).append(member)
+        constructors = holder.facts.file.language.constructors
+        overrides, inherits = KINDS["overrides"], KINDS["inherits"]
+        taken: set[str] = set()
+        for above in self._evaluator.line(holder)[1:]:
+            if above.definition is None or above.definition.id == holder.id:
                 continue
-            if member.name in by_name:
-                yield from ((mine.id, "overrides", member.id, 0, "implied") for mine in by_name[member.name])
-            else:
-                yield holder.id, "inherits", member.id, 0, "implied"
-        taken |= {m.name for m in members_of(catalog, above.definition)}
+            if "test" in holder.facts.file.roles and above.definition.facts is not holder.facts:
+                continue  # a framework's hundred members for each of a thousand test classes would tell nothing
+            members = members_of(self._catalog, above.definition)
+            for member in members:
+                if member.name in taken or (member.name in constructors and member.name not in by_name):
+                    continue
+                if member.name in by_name:
+                    yield from ((mine.id, overrides, member.id, 0, _TIER) for mine in by_name[member.name])
+                else:
+                    yield holder.id, inherits, member.id, 0, _TIER
+            taken.update(m.name for m in members)
+
+    def interfaces_of(self, holder: Definition) -> Iterator[Definition]:
+        """The interfaces that a type satisfies without naming them, by path and place."""
+        if not holder.facts.file.language.structural or holder.kind == "interface":
+            return
+        shape = self._shape(holder)
+        found: dict[int, Definition] = {}
+        for name in sorted(shape or ()):
+            for interface in self._interfaces_with(holder.facts.file.language.name, name):
+                found[interface.id] = interface
+        for interface in sorted(found.values(), key=lambda d: (d.facts.file.path, d.place)):
+            wanted = self._shape(interface)
+            if wanted and shape and all(shape.get(name) == one for name, one in wanted.items()):
+                yield interface
+
+    def candidates(self, interface: Definition) -> list[Definition]:
+        """Types that have one of an interface's members, and so may satisfy it."""
+        language = interface.facts.file.language
+        wanted = self._shape(interface) if language.structural and interface.kind == "interface" else None
+        if not wanted:
+            return []
+        catalog = self._catalog
+        methods = min((catalog.methods_named(language.name, name) for name in sorted(wanted)), key=len)
+        holders: list[Definition | None] = []
+        for method in methods[:MOST_HOLDERS]:
+            holders += holders_of(catalog, method) or [self._evaluator.holder(method.facts, method.place)]
+        return [h for h in holders if h is not None and h.kind != "interface"]
+
+    def _interfaces_with(self, language: str, name: str) -> list[Definition]:
+        """The interfaces that ask for a member of that name."""
+        key = (language, name)
+        if key not in self._interfaces:
+            holders = [d.parent for d in self._catalog.methods_named(language, name) if d.parent is not None]
+            direct = {h.id: h for h in holders if h.kind == "interface"}
+            self._interfaces[key] = list(direct.values())
+        return self._interfaces[key]
+
+    def _shape(self, holder: Definition) -> dict[str, tuple[int, int]] | None:
+        """Name → number of parameters and results of all members, also of what is embedded; None if an interface's are not all
+        known."""
+        if holder.id in self._shapes:
+            return self._shapes[holder.id]
+        found: dict[str, tuple[int, int]] | None = {}
+        for above in self._evaluator.line(holder):
+            if above.definition is None:
+                if holder.kind == "interface":
+                    found = None  # it asks for members that nobody here can see
+                    break
+                continue
+            for member in members_of(self._catalog, above.definition):
+                assert found is not None
+                found.setdefault(member.name, self._catalog.shape(member))
+        self._shapes[holder.id] = found
+        return found
+
+    def below(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> list[Definition]:
+        """Types in the documents or with members there, all below them, and who may satisfy them now; by path and place."""
+        catalog = self._catalog
+        found = {d.id: d for document in documents for d in catalog.facts(document).types}
+        members = [d for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
+        waiting = {*found, *holders, *(e.target for e in store.edges.outgoing([d.id for d in members], ["member_of"]))}
+        waiting.update(holder.id for member in members for holder in holders_of(catalog, member))
+        seen: set[int] = set()
+        while waiting and len(seen) < MOST_BELOW:
+            seen |= waiting
+            rows = store.units.rows(UnitId(n) for n in sorted(waiting - set(found)))
+            for unit, row in rows.items():
+                if row.kind in TYPE_KINDS and row.document in catalog.files:
+                    found[unit] = catalog.facts(row.document).by_id[unit]
+            below: set[int] = {e.source for e in store.edges.incoming(waiting, ["extends", "implements"])}
+            for node in sorted(waiting & set(found)):
+                below.update(d.id for d in self.candidates(found[node]))
+            waiting = below - seen
+        return sorted(found.values(), key=lambda d: (d.facts.file.path, d.place))
+
+    def renew(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
+        """Make the edges of types in these documents, of other `holders`, and of types below those, again."""
+        for holder in self.below(store, documents, holders):
+            own = {member.id for member in members_of(self._catalog, holder)}
+            edges = self.edges_of(holder)
+            store.edges.remove_implied([holder.id, *sorted(own)])
+            store.edges.add_rows(edges)
+        self._catalog.taken()
+
+
+def members_of(catalog: Catalog, holder: Definition) -> list[Definition]:
+    """Methods and properties of a type that stand in its file, or in its folder where the language lets them."""
+    return [
+        d
+        for d in catalog.all_members(holder)
+        if d.kind in ("method", "property") and not d.local and (d.parent is None or d.parent.id == holder.id)
+    ]
+
+
+def owner_of(member: Definition) -> tuple[str, str, str] | None:
+    """(family of languages, folder, name) of the type that a method belongs to which stands outside of it."""
+    file = member.facts.file
+    if file.language.open_types != "directory" or member.kind != "method" or member.parent is not None:
+        return None
+    return file.language.kin, file.path.rpartition("/")[0], member.container
+
+
+def types_at(catalog: Catalog, kin: str, folder: str, name: str) -> list[Definition]:
+    """The types of that name in a folder: under other build tags there may be several."""
+    return [d for d in catalog.in_folder(kin, folder, name) if d.kind in TYPE_KINDS]
+
+
+def holders_of(catalog: Catalog, member: Definition) -> list[Definition]:
+    """The types of the folder that a member outside of its type may belong to: more than one may bear the name."""
+    owner = owner_of(member)
+    return types_at(catalog, *owner) if owner else []

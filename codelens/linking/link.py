@@ -1,62 +1,170 @@
-"""Documents → their edges in the store: the linker's run over one repository.
+"""Documents → their edges: what one document's edges are, and the run over all documents that have to be linked.
 
-Each document's edges depend only on its text and on the answers to what it asked, so documents are linked in any order, and
-after a change only those whose answers it touches.
+A document's edges depend only on its text and on what it looked up, so documents are linked in any order and by any process,
+and after a change only those are linked again whose keys it touches.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import xxhash
 
 from codelens.linking.carried import Known
 from codelens.linking.catalog import Catalog
+from codelens.linking.evaluate import FUEL, Evaluator
 from codelens.linking.facts import DocumentFacts, token
-from codelens.linking.implied import imply
+from codelens.linking.implied import Implied
 from codelens.linking.manifests import OWNERS
 from codelens.linking.precise_edges import beyond_references, meant_in, relate
 from codelens.linking.procedures import Procedures
 from codelens.linking.resolve import Found, Resolver
-from codelens.linking.values import Values
 from codelens.linking.words import words
-from codelens.model import DocumentId, RepositoryId, UnitId
-from codelens.relations import document_node
+from codelens.model import DocumentId, RepositoryId
+from codelens.relations import KINDS, TIERS, document_node
 from codelens.store.store import Store
 
-RULES = "link 4"
+RULES = "link 5"
 """Change the number with anything that changes which edges a document has, also by an index of a language server."""
+AT_ONCE = 64
+"""Documents whose edges are written together. Chosen."""
+
+EdgeRow = tuple[int, int, int | str, int, int]
+"""(source, number of the kind, target or the name of an external, line, number of the tier)"""
 
 
 def recipe() -> str:
     """What an index notes of documents that are linked as they would be today."""
-    return xxhash.xxh3_64_hexdigest(repr([RULES, [sorted(part) for part in words()]]).encode())
+    return xxhash.xxh3_64_hexdigest(repr([RULES, FUEL, [sorted(part) for part in words()]]).encode())
+
+
+class Links(NamedTuple):
+    """What linking found for one document: plain values, so that they can cross a pipe."""
+
+    document: int
+    edges: list[EdgeRow]
+    keys: list[int]
+    """Tokens of the keys that its edges depend on."""
+    offered: list[int]
+    """Tokens of the keys that what it offers others depends on."""
+    counts: dict[str, int]
+    """What became of its references."""
+
+
+class Linker:
+    """Links documents of one repository. It only reads the store."""
+
+    def __init__(self, store: Store, repository: RepositoryId, known: Known | None = None) -> None:
+        self.catalog = Catalog(store, repository)
+        self.evaluator = Evaluator(self.catalog)
+        self.implied = Implied(self.evaluator)
+        self._store = store
+        self._known = known or Known(store, repository)
+        self._resolver = Resolver(self.evaluator)
+        self._procedures = Procedures(self.evaluator)
+        self._worth = (
+            store.references.documents() | {DocumentId(d) for d in self.catalog.declared()} | self._known.documents()
+        )
+
+    def link(self, document: int, whole: bool) -> Links:
+        """The edges of one document; of its types also those that follow from others, if all of the repository is linked."""
+        if document not in self._worth:
+            return Links(document, [], [token(OWNERS)], [], {})
+        catalog = self.catalog
+        facts = catalog.facts(document)
+        offered = self.evaluator.offers(facts)
+        catalog.taken()
+        self._resolver.counts.clear()
+        references = self._store.references.of_document(DocumentId(document))
+        meant = meant_in(self._known, catalog, facts)
+        found = [
+            *self._resolver.document(facts, references, meant),
+            *self._procedures.document(facts, references),
+            *beyond_references(meant, facts, references, self._known),
+        ]
+        edges = [_row(facts, one) for one in found]
+        path = facts.file.path
+        keys = {token(key) for key in catalog.taken() if len(key) < 3 or key[1] != path}  # its own are linked with it
+        if whole:
+            edges += [edge for holder in facts.types for edge in self.implied.edges_of(holder)]
+            catalog.taken()
+        links = Links(
+            document, edges, sorted(keys), sorted({token(key) for key in offered}), dict(self._resolver.counts)
+        )
+        self._trim()
+        return links
+
+    def _trim(self) -> None:
+        """Keep what is held in memory within bounds, whatever the size of the repository."""
+        if self.catalog.trim():
+            self.evaluator.forget()
+            self.implied.forget()
+        else:
+            self.evaluator.trim()
+
+
+def _row(facts: DocumentFacts, found: Found) -> EdgeRow:
+    source = document_node(facts.file.id) if found.unit is None else facts.definitions[found.unit].id
+    target: int | str = found.target.external
+    if found.target.definition is not None:
+        target = found.target.definition.id
+    elif found.target.document is not None:
+        target = document_node(found.target.document)
+    return source, KINDS[found.kind], target, found.line, TIERS[found.tier].number
+
+
+def write_links(store: Store, links: Sequence[Links], fresh: bool) -> None:
+    """Put the edges of documents in the store, in place of those that they had, if not all are `fresh`."""
+    externals = store.edges.add_externals({e[2] for one in links for e in one.edges if isinstance(e[2], str)})
+    if not fresh:
+        for one in links:
+            document = DocumentId(one.document)
+            store.edges.forget(document, [unit for unit, _ in store.units.ids_of(document)])
+        store.edges.forget_offered(DocumentId(one.document) for one in links)
+    store.edges.add_rows(
+        (source, kind, externals[target] if isinstance(target, str) else target, line, tier)
+        for one in links
+        for source, kind, target, line, tier in one.edges
+    )
+    for one in links:
+        store.edges.set_keys(DocumentId(one.document), one.keys, one.offered)
+    store.edges.set_linked([DocumentId(one.document) for one in links], recipe())
+    store.edges.set_counts([(DocumentId(one.document), one.counts) for one in links if one.counts])
 
 
 def link(
     store: Store,
-    repository: RepositoryId,
-    documents: Collection[DocumentId],
-    holders: Collection[int] = (),
-    done: Callable[[int, int, str], None] | None = None,
-    known: Known | None = None,
-) -> None:
-    """Put the edges of these documents in the store, in place of any that they had. Part of the caller's transaction.
+    linker: Linker,
+    documents: Iterable[DocumentId],
+    whole: bool,
+    fresh: bool,
+    links: Iterator[Links] | None = None,
+) -> Iterator[tuple[int, str]]:
+    """Link documents and store their edges; yields (number done, path) after each batch, when the caller may commit.
 
-    `holders` are types of other documents whose members changed; `known` is what indexes of language servers say, for all of
-    the repository's documents or for none.
+    `whole` says that these and those that were linked before in the same build are all of the repository. `links` are what
+    worker processes found for the documents, in their order; without them it is found here.
     """
-    if not documents and not holders:
-        return
-    with _collecting_seldom():
-        _link(store, repository, documents, holders, done, known or Known(store, repository))
-    store.edges.set_linked(sorted(documents), recipe())
+    files = linker.catalog.files
+    found = links if links is not None else (linker.link(document, whole) for document in documents)
+    done = 0
+    with collecting_seldom():
+        while batch := list(_some(found)):
+            write_links(store, batch, fresh)
+            done += len(batch)
+            yield done, files[batch[-1].document].path
+
+
+def _some(links: Iterator[Links]) -> Iterator[Links]:
+    for _, one in zip(range(AT_ONCE), links, strict=False):
+        yield one
 
 
 @contextmanager
-def _collecting_seldom() -> Iterator[None]:
+def collecting_seldom() -> Iterator[None]:
     """Looking for cycles among a million small facts took a fifth of the time; they are freed when a run ends."""
     before = gc.get_threshold()
     gc.set_threshold(200_000, 20, 100)
@@ -64,62 +172,3 @@ def _collecting_seldom() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def _link(
-    store: Store,
-    repository: RepositoryId,
-    documents: Collection[DocumentId],
-    holders: Collection[int],
-    done: Callable[[int, int, str], None] | None,
-    known: Known,
-) -> None:
-    catalog = Catalog(store, repository)
-    resolver = Resolver(Values(catalog))
-    procedures = Procedures(resolver.values)
-    ordered = sorted((d for d in documents if d in catalog.files), key=lambda d: catalog.files[d].path)
-    first = store.edges.is_empty()
-    telling = store.references.documents() | {DocumentId(d) for d in catalog.telling()} | known.documents()
-    for number, document in enumerate(ordered, start=1):
-        if document in telling:
-            _link_one(store, resolver, procedures, catalog.facts(document), known, first)
-        else:
-            if not first:
-                store.edges.forget(document, [unit for unit, _ in store.units.ids_of(document)])
-            store.edges.set_asks(document, {token(OWNERS)})
-        if done:
-            done(number, len(ordered), catalog.files[document].path)
-    imply(store, catalog, [d for d in ordered if d in telling], holders)
-    relate(store, catalog, known)
-
-
-def _link_one(
-    store: Store, resolver: Resolver, procedures: Procedures, facts: DocumentFacts, known: Known, first: bool
-) -> None:
-    catalog = resolver.catalog
-    catalog.taken()
-    document = DocumentId(facts.file.id)
-    references = store.references.of_document(document)
-    meant = meant_in(known, catalog, facts)
-    found = [
-        *resolver.document(facts, references, meant),
-        *procedures.document(facts, references),
-        *beyond_references(meant, facts, references, known),
-    ]
-    externals = store.edges.add_externals({f.target.external for f in found if f.target.external})
-
-    def target(one: Found) -> int:
-        if one.target.definition is not None:
-            return one.target.definition.id
-        if one.target.document is not None:
-            return document_node(one.target.document)
-        return externals[one.target.external]
-
-    node = document_node(document)
-    edges = [
-        (node if f.unit is None else facts.definitions[f.unit].id, f.kind, target(f), f.line, f.tier) for f in found
-    ]
-    if not first:
-        store.edges.forget(document, [UnitId(d.id) for d in facts.definitions])
-    store.edges.add(edges)
-    store.edges.set_asks(document, catalog.taken())

@@ -10,12 +10,13 @@ from functools import cached_property
 from codelens.lang.manifests import is_manifest, read_manifest
 from codelens.lang.packages import Manifest
 from codelens.lang.script_config import ScriptConfig, is_script_config, read_script_config
+from codelens.linking.facts import Key
 from codelens.worktree.owners import PLACES, Owners
 
-Ask = Callable[[str], None]
-MODULES = "f:modules"
+Ask = Callable[..., None]
+MODULES: Key = ("f", "modules")
 """The one question behind what manifests say of modules' names: that changes seldom, and concerns many."""
-OWNERS = "f:owners"
+OWNERS: Key = ("f", "owners")
 MOST_EXTENDED = 8
 """Configurations that one takes over from another in a row. Chosen; a guard against circles."""
 
@@ -47,12 +48,38 @@ class Manifests:
         return {path: config for path, config in found.items() if config}
 
     @cached_property
+    def _by_name(self) -> dict[tuple[str, str], list[str]]:
+        """(ecosystem, name of a package) → paths of its manifests."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for path, manifest in self._manifests.items():
+            found.setdefault((manifest.ecosystem, manifest.name), []).append(path)
+        return found
+
+    @cached_property
+    def _configs_in(self) -> dict[str, list[ScriptConfig]]:
+        """Folder → the configurations of scripts in it, by path."""
+        found: dict[str, list[ScriptConfig]] = {}
+        for config in self._configs.values():
+            found.setdefault(posixpath.dirname(config.path), []).append(config)
+        return found
+
+    @cached_property
+    def _roots(self) -> dict[str, list[tuple[str, str]]]:
+        """Ecosystem → (what an import begins with, folder of its sources), longest first."""
+        found: dict[str, set[tuple[str, str]]] = {}
+        for path, manifest in self._manifests.items():
+            for prefix, folder in manifest.roots:
+                place = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder))
+                found.setdefault(manifest.ecosystem, set()).add((prefix, "" if place == "." else place))
+        return {name: sorted(pairs, key=lambda pair: (-len(pair[0]), pair)) for name, pairs in found.items()}
+
+    @cached_property
     def _owners(self) -> Owners | None:
         place = next((place for place in PLACES if place in self._paths), None)
         return Owners(self._text(place)) if place else None
 
-    def offers(self, path: str) -> tuple[str, str] | None:
-        """(question, answer) for what one manifest says that other documents ask for: not what it depends on."""
+    def offers(self, path: str) -> tuple[Key, str] | None:
+        """(key, answer) for what one manifest says that other documents ask for: not what it depends on."""
         if manifest := self._manifests.get(path):
             return MODULES, repr((path, manifest.name, manifest.roots, manifest.entries, manifest.members))
         if config := self._configs.get(path):
@@ -65,39 +92,34 @@ class Manifests:
 
     def declaring(self, ecosystem: str, name: str, ask: Ask) -> str | None:
         """The manifest of the package that bears a name here."""
-        ask(MODULES)
-        return next((p for p, m in self._manifests.items() if m.name == name and m.ecosystem == ecosystem), None)
+        ask(*MODULES)
+        return next(iter(self._by_name.get((ecosystem, name), ())), None)
 
     def owners(self, path: str, ask: Ask) -> tuple[str, ...]:
         """Who owns a path."""
-        ask(OWNERS)
+        ask(*OWNERS)
         found = self._owners.of(path) if self._owners else None
         return found.owners if found else ()
 
     def roots(self, ecosystem: str, ask: Ask) -> list[tuple[str, str]]:
         """(what an import begins with, folder of its sources), longest first."""
-        ask(MODULES)
-        found = [
-            (prefix, posixpath.normpath(posixpath.join(posixpath.dirname(path), folder)))
-            for path, manifest in self._manifests.items()
-            if manifest.ecosystem == ecosystem
-            for prefix, folder in manifest.roots
-        ]
-        return sorted({(p, "" if f == "." else f) for p, f in found}, key=lambda pair: (-len(pair[0]), pair))
+        ask(*MODULES)
+        return self._roots.get(ecosystem, [])
 
     def script_targets(self, path: str, spec: str, ask: Ask) -> Iterator[str]:
         """Paths without ending that a script's import may mean: by the nearest configurations, then by packages' names."""
-        ask(MODULES)
+        ask(*MODULES)
         folder = posixpath.dirname(path)
         while True:
-            for config in self._configs.values():
-                if posixpath.dirname(config.path) == folder:
-                    yield from self._aliased(config, spec)
+            for config in self._configs_in.get(folder, ()):
+                yield from self._aliased(config, spec)
             if not folder:
                 break
             folder = posixpath.dirname(folder)
-        for place, manifest in self._manifests.items():
-            if manifest.ecosystem == "npm" and manifest.name and f"{spec}/".startswith(f"{manifest.name}/"):
+        parts = spec.split("/")
+        for place in [p for end in range(1, len(parts) + 1) for p in self._by_name.get(("npm", "/".join(parts[:end])), ())]:
+            manifest = self._manifests[place]
+            if manifest.name:
                 yield from _within(manifest, posixpath.dirname(place), spec[len(manifest.name) + 1 :])
 
     def _aliased(self, config: ScriptConfig, spec: str) -> Iterator[str]:

@@ -9,11 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from codelens.derived import Import
-from codelens.lang.registry import Language
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import DocumentFacts, FileInfo
 from codelens.model import TYPE_KINDS
@@ -24,17 +22,31 @@ _WRITTEN_AS = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".c
 """TypeScript imports name the files that the compiler will write."""
 
 
-class Module(NamedTuple):
+class Module:
     """One module: the files that make it up, and where its parts are looked for."""
 
-    documents: tuple[int, ...]
-    folder: str | None = None
-    """Where modules inside it lie; None where there can be none."""
-    within: str = ""
-    """The type or inner module of these files that is meant, by its qualified name."""
-    complete: bool = True
-    """Whether a name that is not found in it cannot exist."""
-    namespace: str = ""
+    __slots__ = ("complete", "documents", "folder", "key", "kin", "namespace", "within")
+
+    def __init__(
+        self,
+        documents: tuple[int, ...] = (),
+        folder: str | None = None,
+        within: str = "",
+        complete: bool = True,
+        namespace: str = "",
+        kin: str = "",
+    ) -> None:
+        self.documents = documents
+        self.folder = folder
+        """Where modules inside it lie; None where there can be none."""
+        self.within = within
+        """The type or inner module of these files that is meant, by its qualified name."""
+        self.complete = complete
+        """Whether a name that is not found in it cannot exist."""
+        self.namespace, self.kin = namespace, kin
+        """The namespace that it is, and of which languages; its files are those that declare it."""
+        self.key = (kin, namespace) if namespace else (documents[:1], len(documents), folder, within)
+        """What tells it from others."""
 
 
 def find_import(catalog: Catalog, facts: DocumentFacts, one: Import) -> Module | None:
@@ -43,21 +55,19 @@ def find_import(catalog: Catalog, facts: DocumentFacts, one: Import) -> Module |
     if (rule := _RULES.get(language.modules)) is None:
         return None
     place = facts.file.path if language.modules == "crate" else facts.file.path.rpartition("/")[0]
-    return catalog.remembered(
-        ("import", language.name, place, one.module), lambda: rule(catalog, facts, one.module), whole=True
-    )
+    return catalog.kept(("import", language.name, place, one.module), lambda: rule(catalog, facts, one.module))
 
 
 def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
     """The module of that name inside another one."""
     if module.namespace:
-        inner = catalog.by_namespace
-        for family, namespace in inner:
-            if namespace == f"{module.namespace}.{name}":
-                return Module(tuple(f.id for f in inner[family, namespace]), namespace=namespace)
+        namespace = f"{module.namespace}.{name}"
+        catalog.ask("s", namespace)
+        files = catalog.by_namespace.get((module.kin, namespace))
+        return _of_namespace(module.kin, namespace, files) if files else None
     if module.folder is None:
         return None
-    catalog.ask(f"p:{name}")
+    catalog.ask("p", name)
     return _python_path(catalog, posixpath.join(module.folder, name)) or _rust_path(catalog, module.folder, [name])
 
 
@@ -72,14 +82,14 @@ def _dotted(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
         folder = own
         for _ in range(dots - 1):
             folder = folder.rpartition("/")[0]
-        catalog.ask(f"p:{parts[-1] if parts else folder.rpartition('/')[2]}")
+        catalog.ask("p", parts[-1] if parts else folder.rpartition('/')[2])
         return _python_path(catalog, posixpath.join(folder, *parts))
     if not parts:
         return None
-    catalog.ask(f"p:{parts[-1]}")
+    catalog.ask("p", parts[-1])
     tail = "/".join(parts)
     fitting = []
-    for file in catalog.by_stem.get((_family(facts.file.language), parts[-1]), ()):
+    for file in catalog.by_stem.get((facts.file.language.kin, parts[-1]), ()):
         path = _module_path(file)
         if path != tail and not path.endswith(f"/{tail}"):
             continue
@@ -137,7 +147,7 @@ def _script(catalog: Catalog, path: str) -> Module | None:
     """The file behind a path as a script names it."""
     path = "" if path == "." else path
     stem, ending = posixpath.splitext(path)
-    catalog.ask(f"p:{posixpath.basename(stem)}")
+    catalog.ask("p", posixpath.basename(stem))
     tries: list[str] = [path]
     tries += [stem + written for written in _WRITTEN_AS.get(ending, ())]
     tries += [path + one for one in SCRIPT_ENDINGS]
@@ -152,7 +162,7 @@ def _script(catalog: Catalog, path: str) -> Module | None:
 
 
 def _package(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
-    family = _family(facts.file.language)
+    family = facts.file.language.kin
     for module, folder in catalog.manifests.roots("go", catalog.ask):
         if spec == module or spec.startswith(f"{module}/"):
             return _folder(catalog, family, posixpath.join(folder, spec[len(module) + 1 :]).strip("/"))
@@ -160,7 +170,7 @@ def _package(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None
 
 
 def _folder(catalog: Catalog, family: str, folder: str) -> Module | None:
-    catalog.ask(f"p:{folder.rpartition('/')[2]}")
+    catalog.ask("p", folder.rpartition('/')[2])
     files = [f for f in catalog.by_folder.get((family, folder), ()) if not f.path.endswith("_test.go")]
     return Module(tuple(f.id for f in files)) if files else None
 
@@ -177,7 +187,7 @@ def _crate(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
     stem = name.partition(".")[0]
     inside = folder if stem in facts.file.language.index_files else posixpath.join(folder, stem)
     root = _crate_root(catalog, own)
-    catalog.ask(f"p:{parts[-1]}")
+    catalog.ask("p", parts[-1])
     if parts[0] == "crate":
         return _rust_path(catalog, root, parts[1:])
     if parts[0] == "self":
@@ -235,24 +245,27 @@ def _rust_path(catalog: Catalog, folder: str, parts: list[str]) -> Module | None
 
 
 def _namespace(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
-    family = _family(facts.file.language)
+    family = facts.file.language.kin
     name = re.sub(r"\\|::", ".", spec).strip(".")
-    catalog.ask(f"s:{name}")
+    catalog.ask("s", name)
     if files := catalog.by_namespace.get((family, name)):
-        return Module(tuple(f.id for f in files), namespace=name)
+        return _of_namespace(family, name, files)
     outer, _, last = name.rpartition(".")
     while outer:
-        catalog.ask(f"s:{outer}")
-        for file in catalog.by_namespace.get((family, outer), ()):
-            inside = name[len(outer) + 1 :]
-            top = catalog.top(catalog.facts(file.id), inside.partition(".")[0])
-            if top and top[0].kind in TYPE_KINDS:
-                return Module((file.id,), within=inside)
+        catalog.ask("s", outer)
+        inside = name[len(outer) + 1 :]
+        for type_ in catalog.in_namespace(family, outer, inside.partition(".")[0]):
+            if type_.kind in TYPE_KINDS:
+                return Module((type_.facts.file.id,), within=inside)
         outer = outer.rpartition(".")[0]
     if not facts.file.namespace and "." not in name:
         found = [d for d in catalog.named(family, last) if d.kind in TYPE_KINDS and not d.facts.file.namespace]
         return Module((found[0].facts.file.id,), within=found[0].qualified) if len(found) == 1 else None
     return None
+
+
+def _of_namespace(kin: str, namespace: str, files: Sequence[FileInfo]) -> Module:
+    return Module(tuple(f.id for f in files), namespace=namespace, kin=kin)
 
 
 # C, Ruby, Lua: files by their path
@@ -273,8 +286,8 @@ def _require(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None
 def _by_suffix(catalog: Catalog, facts: DocumentFacts, path: str, endings: Iterable[str]) -> Module | None:
     """The file beside this one, else the nearest whose path ends so."""
     own = facts.file.path.rpartition("/")[0]
-    family = _family(facts.file.language)
-    catalog.ask(f"p:{posixpath.basename(path).partition('.')[0]}")
+    family = facts.file.language.kin
+    catalog.ask("p", posixpath.basename(path).partition('.')[0])
     for ending in endings:
         beside = posixpath.normpath(posixpath.join(own, path + ending))
         if file := catalog.by_path.get(beside):
@@ -289,10 +302,6 @@ def _by_suffix(catalog: Catalog, facts: DocumentFacts, path: str, endings: Itera
         if fitting:
             return Module((min(fitting)[2].id,), complete=False)
     return None
-
-
-def _family(language: Language) -> str:
-    return language.family or language.name
 
 
 _RULES: Mapping[str, Callable[[Catalog, DocumentFacts, str], Module | None]] = {

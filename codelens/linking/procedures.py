@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from codelens.derived import Reference
-from codelens.linking.answers import Value
+from codelens.linking.evaluate import Evaluator, Value
 from codelens.linking.facts import PROCEDURES, PROTOBUF, Definition, DocumentFacts
 from codelens.linking.resolve import MOST_GUESSES, Found, Target
-from codelens.linking.values import Values
+from codelens.linking.evaluate import Evaluator
 from codelens.model import TYPE_KINDS
 from codelens.text.expressions import steps, type_text
 
@@ -43,7 +43,7 @@ _CLIENTS = tuple(
 class Procedures:
     """Finds the edges of documents of one repository to remote procedures."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Evaluator) -> None:
         self._values = values
         self._catalog = values.catalog
         self._any = any(file.language.name == PROTOBUF for file in self._catalog.files.values())
@@ -131,7 +131,9 @@ class Procedures:
         if owner is None or owner.kind not in TYPE_KINDS:
             return []
         facts, name = self._catalog.about(owner), name.lstrip("@")
-        for binding in [*facts.bound(owner.place, name), *facts.field(owner.qualified, name)]:
+        declared, was_set = facts.fields.get((owner.qualified, name), ((), ()))
+        self._catalog.ask("m", facts.file.path, f"{owner.qualified}.{name}")
+        for binding in [*declared, *was_set]:
             if binding.text and (found := self._client(binding.text, facts, binding.unit, binding.start, deep + 1)):
                 return found
         return []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codelens.derived import Import, Reference
-from codelens.linking.answers import Value
+from codelens.linking.evaluate import EXTERNAL, HIDDEN, Evaluator, Value
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, DocumentFacts, FileInfo
 from codelens.linking.modules import find_import
-from codelens.linking.values import Values
+from codelens.linking.evaluate import Evaluator
 from codelens.linking.words import words
 from codelens.model import CHUNK_KINDS, TYPE_KINDS
 from codelens.text.expressions import steps
@@ -71,9 +72,11 @@ NOTHING_MEANT: Mapping[int, Meaning] = {}
 class Resolver:
     """Finds the edges of documents of one repository."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Evaluator) -> None:
         self.values = values
         self.catalog = values.catalog
+        self.counts = Counter[str]()
+        """What became of the references since this was last cleared: the names are the fields of `LinkCounts`."""
 
     def document(
         self, facts: DocumentFacts, references: Sequence[Reference], meant: Mapping[int, Meaning] = NOTHING_MEANT
@@ -125,7 +128,7 @@ class Resolver:
             if document != facts.file.id:
                 yield Found(None, "imports", Target(document=document), one.line, "import")
         if one.name and one.name != "*":
-            value = self.values.imported(module, one.name, facts)
+            value = self.values.from_module(module, one.name)
             if value and value.definition and value.definition.facts is not facts:
                 yield Found(None, "imports", Target(value.definition), one.line, "import")
             elif value and value.module:
@@ -143,17 +146,22 @@ class Resolver:
     def reference(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
         """The edge of one use of a name; several where it is ambiguous, none where it names nothing known."""
         kind = EDGE_OF[reference.kind]
-        unit = reference.unit
-        value = self._value(facts, reference, unit)
+        self.values.cut = False
+        value = self._value(facts, reference, reference.unit)
+        starved = value is None and self.values.cut
+        self.counts["out_of_fuel"] += starved
         if value is not None and value.how == "definition" and value.definition is not None:
+            self.counts["resolved"] += 1
             yield from self._edge(facts, reference, value.definition, value.tier or "receiver")
-            return
-        if value is not None and kind in WRITTEN_OUT:
-            name = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
-            yield Found(unit, kind, Target(external=f"symbol:{name}"), reference.line, "import")
-            return
-        if value is None and kind == "calls" and reference.receiver:
-            yield from self._guess(facts, reference, unit)
+        elif value is not None:
+            self.counts["external" if value.how == "external" else "local"] += 1
+            if kind in WRITTEN_OUT:
+                name = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
+                yield Found(reference.unit, kind, Target(external=f"symbol:{name}"), reference.line, "import")
+        else:
+            guesses = list(self._guess(facts, reference, starved))
+            self.counts["guessed" if guesses else "unresolved"] += 1
+            yield from guesses
 
     def _edge(self, facts: DocumentFacts, reference: Reference, definition: Definition, tier: str) -> Iterator[Found]:
         """The edge to a definition; none where a unit names itself."""
@@ -206,7 +214,7 @@ class Resolver:
             return self._static(facts, reference)
         found = self.values.member(owner, reference.name)
         if found is None and owner.how == "module":
-            return Value("external")
+            return EXTERNAL
         if found and self._is_own(facts, reference, found):
             return found._replace(tier="scope")
         return found
@@ -226,11 +234,11 @@ class Resolver:
         if value.how == "object" and reference.kind in ("call", "construct"):
             if reference.name in facts.file.language.self_names:  # cls() makes an object of the class
                 return Value("definition", value.definition, tier="scope")
-            return Value("hidden")
+            return HIDDEN
         if value.how == "object" and reference.kind == "use":
-            return Value("hidden")
+            return HIDDEN
         if value.how in ("module", "holding"):
-            return Value("hidden")
+            return HIDDEN
         return value
 
     def _static(self, facts: DocumentFacts, reference: Reference) -> Value | None:
@@ -244,25 +252,28 @@ class Resolver:
         found = self.values.named_type(name, facts)
         return self.values.member(Value("definition", found), reference.name) if found else None
 
-    def _guess(self, facts: DocumentFacts, reference: Reference, unit: int | None) -> Iterator[Found]:
-        """A member of something unknown: the only definition of that name, or one of a few."""
-        language = facts.file.language
+    def _guess(self, facts: DocumentFacts, reference: Reference, starved: bool) -> Iterator[Found]:
+        """By its name alone: what a member of something unknown, or a name that fuel ran out for, may be."""
+        language, kind = facts.file.language, EDGE_OF[reference.kind]
+        if not starved and not (kind == "calls" and reference.receiver):
+            return
         if reference.name in words().common or reference.name in language.constructors or len(reference.name) < 3:
             return
+        kinds = FUNCTIONS if kind == "calls" else HOLDERS
         found = [
             d
-            for d in self.catalog.named(language.family or language.name, reference.name)
-            if d.kind in FUNCTIONS
-            and d.container
+            for d in self.catalog.named(language.kin, reference.name)
+            if d.kind in kinds
+            and (d.container or not reference.receiver)
             and not ("test" in d.facts.file.roles and "test" not in facts.file.roles)
         ]
-        if len(found) > 1:
+        if len(found) > 1 and kind == "calls":
             found = self._topmost(found)
         if not found or len(found) > MOST_GUESSES:
             return
         tier = "unique" if len(found) == 1 else "ambiguous"
         for definition in found:
-            yield Found(unit, self._as_test("calls", facts, definition), Target(definition), reference.line, tier)
+            yield Found(reference.unit, self._as_test(kind, facts, definition), Target(definition), reference.line, tier)
 
     def _topmost(self, found: Sequence[Definition]) -> list[Definition]:
         """Without those that override another of them."""
@@ -284,7 +295,7 @@ class Resolver:
     def _place(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
         """Where a note is linked to: the symbol in its file; elsewhere, if only one other has the name; else the file."""
         path, symbol = reference.name, reference.receiver
-        self.catalog.ask(f"p:{path.rpartition('/')[2].partition('.')[0]}")
+        self.catalog.ask("p", path.rpartition("/")[2].partition(".")[0])
         file = self.catalog.by_path.get(path)
         if symbol and (definition := self._placed(file, path, symbol)):
             yield Found(reference.unit, "documents", Target(definition), reference.line, "literal")
@@ -293,7 +304,7 @@ class Resolver:
             yield Found(reference.unit, "documents", Target(document=file.id), reference.line, "literal")
 
     def _placed(self, file: FileInfo | None, path: str, symbol: str) -> Definition | None:
-        self.catalog.ask(f"u:{path}#{symbol}")
+        self.catalog.ask("u", path, symbol)
         here = self.catalog.facts(file.id).definitions if file else ()
         if found := [d for d in here if d.qualified == symbol and d.kind not in CHUNK_KINDS]:
             return found[0]

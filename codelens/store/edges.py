@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from codelens.model import DocumentId, RepositoryId, UnitId
-from codelens.relations import EXTERNAL, KINDS, NAME_OF_KIND, TIER_OF_NUMBER, TIERS, Edge, Node, external_node
+from codelens.relations import EXTERNAL, KINDS, LINK_COUNTS, NAME_OF_KIND, TIER_OF_NUMBER, TIERS, Edge, Node, external_node
 
 _ORDER = "source, kind, target, line"
 
@@ -158,10 +158,11 @@ class Edges:
 
     def add(self, edges: Iterable[tuple[int, str, int, int, str]]) -> None:
         """Store (source, kind, target, line, provenance); of two that differ in provenance alone the surest stays."""
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)",
-            sorted([(s, KINDS[k], t, line, TIERS[p].number) for s, k, t, line, p in edges]),
-        ).fetchall()
+        self.add_rows((s, KINDS[k], t, line, TIERS[p].number) for s, k, t, line, p in edges)
+
+    def add_rows(self, edges: Iterable[tuple[int, int, int, int, int]]) -> None:
+        """The same with the numbers of kinds and tiers."""
+        self._connection.executemany("INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)", sorted(edges)).fetchall()
 
     def remove_from(self, sources: Sequence[int], kinds: Collection[str] = ()) -> None:
         """Take out what begins at these nodes, of these kinds (all if none is named)."""
@@ -195,26 +196,58 @@ class Edges:
         sql = f"DELETE FROM externals WHERE NOT EXISTS (SELECT 1 FROM edges WHERE target = externals.id + {EXTERNAL})"
         self._connection.execute(sql).fetchall()
 
-    # What the linker asked
+    # What links depend on
 
-    def set_asks(self, document: DocumentId, keys: Collection[int]) -> None:
-        """Remember what linking a document asked for; what it asked before is forgotten already (`forget`)."""
-        if keys:
-            values = (document, " ".join([f"{key:012x}" for key in sorted(keys)]))
-            self._connection.execute("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", values).fetchall()
+    def set_keys(self, document: DocumentId, keys: Sequence[int], offered: Sequence[int]) -> None:
+        """Store the tokens of keys that a document's edges depend on, and those that what it offers others depends on.
+
+        Those that it had before are forgotten already (`forget`).
+        """
+        rows = [(row, " ".join([f"{key:012x}" for key in tokens])) for row, tokens in ((document, keys), (-document, offered)) if tokens]
+        self._connection.executemany("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows).fetchall()
+
+    def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int]]]) -> None:
+        """Store what became of the references of documents."""
+        rows = [(document, *(one.get(name, 0) for name in LINK_COUNTS)) for document, one in counts]
+        self._connection.executemany("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?)", rows).fetchall()
+
+    def link_counts(self, repository: RepositoryId) -> dict[str, int]:
+        """What became of all references of a repository: name of `LINK_COUNTS` → number."""
+        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in LINK_COUNTS)
+        sql = f"SELECT {sums} FROM link_counts JOIN documents ON id = document_id WHERE repository_id = ?"
+        row = self._connection.execute(sql, (repository,)).fetchone()
+        assert row is not None
+        return dict(zip(LINK_COUNTS, row, strict=True))
 
     def forget(self, document: DocumentId, units: Sequence[UnitId]) -> None:
-        """Take out a document: its edges, and what it asked."""
+        """Take out a document: its edges, and what they depend on. What its offers depend on stays until `forget_offered`."""
         self.remove_from([-document, *units])
-        self._connection.execute("DELETE FROM link_asks WHERE rowid = ?", (document,)).fetchall()
+        for sql in ("DELETE FROM link_asks WHERE rowid = ?", "DELETE FROM link_counts WHERE document_id = ?"):
+            self._connection.execute(sql, (document,)).fetchall()
 
-    def documents_asking(self, keys: Collection[int]) -> set[DocumentId]:
-        """Documents that asked for any of these keys."""
-        found: set[DocumentId] = set()
+    def forget_all(self, documents: Sequence[DocumentId]) -> None:
+        """Take out documents that are all of a repository: their edges, and what they and their offers depend on."""
+        asked = (json.dumps(documents),)
+        for sql in (
+            "DELETE FROM edges WHERE source IN (SELECT id FROM units WHERE document_id IN (SELECT value FROM json_each(?1)))",
+            "DELETE FROM edges WHERE source IN (SELECT -value FROM json_each(?1))",
+            "DELETE FROM link_counts WHERE document_id IN (SELECT value FROM json_each(?1))",
+            "DELETE FROM link_asks WHERE rowid IN (SELECT value FROM json_each(?1) UNION ALL SELECT -value FROM json_each(?1))",
+        ):
+            self._connection.execute(sql, asked).fetchall()
+
+    def forget_offered(self, documents: Iterable[DocumentId]) -> None:
+        """Take out what the offers of documents depend on."""
+        rows = [(-document,) for document in documents]
+        self._connection.executemany("DELETE FROM link_asks WHERE rowid = ?", rows).fetchall()
+
+    def depending_on(self, keys: Collection[int]) -> tuple[set[DocumentId], set[DocumentId]]:
+        """(documents whose edges, documents whose offers depend on any of these keys)."""
+        found: set[int] = set()
         for key in sorted(keys):
             rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key:012x}"',))
-            found.update(DocumentId(row[0]) for row in rows)
-        return found
+            found.update(int(row[0]) for row in rows)
+        return {DocumentId(row) for row in found if row > 0}, {DocumentId(-row) for row in found if row < 0}
 
     def documents_pointing_at(self, nodes: Iterable[int]) -> set[DocumentId]:
         """Documents with an edge to any of these nodes."""

@@ -199,15 +199,35 @@ class Units:
         row = self._connection.execute("SELECT signature FROM units WHERE id = ?", (unit,)).fetchone()
         return str(row[0]) if row else ""
 
-    def methods_named(self, name: str, repository: RepositoryId) -> list[tuple[UnitId, DocumentId]]:
-        """Methods of this very name in a repository that are not local, by path and place."""
+    def namesakes(self, folded: str, name: str, repository: RepositoryId) -> list[tuple[int, int, str, str]]:
+        """(unit, document, kind, container) of symbols of this very name in a repository that are not local, by path and place."""
         sql = (
-            "SELECT u.id, u.document_id FROM units u JOIN documents d ON d.id = u.document_id "
-            "WHERE u.folded = ?1 AND u.name = ?2 AND u.kind = 'method' AND NOT u.local AND d.repository_id = ?3 "
+            "SELECT u.id, u.document_id, u.kind, u.container FROM units u JOIN documents d ON d.id = u.document_id "
+            f"WHERE u.folded = ?1 AND u.name = ?2 AND NOT u.local AND u.kind NOT IN ({_CHUNKS}) AND d.repository_id = ?3 "
             f"ORDER BY {CONTENT_ORDER}"
         )
-        rows = self._connection.execute(sql, (fold_identifier(name), name, repository))
-        return [(UnitId(u), DocumentId(d)) for u, d in rows]
+        rows: list[Any] = self._connection.execute(sql, (folded, name, repository)).fetchall()
+        return rows
+
+    def at_top(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, int, int]]:
+        """(name, unit, document) of what these documents define at their top level, by document as given, and place."""
+        sql = (
+            "SELECT u.name, u.id, u.document_id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value WHERE "
+            f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {_CHUNKS}) "
+            "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
+        )
+        rows: Any = self._connection.execute(sql, (json.dumps(documents),))
+        return iter(rows)
+
+    def contained(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, int, int]]:
+        """(container, name, unit, document) of members that are not local, by document as given, and place."""
+        sql = (
+            "SELECT u.container, u.name, u.id, u.document_id FROM json_each(?) n CROSS JOIN units u "
+            f"ON u.document_id = n.value WHERE u.container <> '' AND NOT u.local AND u.kind NOT IN ({_CHUNKS}) "
+            "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
+        )
+        rows: Any = self._connection.execute(sql, (json.dumps(documents),))
+        return iter(rows)
 
     def todos(self, document: DocumentId) -> list[UnitRow]:
         """The comments of a document that stand aside, in order of their place."""

@@ -77,7 +77,7 @@ def linked(root: Path, index: Path) -> dict[str, list[tuple[object, ...]]]:
     """The tables of the graph, without their history."""
     Index.build(index, [root], Settings(jobs=1, fuzzy=False, vector=False))
     tables = dump(index)
-    return {name: tables[name] for name in ("edges", "externals", "link_asks")}
+    return {name: tables[name] for name in ("edges", "externals", "link_asks", "link_counts")}
 
 
 @pytest.fixture

@@ -1,0 +1,715 @@
+"""What an expression is where it stands: a definition, an object of a type, a module, or nothing that the repository knows.
+
+Names are found from the inside out, members through the bases of a type. The questions may lead in circles, so each is asked
+with an amount of fuel, one less than the question around it had; without fuel there is no answer. An answer is thus a
+function of the repository and the fuel alone, whoever asks first, and each question is answered at most FUEL times: the work
+is linear in the number of questions, which is linear in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from codelens.derived import Binding
+from codelens.linking.catalog import Catalog
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, DocumentFacts, Key
+from codelens.linking.modules import Module, find_import, find_module
+from codelens.linking.words import words
+from codelens.model import TYPE_KINDS
+from codelens.text.expressions import Step, TypeText, steps, type_text
+
+FUEL = 12
+"""Questions within each other that one reference may lead to. Chosen: 16 and 24 give the same edges on Django and Guava."""
+MOST_ANSWERS = 100_000
+"""Answers that are kept at a time, at some 500 bytes each. Chosen."""
+MOST_BASES = 40
+"""Types that are looked at above one. Chosen."""
+MOST_MODULES = 100
+"""Modules that one name is followed through, by re-exports and wildcards. Chosen."""
+END = 1 << 62
+"""A place behind all others of a document."""
+
+
+class Value(NamedTuple):
+    """What an expression stands for."""
+
+    how: str
+    """definition, object (of the type `definition`), module, holding (of what the type in `text` holds), external (outside of
+    the repository), hidden (a name that is bound to something unknown), receiver (the object that a method is called on)."""
+    definition: Definition | None = None
+    module: Module | None = None
+    text: str = ""
+    facts: DocumentFacts | None = None
+    unit: int | None = None
+    tier: str = ""
+
+    def at(self, tier: str) -> Value:
+        """The same, found in another way."""
+        return self if self.tier == tier else Value(*self[:6], tier)
+
+
+EXTERNAL = Value("external")
+HIDDEN = Value("hidden")
+RECEIVER = Value("receiver")
+_UNKNOWN = ("external", "hidden")
+_RETURNED = ("result",)
+_YIELDED = ("result", "yield")
+
+
+class Evaluator:
+    """Evaluates names and expressions of one repository."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.steps = 0
+        """Questions that were answered, not counting those whose answer was kept."""
+        self.cut = False
+        """Whether fuel ran out since this was last set to False."""
+        self._fuel = FUEL
+        self._needed = 0
+        """Fuel that the question in hand has needed so far."""
+        self._whole: dict[tuple[object, ...], tuple[Any, int, frozenset[Key]]] = {}
+        """Question → answer, the fuel that it takes, the keys that it depends on."""
+        self._cut: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
+        """Question and fuel → the answer where that fuel is too little for all of it."""
+
+    def forget(self) -> None:
+        """Forget all answers; they would be the same again."""
+        self._whole.clear()
+        self._cut.clear()
+
+    def trim(self) -> None:
+        """Forget the answers if they have become many."""
+        if len(self._whole) + len(self._cut) > MOST_ANSWERS:
+            self.forget()
+
+    def _answer(self, question: tuple[object, ...], find: Callable[..., Any], *about: Any, home: str = "") -> Any:
+        """The answer of `find(*about)`, which is kept.
+
+        `home` is the document of which the question asks what it offers others: an answer depends on that document as a
+        whole then, whose own dependencies are recorded when it is linked.
+        """
+        catalog = self.catalog
+        known = self._whole.get(question)
+        if known is not None and known[1] <= self._fuel:
+            answer, needed, keys = known
+            if needed > self._needed:
+                self._needed = needed
+            if home:
+                catalog.asked.add(("e", home))
+            else:
+                catalog.asked.update(keys)
+            return answer
+        if not self._fuel:
+            self.cut = True
+            return None
+        level = (self._fuel, *question)
+        if (partial := self._cut.get(level)) is not None:
+            self.cut = True
+            catalog.asked.update(partial[1])
+            return partial[0]
+        asked, needed, cut = catalog.asked, self._needed, self.cut
+        catalog.asked, self._needed, self.cut = set(), 0, False
+        self._fuel -= 1
+        self.steps += 1
+        answer = find(*about)
+        self._fuel += 1
+        keys = frozenset(catalog.asked)
+        catalog.asked = asked
+        if self.cut:
+            self._cut[level] = answer, keys
+            asked.update(keys)
+            self._needed = needed
+            return answer
+        self._whole[question] = answer, self._needed + 1, keys
+        self._needed, self.cut = max(needed, self._needed + 1), cut
+        if home:
+            asked.add(("e", home))
+        else:
+            asked.update(keys)
+        return answer
+
+    def offers(self, facts: DocumentFacts) -> set[Key]:
+        """The keys that what a document offers others depends on: results, fields, bases, values and aliases."""
+        outer, self.catalog.asked = self.catalog.asked, set()
+        for question, find, *about in self._offered(facts):
+            self._answer(question, find, *about)
+        found, self.catalog.asked = self.catalog.asked, outer
+        return found
+
+    def _offered(self, facts: DocumentFacts) -> Iterator[tuple[Any, ...]]:
+        for definition in facts.definitions:
+            if definition.kind in TYPE_KINDS:
+                yield ("bases", definition.id), self._find_bases, definition
+                if definition.kind == "type":
+                    yield ("alias", definition.id), self._find_alias, definition
+            elif definition.kind in FUNCTIONS:
+                yield ("result", definition.id, _RETURNED), self._find_result, definition, _RETURNED
+            if definition.kind in ("variable", "constant", "property"):
+                yield ("value", definition.id), self._find_value, definition
+        for holder, name in facts.fields:
+            yield ("field", facts.file.id, holder, name), self._find_field, facts, holder, name
+        for name in facts.module_bound:
+            yield ("bound", facts.file.id, name), self._find_bound, facts, name
+
+    # Names
+
+    def name(self, name: str, facts: DocumentFacts, unit: int | None, before: int = END) -> Value | None:
+        """What a bare name is at a place: in the functions and types around, the file, its imports, its package."""
+        language = facts.file.language
+        if name in language.self_names and (holder := self.holder(facts, unit)):
+            return Value("object", holder, tier="scope")
+        if name[:1] == "@" and (holder := self.holder(facts, unit)):
+            return self.field(holder, name.lstrip("@")) or HIDDEN
+        if name in language.super_names or (language.super_names and f"{name}()" in language.super_names):
+            return self.super_object(facts, unit)
+        if unit is not None and (language.implicit_self or facts.has_modules or name in facts.inner):
+            found = self._inside(name, facts, facts.definitions[unit], before)
+            if found is not None:
+                return found
+        return self._in_file(name, facts, before)
+
+    def _inside(self, name: str, facts: DocumentFacts, unit: Definition, before: int) -> Value | None:
+        """What a name is in the functions and types around a place."""
+        language = facts.file.language
+        around: Definition | None = unit
+        while around is not None:
+            place = around.place
+            if found := facts.locals.get(place, _EMPTY).get(name):
+                return Value("definition", found[-1], tier="scope")
+            if (around.name != name or around.kind in FUNCTIONS) and (bound := facts.bound(place, name)):
+                if around.kind not in TYPE_KINDS:
+                    return self.bound_value(bound, facts, before) or self._fixture(name, bound, facts) or HIDDEN
+                if language.implicit_self:
+                    return self.bound_value(bound, facts, END) or HIDDEN
+            owner: Definition | None = None
+            if around.kind in HOLDERS and (language.implicit_self or around.kind == "module"):
+                owner = around
+            elif around.parent is None and around.container and language.implicit_self:
+                owner = self.holder(facts, place)
+            if owner is not None:
+                member = self.member(Value("object", owner), name, bare=True)
+                if member is not None and member.how != "external":
+                    return member.at("scope")
+            around = around.parent
+        return None
+
+    def _in_file(self, name: str, facts: DocumentFacts, before: int) -> Value | None:
+        self.catalog.asked.add(("d", facts.file.path, name))
+        if found := facts.top.get(name):
+            return Value("definition", _nearest(found, before), tier="file")
+        if bound := facts.bound(None, name):
+            return self.bound_value(bound, facts, before) or HIDDEN
+        if facts.names.get(name):
+            return self._imported_name(name, facts) or EXTERNAL
+        return self._beyond_the_file(name, facts)
+
+    def _imported_name(self, name: str, facts: DocumentFacts) -> Value | None:
+        """What a name is that an import of the file gives."""
+        return self._answer(("imported", facts.file.id, name), self._find_imported, name, facts)  # type: ignore[no-any-return]
+
+    def _find_imported(self, name: str, facts: DocumentFacts) -> Value | None:
+        one = facts.names[name]
+        return self.from_module(find_import(self.catalog, facts, one), one.name)
+
+    def _fixture(self, name: str, bound: Sequence[Binding], facts: DocumentFacts) -> Value | None:
+        """What a test's parameter is of which nothing else is said: what the function of its name gives (pytest)."""
+        row = facts.file.language
+        if not row.fixtures or "test" not in facts.file.roles or any(b.text for b in bound):
+            return None
+        for one in self.catalog.fixture_files(facts):
+            for function in self.catalog.top(one, name):
+                if function.kind == "function":
+                    return self.result_of(function, Value("definition", function), _YIELDED)
+        return None
+
+    def _beyond_the_file(self, name: str, facts: DocumentFacts) -> Value | None:
+        """What a name is that the file sees and does not name: by wildcards, or in its package."""
+        return self._answer(("beyond", facts.file.id, name), self._find_beyond, name, facts)  # type: ignore[no-any-return]
+
+    def _find_beyond(self, name: str, facts: DocumentFacts) -> Value | None:
+        for wildcard in facts.wildcards:
+            if (module := find_import(self.catalog, facts, wildcard)) and (found := self.exported(module, name)):
+                return found.at("import")
+        best = _closest(self.catalog.in_package(facts, name), facts)
+        return Value("definition", best, tier="package") if best else None
+
+    def holder(self, facts: DocumentFacts, unit: int | None) -> Definition | None:
+        """The type that a unit belongs to: around it, or the one that its container names."""
+        around = facts.definitions[unit] if unit is not None else None
+        while around is not None:
+            if around.kind in TYPE_KINDS:
+                return around
+            if around.container and (around.parent is None or around.kind == "method"):
+                if around.parent is not None and around.parent.kind in HOLDERS:
+                    return around.parent
+                return self.named_type(around.container, facts)
+            around = around.parent
+        return None
+
+    def named_type(self, qualified: str, facts: DocumentFacts) -> Definition | None:
+        """The type of that qualified name that a file sees."""
+        return self._answer(("named", facts.file.id, qualified), self._find_named_type, qualified, facts)  # type: ignore[no-any-return]
+
+    def _find_named_type(self, qualified: str, facts: DocumentFacts) -> Definition | None:
+        name = qualified.rpartition(".")[2]
+        language = facts.file.language
+        self.catalog.asked.add(("d", facts.file.path, name))
+        for found in facts.top.get(name, ()):
+            if found.kind in HOLDERS or language.prototypes:
+                return found
+        self.catalog.asked.add(("m", facts.file.path, qualified))
+        for found in facts.members.get(qualified.rpartition(".")[0], _EMPTY).get(name, ()):
+            if found.kind in HOLDERS:
+                return found
+        value = self._imported_name(name, facts) if name in facts.names else self._beyond_the_file(name, facts)
+        if value and value.definition and value.definition.kind in HOLDERS:
+            return value.definition
+        if language.open_types == "repository":
+            types = [d for d in self.catalog.named(language.kin, name) if d.kind in HOLDERS]
+            return _closest(types, facts)
+        return None
+
+    def super_object(self, facts: DocumentFacts, unit: int | None) -> Value | None:
+        """The object as its first base."""
+        holder = self.holder(facts, unit)
+        if holder is None:
+            return None
+        bases = self.bases(holder)
+        return Value("object", bases[0].definition, tier="scope") if bases and bases[0].definition else EXTERNAL
+
+    # Modules
+
+    def from_module(self, module: Module | None, name: str) -> Value | None:
+        """What a name of a module is."""
+        if module is None:
+            return None
+        if not name or name == "*":
+            return Value("module", module=module, tier="import")
+        if name == "default" and (found := self._default(module)):
+            return found
+        found = self.exported(module, name)
+        return found.at("import") if found else None
+
+    def _default(self, module: Module) -> Value | None:
+        """What a module exports by default."""
+        if found := self.exported(module, "default"):
+            return found.at("import")
+        for document in module.documents:
+            facts = self.catalog.facts(document)
+            self.catalog.asked.add(("d", facts.file.path, "default"))
+            if (exported := facts.bound(None, "default")) and (value := self.bound_value(exported, facts, END)):
+                return value.at("import")
+        return None
+
+    def exported(self, module: Module, name: str) -> Value | None:
+        """What a module knows by a name: defined there, imported there, or a module inside it."""
+        return self._answer(("exported", module.key, name), self._find_exported, module, name, set())  # type: ignore[no-any-return]
+
+    def _find_exported(self, module: Module, name: str, seen: set[tuple[object, ...]]) -> Value | None:
+        """The same, but for modules and names that were `seen` already on this way."""
+        if (module.key, name) in seen or len(seen) >= MOST_MODULES:
+            return None
+        seen.add((module.key, name))
+        catalog = self.catalog
+        if module.namespace:
+            return self._in_namespace(module, name)
+        for document in module.documents:
+            facts = catalog.facts(document)
+            top = [d for d in catalog.top(facts, name) if not module.within or d.container == module.within]
+            if module.within:
+                top += [d for d in facts.members.get(module.within, _EMPTY).get(name, ()) if d not in top]
+            if top:
+                return Value("definition", top[-1], tier="import")
+            if facts.file.language.modules == "namespace":
+                continue  # what it imports is its own affair
+            one = facts.names.get(name)
+            if one and (other := find_import(catalog, facts, one)):
+                if not one.name or one.name == "*":
+                    return Value("module", module=other, tier="import")
+                if one.name == "default":
+                    found = self._default(other)
+                else:
+                    found = self._find_exported(other, one.name, seen)
+                if found:
+                    return found.at("import")
+            if facts.bound(None, name):
+                return self._answer(("bound", document, name), self._find_bound, facts, name, home=facts.file.path)  # type: ignore[no-any-return]
+        if inside := find_module(catalog, module, name):
+            return Value("module", module=inside, tier="import")
+        for document in module.documents:
+            facts = catalog.facts(document)
+            catalog.asked.add(("d", facts.file.path, "*"))  # also where there is none: there may be one tomorrow
+            if facts.file.language.modules == "namespace":
+                continue
+            for wildcard in facts.wildcards:
+                other = find_import(catalog, facts, wildcard)
+                if other and (found := self._find_exported(other, name, seen)):
+                    return found
+        return None
+
+    def _in_namespace(self, module: Module, name: str) -> Value | None:
+        """What a namespace of Java and its like knows by a name: what its files import is no part of it."""
+        if found := self.catalog.in_namespace(module.kin, module.namespace, name):
+            first = found[0].facts.file.id
+            return Value("definition", [d for d in found if d.facts.file.id == first][-1], tier="import")
+        inside = find_module(self.catalog, module, name)
+        return Value("module", module=inside, tier="import") if inside else None
+
+    def _find_bound(self, facts: DocumentFacts, name: str) -> Value | None:
+        return self.bound_value(facts.bound(None, name), facts, END)
+
+    # Expressions and types
+
+    def expression(self, text: str, facts: DocumentFacts, unit: int | None, before: int = END) -> Value | None:
+        """What an expression is where it stands; None where that cannot be said."""
+        parts = steps(text)
+        if not parts:
+            return None
+        question = ("expression", facts.file.id, text, unit, before)
+        return self._answer(question, self._walk, parts, facts, unit, before)  # type: ignore[no-any-return]
+
+    def _walk(self, parts: Sequence[Step], facts: DocumentFacts, unit: int | None, before: int) -> Value | None:
+        language = facts.file.language
+        for at in range(len(parts) - 1, 0, -1):  # what it is before a cast does not matter
+            if parts[at].how == "type":
+                parts = parts[at:]
+                break
+        first = parts[0]
+        if first.how == "type":
+            value = self.of_type(first.text, facts, unit)
+        elif (
+            first.text == "super" and len(parts) > 1 and parts[1].how == "call" and "super()" in language.super_names
+        ):
+            value, parts = self.super_object(facts, unit), parts[1:]
+        else:
+            value = self.name(first.text, facts, unit, before)
+        for at, step in enumerate(parts[1:], 1):
+            if value is None or value.how in _UNKNOWN:
+                return value
+            if language.bare_calls and step.how != "call" and is_function(value):
+                value = self._given(value)
+                if value is None or value.how in _UNKNOWN:
+                    return value
+            if step.how == "member" and step.text in language.makers and is_type(value):
+                value = Value("object", value.definition, tier="receiver")
+            elif step.how == "call" and parts[at - 1].text in language.makers:
+                pass  # its arguments
+            elif step.how == "member":
+                value = self.member(value, step.text)
+            elif step.how == "call":
+                value = self.called(value)
+            else:
+                value = self.held_by(value)
+        return self._given(value) if value and language.bare_calls and is_function(value) else value
+
+    def of_type(self, text: str, facts: DocumentFacts, unit: int | None) -> Value | None:
+        """An object of a declared type; external where the repository does not define it."""
+        said = type_text(text)
+        if not said.head:
+            return None
+        return self._answer(("type", facts.file.id, text, unit), self._find_type, said, facts, unit)  # type: ignore[no-any-return]
+
+    def _find_type(self, said: TypeText, facts: DocumentFacts, unit: int | None) -> Value | None:
+        last = said.head.rpartition(".")[2]
+        known = words()
+        if said.arguments and last in known.transparent:
+            return self.of_type(said.arguments[0], facts, unit)
+        if said.arguments and last in known.classes:
+            found = self.of_type(said.arguments[0], facts, unit)
+            return Value("definition", *found[1:]) if found and found.how == "object" else found
+        if said.arguments and last in known.containers:
+            return Value("holding", text=said.arguments[-1], facts=facts, unit=unit)
+        if said.head in known.own or said.head in facts.file.language.self_names:
+            holder = self.holder(facts, unit)
+            return Value("object", holder) if holder else None
+        value = self.type_named(said.head, facts, unit)
+        if value is None:
+            return EXTERNAL
+        if value.how == "definition" and value.definition is not None:
+            if value.definition.kind == "type" and (alias := self._alias(value.definition)):
+                return alias
+            of_it = value.definition.kind in HOLDERS or value.definition.facts.file.language.prototypes
+            return Value("object", value.definition, tier="receiver") if of_it else value
+        return value
+
+    def type_named(self, head: str, facts: DocumentFacts, unit: int | None) -> Value | None:
+        """What the dotted name of a type is."""
+        first, *rest = head.split(".")
+        value = self.name(first, facts, unit)
+        if value is None and rest:  # a qualified name that starts with a namespace
+            found = self.named_type(head, facts)
+            return Value("definition", found) if found else None
+        if value and value.how == "object" and not rest and value.definition and value.definition.name != first:
+            return None  # a variable of that name
+        for part in rest:
+            if value is None or value.how in _UNKNOWN:
+                return value
+            value = self.member(value, part)
+        if value and value.definition and (twin := twin_type(value.definition)):
+            return value._replace(definition=twin)
+        return value
+
+    def _alias(self, definition: Definition) -> Value | None:
+        """What a type that only renames another stands for."""
+        home = self.catalog.about(definition).file.path
+        return self._answer(("alias", definition.id), self._find_alias, definition, home=home)  # type: ignore[no-any-return]
+
+    def _find_alias(self, definition: Definition) -> Value | None:
+        facts = definition.facts
+        for binding in facts.bindings.get(definition.place, ()):
+            if binding.how in ("type", "value") and binding.name == definition.name and binding.text != definition.name:
+                found = self.of_type(binding.text, facts, None)
+                return found if found and found.how != "external" else None
+        return None
+
+    def _given(self, value: Value) -> Value | None:
+        """What a member gives that is named and by that called."""
+        definition = value.definition
+        return self.value_of(definition) if definition and definition.kind == "property" else self.called(value)
+
+    def called(self, value: Value) -> Value | None:
+        """What calling something gives: of a type an object, of a function what it is declared or seen to return."""
+        if value.how == "object":
+            return self._object_called(value)
+        definition = value.definition
+        if value.how != "definition" or definition is None:
+            return None
+        if definition.kind in TYPE_KINDS:
+            return Value("object", definition, tier="receiver")
+        if definition.kind in ("variable", "constant", "property"):
+            if twin := twin_type(definition):
+                return Value("object", twin, tier="receiver")
+            held = self.value_of(definition)
+            return self.called(held) if held and held.how == "object" else self._held_called(held, definition)
+        return self.result_of(definition, value) if definition.kind in FUNCTIONS else None
+
+    def _held_called(self, held: Value | None, variable: Definition) -> Value | None:
+        """What calling the function or type gives that a variable holds."""
+        if held is None or held.how != "definition" or held.definition is None or held.definition.id == variable.id:
+            return None
+        question = ("called", held.definition.id)
+        return self._answer(question, self.called, Value("definition", held.definition))  # type: ignore[no-any-return]
+
+    def _object_called(self, value: Value) -> Value | None:
+        """What the call operator of an object gives."""
+        for name in ("__call__", "invoke", "apply", "operator()"):
+            if value.definition and (found := self.catalog.members(value.definition, name)):
+                return self.result_of(found[0], value)
+        return None
+
+    def result_of(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
+        """What calling a function gives. `of` is what was called, with its receiver where that is known."""
+        home = self.catalog.about(function).file.path if hows is _RETURNED else ""
+        found: Value | None = self._answer(
+            ("result", function.id, hows), self._find_result, function, hows, home=home
+        )
+        if found is None or found.how != "receiver":
+            return found
+        if of.facts is not None and of.unit is not None:
+            return Value("object", of.facts.definitions[of.unit], tier="receiver")
+        holder = self.holder(function.facts, function.place)
+        return Value("object", holder, tier="receiver") if holder else None
+
+    def _find_result(self, function: Definition, hows: Sequence[str]) -> Value | None:
+        facts = function.facts
+        for binding in facts.said(function.place, "return"):
+            head = type_text(binding.text).head
+            if head in words().own or head in facts.file.language.self_names:
+                return RECEIVER
+            return self.of_type(binding.text, facts, function.place)
+        for how in hows:
+            for binding in facts.said(function.place, how):
+                found = self.expression(binding.text, facts, function.place, binding.start)
+                if found and found.how in ("object", "holding"):
+                    return found.at("receiver")
+        if function.name in facts.file.language.constructors and (holder := self.holder(facts, function.place)):
+            return Value("object", holder, tier="receiver")
+        return None
+
+    def held_by(self, value: Value) -> Value | None:
+        """An element of something."""
+        if value.how == "holding" and value.facts:
+            return self.of_type(value.text, value.facts, value.unit)
+        return value if value.how in _UNKNOWN else None
+
+    def bound_value(self, bound: Sequence[Binding], facts: DocumentFacts, before: int) -> Value | None:
+        """The value of a name by what is bound to it: a declared type first, else the last value before the place."""
+        typed = False
+        for binding in reversed(bound):
+            if binding.how == "type":
+                if found := self.of_type(binding.text, facts, binding.unit):
+                    return found
+                typed = typed or bool(binding.text)
+        values = [b for b in bound if b.how != "type"]
+        for binding in reversed([b for b in values if b.start < before] or values):
+            if not binding.text:
+                continue
+            found = self.expression(binding.text, facts, binding.unit, binding.start)
+            if found and binding.how == "element":
+                found = self.held_by(found)
+            if found:
+                return found.at("receiver")
+        return EXTERNAL if typed else None
+
+    # Members
+
+    def member(self, value: Value, name: str, bare: bool = False) -> Value | None:
+        """A member by name; external where the owner, or a base of it, lies outside of the repository."""
+        if value.how == "module" and value.module:
+            return self.exported(value.module, name) or (EXTERNAL if value.module.complete else None)
+        definition = value.definition
+        if value.how == "definition" and definition:
+            if definition.kind not in HOLDERS:
+                return self._member_of_value(definition, name)
+            if twin := twin_value(definition):
+                value = self.value_of(twin) or value
+                definition = value.definition
+        if value.how in ("object", "definition") and definition:
+            return self._answer(("member", definition.id, name, bare), self._find_member, definition, name, bare)  # type: ignore[no-any-return]
+        return value if value.how == "external" else None  # of what is hidden a member may still be guessed by its name
+
+    def _member_of_value(self, definition: Definition, name: str) -> Value | None:
+        """A member of what a definition is that is no type: of a variable that of its value, of a prototype its own."""
+        if definition.facts.file.language.prototypes and (found := self.catalog.members(definition, name)):
+            return Value("definition", found[-1], tier="receiver")
+        if definition.kind in ("variable", "constant", "property"):
+            held = self.value_of(definition)
+            return self.member(held, name) if held and held.how != "definition" else held
+        found = self.catalog.members(definition, name)
+        return Value("definition", found[-1], tier="receiver") if found else None
+
+    def _find_member(self, owner: Definition, name: str, bare: bool) -> Value | None:
+        external = False
+        for holder in self.line(owner):
+            if holder.definition is None:
+                external = True
+                continue
+            type_ = holder.definition
+            if found := self.catalog.members(type_, name):
+                tier = "scope" if bare else "receiver"
+                return Value("definition", found[-1], facts=owner.facts, unit=owner.place, tier=tier)
+            if field := self.field(type_, name):
+                return field
+        return EXTERNAL if external else None
+
+    def field(self, owner: Definition, name: str) -> Value | None:
+        """A field by what its type declares of it, or what a member sets it to."""
+        facts, holder = owner.facts, owner.qualified
+        self.catalog.asked.add(("m", facts.file.path, f"{holder}.{name}"))
+        if (holder, name) not in facts.fields:
+            return None
+        question = ("field", facts.file.id, holder, name)
+        return self._answer(question, self._find_field, facts, holder, name, home=facts.file.path) or HIDDEN
+
+    def _find_field(self, facts: DocumentFacts, holder: str, name: str) -> Value | None:
+        declared, was_set = facts.fields[holder, name]
+        return self.bound_value(declared or was_set, facts, END)
+
+    def value_of(self, definition: Definition) -> Value | None:
+        """What a variable, constant or property holds."""
+        home = self.catalog.about(definition).file.path
+        return self._answer(("value", definition.id), self._find_value, definition, home=home)  # type: ignore[no-any-return]
+
+    def _find_value(self, definition: Definition) -> Value | None:
+        facts = definition.facts
+        bound = facts.bound(definition.place, definition.name) or facts.bound(None, definition.name)
+        if bound:
+            return self.bound_value(bound, facts, END)
+        if definition.kind != "property":
+            return None
+        if found := self.result_of(definition, Value("definition", definition)):
+            return found
+        was_set = facts.fields.get((definition.container, definition.name), ((), ()))[1]  # Ruby's attr_reader
+        return self.bound_value(was_set, facts, END) if was_set else None
+
+    def line(self, owner: Definition) -> Sequence[Value]:
+        """A type and all its bases, nearest first; a base that is not known has no definition."""
+        return self._answer(("line", owner.id), self._find_line, owner) or (Value("definition", owner),)
+
+    def _find_line(self, owner: Definition) -> Sequence[Value]:
+        seen, line = {owner.id}, [Value("definition", owner)]
+        for current in line:
+            if current.definition is None:
+                continue
+            if len(line) >= MOST_BASES:
+                break
+            for base in self.bases(current.definition):
+                if base.definition is None:
+                    line.append(base)
+                elif base.definition.id not in seen:
+                    seen.add(base.definition.id)
+                    line.append(base)
+        return tuple(line[:MOST_BASES])
+
+    def bases(self, owner: Definition) -> Sequence[Value]:
+        """The bases and interfaces that a type names, in order; one that is not known has no definition."""
+        home = self.catalog.about(owner).file.path
+        return self._answer(("bases", owner.id), self._find_bases, owner, home=home) or ()
+
+    def _find_bases(self, owner: Definition) -> Sequence[Value]:
+        facts = owner.facts
+        outside = owner.parent.place if owner.parent else None
+        named = [(b.text, outside) for b in facts.bindings.get(owner.place, ()) if b.how in ("base", "interface")]
+        found = []
+        for text, place in named + [(b.text, b.unit) for b in facts.seconded.get(owner.name, ())]:
+            head = type_text(text).head
+            value = self.type_named(head, facts, place) if head else None
+            if value is None or value.definition is None:
+                found.append(EXTERNAL)
+            elif value.definition.id != owner.id:
+                found.append(value)
+        return tuple(found)
+
+
+_EMPTY: Mapping[str, Sequence[Definition]] = {}
+
+
+def is_function(value: Value) -> bool:
+    return value.how == "definition" and value.definition is not None and value.definition.kind in FUNCTIONS
+
+
+def is_type(value: Value) -> bool:
+    return value.how == "definition" and value.definition is not None and value.definition.kind in HOLDERS
+
+
+def twin_type(definition: Definition) -> Definition | None:
+    """The type that bears the name of a value in the same file (TypeScript's `interface X` beside `const X`)."""
+    if definition.kind in HOLDERS:
+        return None
+    return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in TYPE_KINDS), None)
+
+
+def twin_value(definition: Definition) -> Definition | None:
+    """The value that bears the name of an interface or type in the same file."""
+    if definition.kind not in ("interface", "type"):
+        return None
+    return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in ("variable", "constant")), None)
+
+
+def _nearest(found: Sequence[Definition], before: int) -> Definition:
+    """Of several definitions of one name in a file the last before a place, else the first."""
+    if len(found) == 1:
+        return found[0]
+    earlier = [d for d in found if d.start <= before]
+    return earlier[-1] if earlier else found[0]
+
+
+def _closest(candidates: Sequence[Definition], facts: DocumentFacts) -> Definition | None:
+    """Of several definitions the one whose path shares most with this file's; None where that tells nothing."""
+    if len(candidates) <= 1:
+        return candidates[0] if candidates else None
+    own = facts.file.path.split("/")
+
+    def shared(definition: Definition) -> int:
+        other = definition.facts.file.path.split("/")
+        return next((i for i, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), len(own))
+
+    kinds = [d for d in candidates if d.kind in TYPE_KINDS] or list(candidates)
+    ranked = sorted([(-shared(d), i, d) for i, d in enumerate(kinds)], key=lambda row: row[:2])
+    (first, _, best), second = ranked[0], ranked[1] if len(ranked) > 1 else None
+    if second is None or first < second[0] or best.facts.file.id == second[2].facts.file.id:
+        return best
+    # The same name under other build tags, or reopened: all are the same thing to who names it.
+    return best if len({d.qualified for d in kinds}) == 1 and len(kinds) <= 4 else None
