@@ -19,7 +19,7 @@ from codelens.store.store import Store
 from codelens.text.expressions import head_shape
 from codelens.text.identifiers import fold_identifier
 
-MOST_LOADED = 150_000
+MOST_LOADED = 250_000
 """Definitions, imports and bindings, and rows of tables by name, that are kept at a time. Chosen: some 50 MB."""
 MOST_NAMED = 12
 """Definitions of one name that are looked at; with more of them the name says nothing. Chosen."""
@@ -97,6 +97,8 @@ class Catalog:
         """Forget what was read if it has become much; whether it was. Definitions that are read again are other objects."""
         if self._loaded <= MOST_LOADED:
             return False
+        for facts in self._facts.values():
+            facts.release()
         self._facts.clear()
         self._top.clear()
         self._members.clear()

@@ -19,9 +19,9 @@ from codelens.linking.words import words
 from codelens.model import TYPE_KINDS
 from codelens.text.expressions import Step, TypeText, steps, type_text
 
-FUEL = 12
+FUEL = 24
 """Questions within each other that one reference may lead to. Chosen: 16 and 24 give the same edges on Django and Guava."""
-MOST_ANSWERS = 100_000
+MOST_ANSWERS = 30_000
 """Answers that are kept at a time, at some 500 bytes each. Chosen."""
 MOST_BASES = 40
 """Types that are looked at above one. Chosen."""
@@ -164,11 +164,19 @@ class Evaluator:
             return self.field(holder, name.lstrip("@")) or HIDDEN
         if name in language.super_names or (language.super_names and f"{name}()" in language.super_names):
             return self.super_object(facts, unit)
-        if unit is not None and (language.implicit_self or facts.has_modules or name in facts.inner):
-            found = self._inside(name, facts, facts.definitions[unit], before)
-            if found is not None:
-                return found
-        return self._in_file(name, facts, before)
+        around = facts.definitions[unit] if unit is not None else None
+        if name in facts.inner or name in facts.repeated:  # it depends on the very place
+            return (self._inside(name, facts, around, before) if around else None) or self._in_file(name, facts, before)
+        if not (language.implicit_self or facts.has_modules):
+            return self._answer(("name", facts.file.id, name), self._in_file, name, facts, END)  # type: ignore[no-any-return]
+        while around is not None and around.kind not in HOLDERS and around.parent is not None:
+            around = around.parent
+        question = ("name", facts.file.id, around and around.place, name)
+        return self._answer(question, self._find_name, name, facts, around)  # type: ignore[no-any-return]
+
+    def _find_name(self, name: str, facts: DocumentFacts, around: Definition | None) -> Value | None:
+        """What a name is that nothing around it defines or binds, unless as a member of the types around."""
+        return (self._inside(name, facts, around, END) if around else None) or self._in_file(name, facts, END)
 
     def _inside(self, name: str, facts: DocumentFacts, unit: Definition, before: int) -> Value | None:
         """What a name is in the functions and types around a place."""
@@ -201,7 +209,7 @@ class Evaluator:
             return Value("definition", _nearest(found, before), tier="file")
         if bound := facts.bound(None, name):
             return self.bound_value(bound, facts, before) or HIDDEN
-        if facts.names.get(name):
+        if name in facts.names:
             return self._imported_name(name, facts) or EXTERNAL
         return self._beyond_the_file(name, facts)
 
@@ -367,6 +375,8 @@ class Evaluator:
         parts = steps(text)
         if not parts:
             return None
+        if self._fuel == FUEL and len(parts) == 1 and parts[0].how == "name" and not facts.file.language.bare_calls:
+            return self.name(parts[0].text, facts, unit, before)  # asked for a reference: there is no circle yet
         question = ("expression", facts.file.id, text, unit, before)
         return self._answer(question, self._walk, parts, facts, unit, before)  # type: ignore[no-any-return]
 

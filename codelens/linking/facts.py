@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import xxhash
@@ -96,6 +97,7 @@ class DocumentFacts:
         "members",
         "module_bound",
         "names",
+        "repeated",
         "seconded",
         "size",
         "top",
@@ -158,6 +160,8 @@ class DocumentFacts:
         self.seconded: dict[str, list[Binding]] = {}
         """Name of a type → bases that this file gives it elsewhere than at its head: a Rust impl, a Swift extension."""
         self._bind(bindings)
+        self.repeated = {name for name, found in self.top.items() if len(found) > 1} | self.module_bound.keys()
+        """Names that stand for different things at different places of the top level."""
 
     def _bind(self, bindings: Sequence[Binding]) -> None:
         own = self.file.language.self_names
@@ -178,6 +182,11 @@ class DocumentFacts:
                 self.fields.setdefault((around.qualified, binding.name), ([], []))[0].append(binding)
             if (field := _FIELD.match(binding.name)) and (field[1] in own or not field[1]):
                 self.fields.setdefault((around.container, field[2]), ([], []))[1].append(binding)
+
+    def release(self) -> None:
+        """Let go of the definitions, which lead back here: a circle would stay in memory until a collector looks for it."""
+        for held in (self.definitions, self.by_id, self.top, self.members, self.locals):
+            held.clear()
 
     @property
     def types(self) -> list[Definition]:
@@ -267,6 +276,7 @@ def local_name(one: Import, modules: str) -> str:
     return one.module.rpartition("::")[2] if modules == "crate" else one.module.rpartition("\\")[2]
 
 
+@lru_cache(maxsize=100_000)
 def token(key: Key) -> int:
     """A key as it is stored: 48 bits; a clash relinks a document too many."""
     return xxhash.xxh3_64_intdigest("\0".join(key).encode("utf-8", "surrogatepass")) >> 16
