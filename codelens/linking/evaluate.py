@@ -370,13 +370,18 @@ class Evaluator:
 
     # Expressions and types
 
+    def receiver(self, text: str, facts: DocumentFacts, unit: int | None, before: int) -> Value | None:
+        """What stands before the dot of a reference: a name alone is looked up without a question of its own."""
+        parts = steps(text)
+        if len(parts) == 1 and parts[0].how == "name" and not facts.file.language.bare_calls:
+            return self.name(parts[0].text, facts, unit, before)
+        return self.expression(text, facts, unit, before)
+
     def expression(self, text: str, facts: DocumentFacts, unit: int | None, before: int = END) -> Value | None:
         """What an expression is where it stands; None where that cannot be said."""
         parts = steps(text)
         if not parts:
             return None
-        if self._fuel == FUEL and len(parts) == 1 and parts[0].how == "name" and not facts.file.language.bare_calls:
-            return self.name(parts[0].text, facts, unit, before)  # asked for a reference: there is no circle yet
         question = ("expression", facts.file.id, text, unit, before)
         return self._answer(question, self._walk, parts, facts, unit, before)  # type: ignore[no-any-return]
 

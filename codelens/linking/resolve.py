@@ -209,7 +209,7 @@ class Resolver:
                 inside = around.parent.place if around.parent else None
         if not reference.receiver:
             return self._bare(facts, reference, inside)
-        owner = self.values.expression(reference.receiver, facts, inside, reference.start)
+        owner = self.values.receiver(reference.receiver, facts, inside, reference.start)
         if owner is None:
             return self._static(facts, reference)
         found = self.values.member(owner, reference.name)
