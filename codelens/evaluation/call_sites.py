@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from codelens.derived import Reference
 from codelens.linking.catalog import Catalog
+from codelens.linking.evaluate import Evaluator
 from codelens.linking.facts import DocumentFacts
 from codelens.linking.resolve import Resolver
-from codelens.linking.evaluate import Evaluator
 from codelens.model import DocumentId
 from codelens.relations import RESOLVED, TIERS
 from codelens.store.store import Store

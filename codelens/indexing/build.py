@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from codelens.store.abilities import probe_abilities
 from codelens.store.connection import damage_told, holds_index, looks_begun, put_to_rest, writer_lock, writing_told
 from codelens.store.store import Store
 from codelens.worktree.ignore import tracking_fault
-from codelens.worktree.place import BESIDE, BUILDING, INDEX_FOLDER
+from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER
 
 
 def build_index(
@@ -60,7 +60,7 @@ def build_index(
 def remove_index(path: Path) -> None:
     """Delete the index at `path` with all that lies beside it. Raises IndexBusy while another process writes it."""
     with writer_lock(path):
-        for file in (path, path.with_name(path.name + BUILDING)):
+        for file in (path, *(path.with_name(path.name + suffix) for suffix in (BUILDING, COMPACTED))):
             _forget(file)
 
 
@@ -113,7 +113,8 @@ def _update(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, .
         if store.journal_mode() == "wal":
             store.end_work()
         store.close()
-    _forget(path.with_name(path.name + BUILDING))  # of a rebuild that was begun and is no longer wanted
+    for suffix in (BUILDING, COMPACTED):  # of a rebuild that was begun and is no longer wanted
+        _forget(path.with_name(path.name + suffix))
     size = path.stat().st_size
     return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
 
@@ -137,7 +138,7 @@ def _kept(store: Store, settings: Settings) -> tuple[Notice, ...]:
 
 
 def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ...]:
-    building = path.with_name(path.name + BUILDING)
+    building, compacted = path.with_name(path.name + BUILDING), path.with_name(path.name + COMPACTED)
     notices: tuple[Notice, ...] = ()
     if run.settings.vector and not probe_abilities().vector:
         notices = (Notice("no-vec0", "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"),)
@@ -149,10 +150,12 @@ def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ..
         if run.progress:
             run.progress(Progress("verify", 0, 0))
         store.end_build()
-        store.verify()
+        store.compact(compacted)
     finally:
         store.close()
-    _swap_in(building, path)
+    with closing(Store.write(compacted)) as store:
+        store.verify()
+    _swap_in(compacted, building, path)
     size = path.stat().st_size
     return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
 
@@ -192,11 +195,13 @@ def _forget(building: Path) -> None:
         building.with_name(building.name + suffix).unlink(missing_ok=True)
 
 
-def _swap_in(building: Path, path: Path) -> None:
-    """Put a closed, checkpointed file in the place of the old one, never over a log that somebody may still read."""
+def _swap_in(compacted: Path, building: Path, path: Path) -> None:
+    """Put a closed file in the place of the old one, never over a log that somebody may still read."""
     if path.exists() and not put_to_rest(path):
+        _forget(compacted)
         raise IndexBusy(f"readers hold {path}; the new index is ready at {building.name}", "run the same command again")
-    building.replace(path)
+    compacted.replace(path)
+    _forget(building)
 
 
 def _run(store: Store, path: Path, roots: Sequence[Path], run: Run, resumed: bool) -> tuple[IndexReport, ...]:

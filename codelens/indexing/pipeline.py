@@ -6,7 +6,8 @@ one transaction, begun only when there is something to write; a first build comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,13 +17,14 @@ from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import current_recipe
 from codelens.indexing.embed_again import embed_again
 from codelens.indexing.history import update_history
+from codelens.indexing.link_workers import link_all
 from codelens.indexing.remembered import KEYS, WalkRules, chosen, remembered, walk_rules_key
 from codelens.indexing.renames import Moved, find_renames
 from codelens.indexing.transaction import LazyTransaction
-from codelens.indexing.workers import Job, derive_all
+from codelens.indexing.workers import Job, derive_all, worker_count
 from codelens.linking.carried import Known, find_carried
 from codelens.linking.concerned import Concerned
-from codelens.linking.link import Linker, link
+from codelens.linking.link import Linker, Links, collecting_seldom, in_batches, write_links
 from codelens.linking.precise_edges import relate
 from codelens.model import DocumentId, Notice, Skip
 from codelens.runs import Progress, ProgressSink
@@ -34,6 +36,10 @@ from codelens.worktree.walk import walk
 
 CLASSIFYING = "classify 2"
 """Change the number with the rules that leave files out for their content, so that all files are judged anew."""
+
+
+DOCUMENTS_A_LINKER = 200
+"""Documents for which another process that links is worth its start, in which it reads the list of all documents. Chosen."""
 
 
 @dataclass(slots=True)
@@ -243,13 +249,41 @@ def _link(
     fresh = whole
     if whole and not run.batches:
         store.edges.forget_all(ordered)
-    for done, path in link(store, linker, ordered, whole, fresh):
-        if run.progress:
-            run.progress(Progress("link", done, len(ordered), path))
+    done = 0
+    with closing(_links(store, linker, ordered, whole, known, run, transaction)) as links:
+        for batch in in_batches(links):
+            transaction.begin()
+            write_links(store, batch, fresh)
+            if run.batches:
+                transaction.commit()
+            done += len(batch)
+            if run.progress:
+                run.progress(Progress("link", done, len(ordered), files[batch[-1].document].path))
     if not whole:
         linker.implied.renew(store, ordered, concerned.holders(linker.catalog))
     if known:
         relate(store, linker.catalog, known)
+
+
+def _links(
+    store: Store,
+    linker: Linker,
+    documents: Sequence[DocumentId],
+    whole: bool,
+    known: Known | None,
+    run: Run,
+    transaction: LazyTransaction,
+) -> Generator[Links, None, None]:
+    """The links of documents: in a build of some size found by worker processes, which read what is committed."""
+    workers = min(worker_count(run.settings), len(documents) // DOCUMENTS_A_LINKER)
+    if run.batches and not known and workers > 1:
+        transaction.commit()
+        store.share_build()
+        yield from link_all(store.path, linker.repository, documents, workers)
+    else:
+        with collecting_seldom():
+            for document in documents:
+                yield linker.link(document, whole)
 
 
 def _skip_rules(settings: Settings) -> str:

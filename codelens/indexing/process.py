@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -10,17 +11,15 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any
 
-from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.indexing.wire import read_frame, write_frame
 
 _BOOT = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[1:]; "
-    "from codelens.indexing.worker import main; main()"
+    "from {program} import main; main()"
 )
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 KEY = "CODELENS_API_KEY"
@@ -29,23 +28,24 @@ _CPU_LIMIT_SIGNAL: int = getattr(signal, "SIGPROF", 0)
 
 
 class WorkerProcess:
-    """A process that runs codelens.indexing.worker. One thread owns it; others may only call `kill` and `check`."""
+    """A process that runs the `main` of one of our modules. One thread owns it; others may only call `kill` and `check`."""
 
-    def __init__(self, settings: Settings, wall_seconds: float) -> None:
-        self._cpu_seconds, self._wall_seconds = settings.parse_seconds, wall_seconds
+    def __init__(self, program: str, greeting: object, cpu_seconds: float = 0, wall_seconds: float = math.inf) -> None:
+        """`greeting` is its first message. The limits are for one message; `cpu_seconds` is only told, it holds that itself."""
+        self._cpu_seconds, self._wall_seconds = cpu_seconds, wall_seconds
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._killed = threading.Event()
         self._overdue = False
         self._busy_since: float | None = time.monotonic()
         self._process = subprocess.Popen(
             # -P: the current folder is somebody's repository, and must not be on the path even for a moment
-            [sys.executable, "-P", "-c", _BOOT, *import_path()],
+            [sys.executable, "-P", "-c", _BOOT.format(program=program), *import_path()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env={**{k: v for k, v in os.environ.items() if k != KEY}, **_ONE_THREAD},
         )
-        self.send(astuple(settings))
+        self.send(greeting)
 
     def greet(self) -> None:
         """Wait until it is ready. Raises CodelensError if it ends before, unless we ended it."""

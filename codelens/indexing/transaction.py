@@ -38,9 +38,10 @@ class LazyTransaction:
         """A document of this many bytes is complete: in a build, commit where enough have come together."""
         self._pending += size
         if self._batch_bytes is not None and self._pending >= self._batch_bytes:
-            self._commit()
+            self.commit()
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        """Keep what was written so far."""
         if self._open:
             self._store.commit()
         self._open, self._pending = False, 0
@@ -52,7 +53,7 @@ class LazyTransaction:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self._commit()
+            self.commit()
         else:
             # The document in hand may be half written: in a build too, only whole batches count.
             self._store.rollback()

@@ -29,7 +29,7 @@ from codelens.model import FileStamp, SeenFile, Skip, SkipReason
 
 def main() -> None:
     """Serve jobs from standard input until it ends, which it also does when the parent dies."""
-    inbox, outbox = sys.stdin.buffer, _private_output()
+    inbox, outbox = sys.stdin.buffer, private_output()
     _no_core_dump()
     _collect_seldom()
     settings = Settings(*marshal.loads(read_frame(inbox) or b""))
@@ -45,7 +45,7 @@ def main() -> None:
         write_frame(outbox, pack(result))
 
 
-def _private_output() -> BinaryIO:
+def private_output() -> BinaryIO:
     """Standard output for our frames alone: what a library prints goes to standard error."""
     private = os.dup(1)
     os.dup2(2, 1)

@@ -218,7 +218,10 @@ class _Worker:
         return bool(self._given) and not self._pool.closed
 
     def _start(self) -> WorkerProcess:
-        process = self._process = WorkerProcess(self._pool.settings, self._pool.wall_seconds)
+        settings = self._pool.settings
+        process = self._process = WorkerProcess(
+            "codelens.indexing.worker", astuple(settings), settings.parse_seconds, self._pool.wall_seconds
+        )
         process.greet()
         return process
 

@@ -309,9 +309,7 @@ class Catalog:
     def methods_named(self, language: str, name: str) -> list[Definition]:
         """All methods of that name in one language."""
         found = [n for n in self.namesakes(name) if n.kind == "method"]
-        return [
-            self.facts(n.document).by_id[n.unit] for n in found if self.files[n.document].language.name == language
-        ]
+        return [self.facts(n.document).by_id[n.unit] for n in found if self.files[n.document].language.name == language]
 
     def shape(self, definition: Definition) -> tuple[int, int]:
         """How many parameters and results a method's head lists."""

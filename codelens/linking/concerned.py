@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import Key, token
-from codelens.linking.link import recipe
 from codelens.linking.implied import owner_of, types_at
+from codelens.linking.link import recipe
 from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.store.store import Store
 

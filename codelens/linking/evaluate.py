@@ -336,10 +336,7 @@ class Evaluator:
             if one and (other := find_import(catalog, facts, one)):
                 if not one.name or one.name == "*":
                     return Value("module", module=other, tier="import")
-                if one.name == "default":
-                    found = self._default(other)
-                else:
-                    found = self._find_exported(other, one.name, seen)
+                found = self._default(other) if one.name == "default" else self._find_exported(other, one.name, seen)
                 if found:
                     return found.at("import")
             if facts.bound(None, name):
@@ -394,9 +391,7 @@ class Evaluator:
         first = parts[0]
         if first.how == "type":
             value = self.of_type(first.text, facts, unit)
-        elif (
-            first.text == "super" and len(parts) > 1 and parts[1].how == "call" and "super()" in language.super_names
-        ):
+        elif first.text == "super" and len(parts) > 1 and parts[1].how == "call" and "super()" in language.super_names:
             value, parts = self.super_object(facts, unit), parts[1:]
         else:
             value = self.name(first.text, facts, unit, before)
@@ -517,9 +512,7 @@ class Evaluator:
     def result_of(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
         """What calling a function gives. `of` is what was called, with its receiver where that is known."""
         home = self.catalog.about(function).file.path if hows is _RETURNED else ""
-        found: Value | None = self._answer(
-            ("result", function.id, hows), self._find_result, function, hows, home=home
-        )
+        found: Value | None = self._answer(("result", function.id, hows), self._find_result, function, hows, home=home)
         if found is None or found.how != "receiver":
             return found
         if of.facts is not None and of.unit is not None:

@@ -7,7 +7,7 @@ and after a change only those are linked again whose keys it touches.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from codelens.linking.evaluate import FUEL, Evaluator
 from codelens.linking.facts import DocumentFacts, token
 from codelens.linking.implied import Implied
 from codelens.linking.manifests import OWNERS
-from codelens.linking.precise_edges import beyond_references, meant_in, relate
+from codelens.linking.precise_edges import beyond_references, meant_in
 from codelens.linking.procedures import Procedures
 from codelens.linking.resolve import Found, Resolver
 from codelens.linking.words import words
@@ -29,7 +29,7 @@ from codelens.store.store import Store
 
 RULES = "link 5"
 """Change the number with anything that changes which edges a document has, also by an index of a language server."""
-AT_ONCE = 64
+AT_ONCE = 32
 """Documents whose edges are written together. Chosen."""
 
 EdgeRow = tuple[int, int, int | str, int, int]
@@ -58,6 +58,7 @@ class Linker:
     """Links documents of one repository. It only reads the store."""
 
     def __init__(self, store: Store, repository: RepositoryId, known: Known | None = None) -> None:
+        self.repository = repository
         self.catalog = Catalog(store, repository)
         self.evaluator = Evaluator(self.catalog)
         self.implied = Implied(self.evaluator)
@@ -135,32 +136,16 @@ def write_links(store: Store, links: Sequence[Links], fresh: bool) -> None:
     store.edges.set_counts([(DocumentId(one.document), one.counts) for one in links if one.counts])
 
 
-def link(
-    store: Store,
-    linker: Linker,
-    documents: Iterable[DocumentId],
-    whole: bool,
-    fresh: bool,
-    links: Iterator[Links] | None = None,
-) -> Iterator[tuple[int, str]]:
-    """Link documents and store their edges; yields (number done, path) after each batch, when the caller may commit.
-
-    `whole` says that these and those that were linked before in the same build are all of the repository. `links` are what
-    worker processes found for the documents, in their order; without them it is found here.
-    """
-    files = linker.catalog.files
-    found = links if links is not None else (linker.link(document, whole) for document in documents)
-    done = 0
-    with collecting_seldom():
-        while batch := list(_some(found)):
-            write_links(store, batch, fresh)
-            done += len(batch)
-            yield done, files[batch[-1].document].path
-
-
-def _some(links: Iterator[Links]) -> Iterator[Links]:
-    for _, one in zip(range(AT_ONCE), links, strict=False):
-        yield one
+def in_batches(links: Iterable[Links]) -> Iterator[list[Links]]:
+    """As many as are written together."""
+    batch: list[Links] = []
+    for one in links:
+        batch.append(one)
+        if len(batch) == AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 @contextmanager

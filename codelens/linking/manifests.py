@@ -117,7 +117,9 @@ class Manifests:
                 break
             folder = posixpath.dirname(folder)
         parts = spec.split("/")
-        for place in [p for end in range(1, len(parts) + 1) for p in self._by_name.get(("npm", "/".join(parts[:end])), ())]:
+        for place in [
+            p for end in range(1, len(parts) + 1) for p in self._by_name.get(("npm", "/".join(parts[:end])), ())
+        ]:
             manifest = self._manifests[place]
             if manifest.name:
                 yield from _within(manifest, posixpath.dirname(place), spec[len(manifest.name) + 1 :])

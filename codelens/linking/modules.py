@@ -82,7 +82,7 @@ def _dotted(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
         folder = own
         for _ in range(dots - 1):
             folder = folder.rpartition("/")[0]
-        catalog.ask("p", parts[-1] if parts else folder.rpartition('/')[2])
+        catalog.ask("p", parts[-1] if parts else folder.rpartition("/")[2])
         return _python_path(catalog, posixpath.join(folder, *parts))
     if not parts:
         return None
@@ -170,7 +170,7 @@ def _package(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None
 
 
 def _folder(catalog: Catalog, family: str, folder: str) -> Module | None:
-    catalog.ask("p", folder.rpartition('/')[2])
+    catalog.ask("p", folder.rpartition("/")[2])
     files = [f for f in catalog.by_folder.get((family, folder), ()) if not f.path.endswith("_test.go")]
     return Module(tuple(f.id for f in files)) if files else None
 
@@ -287,7 +287,7 @@ def _by_suffix(catalog: Catalog, facts: DocumentFacts, path: str, endings: Itera
     """The file beside this one, else the nearest whose path ends so."""
     own = facts.file.path.rpartition("/")[0]
     family = facts.file.language.kin
-    catalog.ask("p", posixpath.basename(path).partition('.')[0])
+    catalog.ask("p", posixpath.basename(path).partition(".")[0])
     for ending in endings:
         beside = posixpath.normpath(posixpath.join(own, path + ending))
         if file := catalog.by_path.get(beside):

@@ -14,7 +14,6 @@ from codelens.derived import Reference
 from codelens.linking.evaluate import Evaluator, Value
 from codelens.linking.facts import PROCEDURES, PROTOBUF, Definition, DocumentFacts
 from codelens.linking.resolve import MOST_GUESSES, Found, Target
-from codelens.linking.evaluate import Evaluator
 from codelens.model import TYPE_KINDS
 from codelens.text.expressions import steps, type_text
 

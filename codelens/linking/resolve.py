@@ -10,7 +10,6 @@ from codelens.derived import Import, Reference
 from codelens.linking.evaluate import EXTERNAL, HIDDEN, Evaluator, Value
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, DocumentFacts, FileInfo
 from codelens.linking.modules import find_import
-from codelens.linking.evaluate import Evaluator
 from codelens.linking.words import words
 from codelens.model import CHUNK_KINDS, TYPE_KINDS
 from codelens.text.expressions import steps
@@ -273,7 +272,9 @@ class Resolver:
             return
         tier = "unique" if len(found) == 1 else "ambiguous"
         for definition in found:
-            yield Found(reference.unit, self._as_test(kind, facts, definition), Target(definition), reference.line, tier)
+            yield Found(
+                reference.unit, self._as_test(kind, facts, definition), Target(definition), reference.line, tier
+            )
 
     def _topmost(self, found: Sequence[Definition]) -> list[Definition]:
         """Without those that override another of them."""

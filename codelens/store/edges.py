@@ -9,7 +9,17 @@ from typing import Any
 import apsw
 
 from codelens.model import DocumentId, RepositoryId, UnitId
-from codelens.relations import EXTERNAL, KINDS, LINK_COUNTS, NAME_OF_KIND, TIER_OF_NUMBER, TIERS, Edge, Node, external_node
+from codelens.relations import (
+    EXTERNAL,
+    KINDS,
+    LINK_COUNTS,
+    NAME_OF_KIND,
+    TIER_OF_NUMBER,
+    TIERS,
+    Edge,
+    Node,
+    external_node,
+)
 
 _ORDER = "source, kind, target, line"
 
@@ -203,7 +213,11 @@ class Edges:
 
         Those that it had before are forgotten already (`forget`).
         """
-        rows = [(row, " ".join([f"{key:012x}" for key in tokens])) for row, tokens in ((document, keys), (-document, offered)) if tokens]
+        rows = [
+            (row, " ".join([f"{key:012x}" for key in tokens]))
+            for row, tokens in ((document, keys), (-document, offered))
+            if tokens
+        ]
         self._connection.executemany("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows).fetchall()
 
     def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int]]]) -> None:

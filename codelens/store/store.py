@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,11 @@ class Store:
             connection.close()
             raise
         return store
+
+    @classmethod
+    def read_unfinished(cls, path: Path) -> Store:
+        """Open an index that another process builds, which has called `share_build`; each answer is of its last commit."""
+        return cls(path, open_reader(path))
 
     @classmethod
     def write(cls, path: Path) -> Store:
@@ -245,20 +250,35 @@ class Store:
             self._connection.pragma("application_id", APPLICATION_ID)
         self.postings.begin_build()
 
+    def share_build(self) -> None:
+        """Let other processes read what a build has committed (`read_unfinished`) while it goes on writing."""
+        self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
+
     def end_build(self) -> None:
-        """Tidy the full-text indexes, call the index complete, and put everything on disk."""
+        """Tidy the full-text indexes, call the index complete, and go back to one file."""
+        self._connection.execute("PRAGMA journal_mode = TRUNCATE").fetchall()
         with self.writing():
             self.postings.end_build()
-        with self.writing():
             self.set_meta("state", "complete")
-        self._connection.execute("VACUUM").fetchall()  # merging left a tenth of the file unused
         self._connection.execute("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE").fetchall()
+
+    def compact(self, into: Path) -> None:
+        """Copy the file without unused pages, which are a tenth of it after a build, to another one and to the disk.
+
+        A plain VACUUM would hold the whole file in memory.
+        """
+        into.unlink(missing_ok=True)
+        self._connection.execute("VACUUM INTO ?", (str(into),)).fetchall()
+        with into.open("rb+") as file:
+            os.fsync(file.fileno())
 
     def tidy(self) -> None:
         """Outside of transactions: give pages back to the system where more than a third of the file is unused."""
         pages, unused = int(self._connection.pragma("page_count")), int(self._connection.pragma("freelist_count"))
         if unused * 3 > pages:
-            self._connection.execute("VACUUM").fetchall()
+            self._connection.execute("PRAGMA temp_store = FILE").fetchall()  # it would hold the whole file in memory
+            with suppress(apsw.FullError, apsw.IOError):
+                self._connection.execute("VACUUM").fetchall()
 
     def add_document(
         self, repository: RepositoryId, derived: DerivedDocument, before: DocumentId | None = None

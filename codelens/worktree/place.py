@@ -10,6 +10,8 @@ INDEX_FOLDER = ".codelens"
 INDEX_NAME = "index.db"
 BUILDING = ".building"
 """Suffix of an index that is not finished; a later run goes on with it."""
+COMPACTED = ".compacted"
+"""Suffix of a finished build's copy without unused pages, which takes the index's place."""
 BESIDE = ("-journal", "-wal", "-shm")
 """What SQLite may put beside a database."""
 LOCK = ".lock"
@@ -78,7 +80,7 @@ def notes_folder(root: Path) -> Path:
 def own_files(index: Path) -> frozenset[str]:
     """The absolute paths that an index and what is made beside it may have."""
     index = index.resolve()
-    own = {f"{index}{begun}{beside}" for begun in ("", BUILDING) for beside in ("", *BESIDE, LOCK)}
+    own = {f"{index}{begun}{beside}" for begun in ("", BUILDING, COMPACTED) for beside in ("", *BESIDE, LOCK)}
     kept = (memory_place(index), traces_place(index))
     return frozenset(own | {f"{one}{beside}" for one in kept for beside in ("", *BESIDE)})
 

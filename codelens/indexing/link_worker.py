@@ -1,0 +1,25 @@
+"""The inside of one process that links: documents come in by their ids, their links go out. It only reads the index."""
+
+from __future__ import annotations
+
+import marshal
+import sys
+from pathlib import Path
+
+from codelens.indexing.wire import read_frame, write_frame
+from codelens.indexing.worker import private_output
+from codelens.linking.link import Linker, collecting_seldom
+from codelens.model import RepositoryId
+from codelens.store.store import Store
+
+
+def main() -> None:
+    """Serve lists of documents from standard input until it ends, which it also does when the parent dies."""
+    inbox, outbox = sys.stdin.buffer, private_output()
+    path, repository = marshal.loads(read_frame(inbox) or b"")
+    with Store.read_unfinished(Path(path)) as store, collecting_seldom():
+        linker = Linker(store, RepositoryId(repository))
+        write_frame(outbox, "ready")
+        while (frame := read_frame(inbox)) is not None:
+            for document in marshal.loads(frame):
+                write_frame(outbox, tuple(linker.link(document, whole=True)))
