@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from codelens.model import IndexInfo, Notice
@@ -38,6 +39,10 @@ class IndexReport:
     wrote: bool
     """False where nothing had changed and the file was not touched."""
     resumed: bool
+    references: Mapping[str, int] = field(default_factory=dict)
+    """What became of the uses of names in all documents: name of `relations.LINK_COUNTS` → number."""
+    cpu_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Phase (read, link, history, finish) → seconds of processor time of all processes."""
     notices: tuple[Notice, ...] = ()
 
 
@@ -83,6 +88,8 @@ class RepositoryStatus:
     faults: Mapping[str, str]
     """Path → what its grammar could not do."""
     source_bytes: int
+    references: Mapping[str, int]
+    """What became of the uses of names: name of `relations.LINK_COUNTS` → number."""
     stale: int
     """Documents that another recipe made: the next index run derives them anew."""
     changes: Changes | None

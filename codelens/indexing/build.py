@@ -12,7 +12,7 @@ from codelens.config import LoadedSettings, Settings
 from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew, UsageError
 from codelens.indexing.embed_again import as_made
 from codelens.indexing.embedding import embedder_of
-from codelens.indexing.pipeline import Run, Tally, finish_run, update_repository
+from codelens.indexing.pipeline import PhaseClock, Run, Tally, finish_run, update_repository
 from codelens.indexing.transaction import LazyTransaction
 from codelens.model import CHUNK_KINDS, NOTE_KINDS, TODO, Notice
 from codelens.runs import IndexReport, Progress, ProgressSink
@@ -147,6 +147,7 @@ def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ..
     try:
         store.begin_build()
         reports = _run(store, path, roots, replace(run, batches=True, force=False), resumed)
+        clock = PhaseClock()
         if run.progress:
             run.progress(Progress("verify", 0, 0))
         store.end_build()
@@ -156,6 +157,7 @@ def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ..
     with closing(Store.write(compacted)) as store:
         store.verify()
     _swap_in(compacted, building, path)
+    reports = (*reports[:-1], _with_finish(reports[-1], clock))
     size = path.stat().st_size
     return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
 
@@ -212,11 +214,20 @@ def _run(store: Store, path: Path, roots: Sequence[Path], run: Run, resumed: boo
             started = time.perf_counter()
             tally = update_repository(store, root, run, transaction)
             reports.append(_report(store, path, root, run, tally, time.perf_counter() - started, resumed))
+        clock = PhaseClock()
         embedded, anew = finish_run(store, run, transaction)
+    reports[-1] = _with_finish(reports[-1], clock)
     if again := anew or (0 if any(report.wrote for report in reports) else embedded):  # else they are new ones
         notice = Notice("embedded-anew", f"{again} documents were embedded anew, with {store.meta('embedder')}")
         reports = [replace(report, wrote=True, notices=(*report.notices, notice)) for report in reports]
     return tuple(reports)
+
+
+def _with_finish(report: IndexReport, clock: PhaseClock) -> IndexReport:
+    """The last report of a run, to which what concerns the index as a whole is counted."""
+    clock.end("finish")
+    seconds = report.cpu_seconds.get("finish", 0.0) + clock.seconds["finish"]
+    return replace(report, cpu_seconds={**report.cpu_seconds, "finish": round(seconds, 3)})
 
 
 def _report(store: Store, path: Path, root: Path, run: Run, tally: Tally, seconds: float, resumed: bool) -> IndexReport:
@@ -250,6 +261,8 @@ def _report(store: Store, path: Path, root: Path, run: Run, tally: Tally, second
         seconds=seconds,
         wrote=tally.wrote,
         resumed=resumed,
+        references=store.edges.link_counts(row.id),
+        cpu_seconds=tally.cpu_seconds,
         notices=(*_git_notices(root, run.settings), *_nested_notices(store, root), *tally.notices),
     )
 

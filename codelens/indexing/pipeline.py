@@ -6,9 +6,10 @@ one transaction, begun only when there is something to write; a first build comm
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codelens.config import LoadedSettings, Settings
@@ -54,6 +55,26 @@ class Tally:
     unchanged: int = 0
     wrote: bool = False
     notices: tuple[Notice, ...] = ()
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
+    """Phase → processor time of all processes."""
+
+
+class PhaseClock:
+    """Processor time by phase, of this process and of those that it started and that have ended."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = self._now()
+
+    def end(self, phase: str) -> None:
+        """Count the time since the last phase ended for this one."""
+        now = self._now()
+        self.seconds[phase] = round(self.seconds.get(phase, 0.0) + now - self._last, 3)
+        self._last = now
+
+    @staticmethod
+    def _now() -> float:
+        return sum(os.times()[:4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +101,7 @@ class Run:
 
 def update_repository(store: Store, root: Path, run: Run, transaction: LazyTransaction) -> Tally:
     """Bring one repository's part of the index up to date with the disk. The caller holds the writer lock."""
-    before = transaction.writes
+    before, clock = transaction.writes, PhaseClock()
     repository = _repository(store, root, transaction)
     run = _with_walk_rules(store, repository, run, transaction)
     skipped = {s.path: s for s in store.documents.skips(repository.id)}
@@ -124,8 +145,14 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
         if run.progress:
             run.progress(Progress("index", number, total, path))
     _write_skips(store, repository, skips, run, transaction)
+    if run.batches:
+        transaction.commit()  # linking goes on from here after a kill
+    clock.end("read")
     tally.notices = link_concerned(store, repository, concerned, run, transaction)
+    clock.end("link")
     update_history(store, repository, transaction, run.progress, anew=run.force)
+    clock.end("history")
+    tally.cpu_seconds = clock.seconds
     tally.wrote = transaction.writes > before
     return tally
 

@@ -60,6 +60,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
         skipped=dict(skipped.most_common()),
         faults=store.documents.faults(row.id),
         source_bytes=source_bytes,
+        references=store.edges.link_counts(row.id),
         stale=sum(not todays(state) for state in states.values()),
         changes=_changes(store, row, settings) if check and row.root.is_dir() else None,
         history=store.history.read(row.id),

@@ -59,7 +59,7 @@ def place_in_tree(folder: str, path: str, known: Container[str]) -> str | None:
 def _of_project(project: Path, name: str, limit: int) -> Iterator[IndexFile | RefusedIndex]:
     for inside in ("", _FOLDER):
         folder = project / inside
-        if inside and folder.is_symlink():
+        if inside and os.path.islink(folder):  # noqa: PTH114 - Path.is_symlink raises where the folder cannot be searched
             continue
         for entry in _entries(folder):
             kind = _SUFFIXES.get(Path(entry.name).suffix)

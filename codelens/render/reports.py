@@ -14,6 +14,7 @@ from codelens.runs import Changes, IndexReport, RepositoryStatus, Status, WatchE
 _REPORT_FIELDS = (
     *("root", "seen", "indexed", "added", "changed", "renamed", "removed", "unchanged", "symbols", "chunks"),
     *("skipped", "encodings", "languages", "faults", "source_bytes", "index_bytes", "seconds", "wrote", "resumed"),
+    *("references", "cpu_seconds"),
 )
 
 
@@ -50,6 +51,8 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
             yield f"  encodings beside UTF-8: {_listed(odd)}\n"
         if r.faults:
             yield f"  {_number(len(r.faults), 'file')} parsed only in part; their text is indexed\n"
+        if r.wrote and any(r.references.values()):
+            yield f"  references: {references_text(r.references)}\n"
 
 
 def watch_lines(event: WatchEvent) -> Iterator[str]:
@@ -183,6 +186,7 @@ def _repository_record(r: RepositoryStatus) -> Record:
         "skipped": dict(r.skipped),
         "faults": dict(r.faults),
         "source_bytes": r.source_bytes,
+        "references": dict(r.references),
         "stale": r.stale,
         "changes": _changes_record(r.changes),
         "history": _history_record(r.history),
@@ -223,6 +227,7 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
     yield f"files       {r.documents}, {megabytes(r.source_bytes)}\n"
     for label, counts in (("units", r.units), ("languages", r.languages), ("encodings", r.encodings)):
         yield f"{label:11} {_listed(counts) or 'none'}\n"
+    yield f"references  {references_text(r.references)}\n"
     yield f"skipped     {_listed(r.skipped) or 'none'}\n"
     if r.faults:
         yield f"faults      {_number(len(r.faults), 'file')} parsed only in part\n"
@@ -231,6 +236,13 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
         yield f"stale       {_number(r.stale, 'file')} made by another version: the next index run derives them anew\n"
     yield f"history     {for_line(history_text(r.history))}\n"
     yield f"against disk {'the folder is gone' if r.gone else _changes_text(r.changes)}\n"
+
+
+def references_text(counts: Mapping[str, int]) -> str:
+    """What became of the uses of names. Those that ran out of fuel are among the guessed and unresolved, so they come last."""
+    told = {name.replace("_", " "): number for name, number in counts.items()}
+    starved = told.pop("out of fuel", 0)
+    return (_listed(told) or "none") + (f" ({starved} out of fuel)" if starved else "")
 
 
 def history_text(history: HistoryRead | None) -> str:
