@@ -273,14 +273,13 @@ def _link(
     files = linker.catalog.files
     ordered = sorted((d for d in documents if d in files), key=lambda d: files[d].path)
     whole = run.batches or len(ordered) == len(files)
-    fresh = whole
-    if whole and not run.batches:
+    if len(ordered) == len(files):
         store.edges.forget_all(ordered)
     done = 0
     with closing(_links(store, linker, ordered, whole, known, run, transaction)) as links:
         for batch in in_batches(links):
             transaction.begin()
-            write_links(store, batch, fresh)
+            write_links(store, batch, fresh=whole)
             if run.batches:
                 transaction.commit()
             done += len(batch)

@@ -240,12 +240,16 @@ class Edges:
             self._connection.execute(sql, (document,)).fetchall()
 
     def forget_all(self, documents: Sequence[DocumentId]) -> None:
-        """Take out documents that are all of a repository: their edges, and what they and their offers depend on."""
+        """Take out documents that are all of a repository: their edges, and what they and their offers depend on.
+
+        They count as not linked from then on.
+        """
         asked = (json.dumps(documents),)
         for sql in (
             "DELETE FROM edges WHERE source IN (SELECT id FROM units WHERE document_id IN (SELECT value FROM json_each(?1)))",
             "DELETE FROM edges WHERE source IN (SELECT -value FROM json_each(?1))",
             "DELETE FROM link_counts WHERE document_id IN (SELECT value FROM json_each(?1))",
+            "UPDATE documents SET linked = '' WHERE linked <> '' AND id IN (SELECT value FROM json_each(?1))",
             "DELETE FROM link_asks WHERE rowid IN (SELECT value FROM json_each(?1) UNION ALL SELECT -value FROM json_each(?1))",
         ):
             self._connection.execute(sql, asked).fetchall()
