@@ -93,6 +93,7 @@ class _Watch:
         self.wall = self.cpu = 0.0
         self.peak = 0
         self.killed_by = ""
+        self._cpu_seen = 0.0
         self._seen: set[psutil.Process] = set()
         self._done = threading.Event()
 
@@ -111,13 +112,15 @@ class _Watch:
         finally:
             self._kill()  # an interrupt ends the group too; and no worker may outlive its parent
             waiter.join()
+        if self.killed_by:
+            self.cpu = max(self.cpu, self._cpu_seen)  # nobody waited for the children
 
     def _wait(self) -> None:
         """In a thread, so that the end is noticed when it comes, not at the next sample."""
         _, status, used = os.wait4(self.process.pid, 0)
         self.wall = time.perf_counter() - self.started
         self.process.returncode = os.waitstatus_to_exitcode(status)
-        self.cpu = max(self.cpu, used.ru_utime + used.ru_stime)
+        self.cpu = used.ru_utime + used.ru_stime
         self._done.set()
 
     def _sample(self) -> int:
@@ -132,7 +135,7 @@ class _Watch:
                 memory += getattr(used, "pss", 0) or used.rss
                 times = process.cpu_times()
                 cpu += times.user + times.system
-        self.peak, self.cpu = max(self.peak, memory), max(self.cpu, cpu)
+        self.peak, self._cpu_seen = max(self.peak, memory), max(self._cpu_seen, cpu)
         return memory
 
     def _kill(self) -> None:
