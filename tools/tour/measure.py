@@ -133,8 +133,7 @@ class _Watch:
             with contextlib.suppress(psutil.Error):
                 used = process.memory_full_info()
                 memory += getattr(used, "pss", 0) or used.rss
-                times = process.cpu_times()
-                cpu += times.user + times.system
+                cpu += sum(process.cpu_times()[:4])  # its own, and those of children that it has waited for
         self.peak, self._cpu_seen = max(self.peak, memory), max(self._cpu_seen, cpu)
         return memory
 
