@@ -86,7 +86,8 @@ def _row(tree: Tree, folder: Path, limits: Limits, change_all: bool) -> Row:
 def _progress(row: Row) -> str:
     if "cpu" not in row:
         return f"{row['tree']}: {row['ended']}"
-    said = f"{row['tree']}: {report.megabytes(row):.1f} MB, {row['cpu']:.1f} CPU s, {row['wall']:.1f} s, {row['peak'] / MB:.0f} MB"
+    size = f"{report.megabytes(row):.1f} MB, " if "source_bytes" in row else ""
+    said = f"{row['tree']}: {size}{row['cpu']:.1f} CPU s, {row['wall']:.1f} s, peak {row['peak'] / MB:.0f} MB"
     return said + (f"; {why}" if (why := report.failed(row)) else "")
 
 
