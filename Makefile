@@ -10,7 +10,7 @@ SCORE = $(BIN)/python "$(EVAL)/score.py" --trees "$(abspath $(TREES))"
 ASK = $(BIN)/codelens eval --no-config --indexes "$(INDEXES)"
 BESIDE = $(BIN)/codelens eval --no-config --compare --markdown --metrics P@10,MRR,snDCG@10,shit@10,file@10
 
-.PHONY: demo test check format lint types contracts golden wheel bench recheck model eval weights clean
+.PHONY: demo test check format lint types contracts golden wheel bench tour recheck model eval weights clean
 
 $(VENV)/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "codelens needs Python 3.11 or newer: make PYTHON=path/to/python3.12"; exit 2; }
@@ -31,10 +31,10 @@ test: $(VENV)/ready  ## the whole suite
 check: format lint types contracts test wheel  ## all that must hold before a change lands
 
 format: $(VENV)/ready
-	$(BIN)/ruff format --check codelens tests
+	$(BIN)/ruff format --check codelens tests tools
 
 lint: $(VENV)/ready
-	$(BIN)/ruff check codelens tests
+	$(BIN)/ruff check codelens tests tools
 
 types: $(VENV)/ready
 	$(BIN)/mypy
@@ -51,6 +51,10 @@ wheel: $(VENV)/ready  ## build it, install it into an empty environment, index a
 bench: $(VENV)/ready  ## speed beside public tools: make bench TREE=path/to/a/tree
 	@test -n "$(TREE)" || { echo "usage: make bench TREE=path/to/a/tree"; exit 2; }
 	$(BIN)/python -m codelens.evaluation.bench "$(TREE)"
+
+tour: $(VENV)/ready  ## what indexing many real trees costs, beside bars: make tour TREES=folder [ONLY="sympy rails"] [OUT=file.json]
+	@test -n "$(TREES)" || { echo 'usage: make tour TREES=folder [ONLY="sympy rails"] [OUT=file.json]'; exit 2; }
+	$(BIN)/python -m tools.tour "$(TREES)" $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out "$(OUT)")
 
 recheck: $(VENV)/ready  ## every score of 200 queries, computed again from its account: make recheck TREE=path/to/a/tree
 	@test -n "$(TREE)" || { echo "usage: make recheck TREE=path/to/a/tree"; exit 2; }
