@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codelens.indexing.wire import read_frame, write_frame
 from codelens.indexing.worker import private_output
-from codelens.linking.link import Linker, collecting_seldom
+from codelens.linking.link import Linker, without_collector
 from codelens.model import RepositoryId
 from codelens.store.store import Store
 
@@ -17,7 +17,7 @@ def main() -> None:
     """Serve lists of documents from standard input until it ends, which it also does when the parent dies."""
     inbox, outbox = sys.stdin.buffer, private_output()
     path, repository = marshal.loads(read_frame(inbox) or b"")
-    with Store.read_unfinished(Path(path)) as store, collecting_seldom():
+    with Store.read_unfinished(Path(path)) as store, without_collector():
         linker = Linker(store, RepositoryId(repository))
         write_frame(outbox, "ready")
         while (frame := read_frame(inbox)) is not None:

@@ -25,7 +25,7 @@ from codelens.indexing.transaction import LazyTransaction
 from codelens.indexing.workers import Job, derive_all, worker_count
 from codelens.linking.carried import Known, find_carried
 from codelens.linking.concerned import Concerned
-from codelens.linking.link import Linker, Links, collecting_seldom, in_batches, write_links
+from codelens.linking.link import Linker, Links, in_batches, without_collector, write_links
 from codelens.linking.precise_edges import relate
 from codelens.model import DocumentId, Notice, Skip
 from codelens.runs import Progress, ProgressSink
@@ -307,7 +307,7 @@ def _links(
         store.share_build()
         yield from link_all(store.path, linker.repository, documents, workers)
     else:
-        with collecting_seldom():
+        with without_collector():
             for document in documents:
                 yield linker.link(document, whole)
 

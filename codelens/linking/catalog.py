@@ -61,7 +61,7 @@ class Catalog:
         self._facts: dict[int, DocumentFacts] = {}
         self._top: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
         self._members: dict[tuple[str, str], dict[str, dict[str, list[tuple[int, int]]]]] = {}
-        self._namesakes: dict[str, list[Namesake]] = {}
+        self._namesakes: dict[str, dict[str, list[Namesake]]] = {}
         self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
         self._loaded = 0
         for identity, path, language, namespace, roles in store.documents.linkable(repository):
@@ -258,7 +258,7 @@ class Catalog:
             found = self._members_in(holder).get(name, ())
             return [self.facts(document).by_id[unit] for unit, document in found]
         kin = file.language.kin
-        return self._few([n for n in self.namesakes(name) if n.holder == holder.name and self._kin(n) == kin])
+        return self._few([n for n in self._by_holder(name).get(holder.name, ()) if self._kin(n) == kin])
 
     def all_members(self, holder: Definition) -> Sequence[Definition]:
         """All members of a type in its file, or in its folder where its language lets them stand there."""
@@ -278,23 +278,33 @@ class Catalog:
                 self._loaded += 1
         return table.get(holder.qualified, {})
 
-    def namesakes(self, name: str) -> Sequence[Namesake]:
-        """All definitions of exactly that name in the repository, by path and place; local ones apart."""
+    def _by_holder(self, name: str) -> dict[str, list[Namesake]]:
+        """Last name of what contains them → definitions of exactly that name, by path and place; local ones apart."""
         if (known := self._namesakes.get(name)) is None:
-            rows = self._store.units.namesakes(fold_identifier(name), name, self._repository)
-            known = self._namesakes[name] = [
-                Namesake(unit, document, kind, container.rpartition(".")[2]) for unit, document, kind, container in rows
-            ]
-            self._loaded += len(known) + 1
+            known = self._namesakes[name] = {}
+            for unit, document, kind, container in self._store.units.namesakes(
+                fold_identifier(name), name, self._repository
+            ):
+                one = Namesake(unit, document, kind, container.rpartition(".")[2])
+                known.setdefault(one.holder, []).append(one)
+                self._loaded += 1
+            self._loaded += 1
         return known
+
+    def namesakes(self, name: str) -> Iterator[Namesake]:
+        """All definitions of exactly that name in the repository; local ones apart."""
+        return (one for named in self._by_holder(name).values() for one in named)
 
     def _kin(self, namesake: Namesake) -> str:
         file = self.files.get(namesake.document)
         return file.language.kin if file else ""
 
     def _few(self, found: Sequence[Namesake]) -> Sequence[Definition]:
-        """Nothing where there are more than MOST_NAMED."""
-        return [self.facts(n.document).by_id[n.unit] for n in found] if len(found) <= MOST_NAMED else ()
+        """By path and place; nothing where there are more than MOST_NAMED."""
+        if len(found) > MOST_NAMED:
+            return ()
+        definitions = [self.facts(n.document).by_id[n.unit] for n in found]
+        return sorted(definitions, key=lambda d: (d.facts.file.path, d.place)) if len(found) > 1 else definitions
 
     def named(self, kin: str, name: str) -> Sequence[Definition]:
         """Definitions of exactly that name in the languages of a family, by path and place; none where there are many."""
@@ -304,7 +314,7 @@ class Catalog:
     def anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
         """Definitions of that name in any language, directly within a holder if one is named; none where there are many."""
         self.asked.add(("g", name))
-        return self._few([n for n in self.namesakes(name) if not holder or n.holder == holder])
+        return self._few(self._by_holder(name).get(holder, ()) if holder else list(self.namesakes(name)))
 
     def methods_named(self, language: str, name: str) -> list[Definition]:
         """All methods of that name in one language."""

@@ -69,10 +69,10 @@ class Evaluator:
         self._fuel = FUEL
         self._needed = 0
         """Fuel that the question in hand has needed so far."""
-        self._whole: dict[tuple[object, ...], tuple[Any, int, frozenset[Key]]] = {}
+        self._whole: dict[tuple[object, ...], tuple[Any, int, set[Key]]] = {}
         """Question → answer, the fuel that it takes, the keys that it depends on."""
-        self._cut: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
-        """Question and fuel → the answer where that fuel is too little for all of it."""
+        self._cut: dict[tuple[object, ...], dict[int, tuple[Any, set[Key]]]] = {}
+        """Question → fuel that is too little for all of it → the answer with so much."""
 
     def forget(self) -> None:
         """Forget all answers; they would be the same again."""
@@ -104,8 +104,7 @@ class Evaluator:
         if not self._fuel:
             self.cut = True
             return None
-        level = (self._fuel, *question)
-        if (partial := self._cut.get(level)) is not None:
+        if (by_fuel := self._cut.get(question)) is not None and (partial := by_fuel.get(self._fuel)) is not None:
             self.cut = True
             catalog.asked.update(partial[1])
             return partial[0]
@@ -115,10 +114,10 @@ class Evaluator:
         self.steps += 1
         answer = find(*about)
         self._fuel += 1
-        keys = frozenset(catalog.asked)
+        keys = catalog.asked
         catalog.asked = asked
         if self.cut:
-            self._cut[level] = answer, keys
+            self._cut.setdefault(question, {})[self._fuel] = answer, keys
             asked.update(keys)
             self._needed = needed
             return answer
@@ -165,8 +164,10 @@ class Evaluator:
         if name in language.super_names or (language.super_names and f"{name}()" in language.super_names):
             return self.super_object(facts, unit)
         around = facts.definitions[unit] if unit is not None else None
-        if name in facts.inner or name in facts.repeated:  # it depends on the very place
+        if name in facts.repeated:  # it depends on the very place
             return (self._inside(name, facts, around, before) if around else None) or self._in_file(name, facts, before)
+        if around and name in facts.inner and (found := self._inside(name, facts, around, before)):
+            return found
         if not (language.implicit_self or facts.has_modules):
             return self._answer(("name", facts.file.id, name), self._in_file, name, facts, END)  # type: ignore[no-any-return]
         while around is not None and around.kind not in HOLDERS and around.parent is not None:
@@ -210,12 +211,40 @@ class Evaluator:
         if bound := facts.bound(None, name):
             return self.bound_value(bound, facts, before) or HIDDEN
         if name in facts.names:
-            return self._imported_name(name, facts) or EXTERNAL
-        return self._beyond_the_file(name, facts)
+            return self._find_imported(name, facts) or EXTERNAL
+        return self._find_beyond(name, facts)
 
     def _imported_name(self, name: str, facts: DocumentFacts) -> Value | None:
         """What a name is that an import of the file gives."""
         return self._answer(("imported", facts.file.id, name), self._find_imported, name, facts)  # type: ignore[no-any-return]
+
+    def guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
+        """What a name may mean in languages of a family, by the name alone: definitions of these kinds, the topmost of functions.
+
+        `free` ones stand in no type; those of `tests` count for tests only.
+        """
+        question = ("guess", name, kin, kinds, free, tests)
+        return self._answer(question, self._find_guesses, name, kin, kinds, free, tests) or ()
+
+    def _find_guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
+        found = [
+            d
+            for d in self.catalog.named(kin, name)
+            if d.kind in kinds and (free or d.container) and (tests or "test" not in d.facts.file.roles)
+        ]
+        return self._topmost(found) if len(found) > 1 and kinds is FUNCTIONS else found
+
+    def _topmost(self, found: Sequence[Definition]) -> Sequence[Definition]:
+        """Without those that override another of them."""
+        holders = {definition.id: self.holder(definition.facts, definition.place) for definition in found}
+        known = {holder.id for holder in holders.values() if holder}
+        kept = []
+        for definition in found:
+            holder = holders[definition.id]
+            above = self.line(holder)[1:] if holder else ()
+            if not any(v.definition is not None and v.definition.id in known for v in above):
+                kept.append(definition)
+        return kept or found
 
     def _find_imported(self, name: str, facts: DocumentFacts) -> Value | None:
         one = facts.names[name]
@@ -368,11 +397,9 @@ class Evaluator:
     # Expressions and types
 
     def receiver(self, text: str, facts: DocumentFacts, unit: int | None, before: int) -> Value | None:
-        """What stands before the dot of a reference: a name alone is looked up without a question of its own."""
+        """What stands before the dot of a reference, which is asked once."""
         parts = steps(text)
-        if len(parts) == 1 and parts[0].how == "name" and not facts.file.language.bare_calls:
-            return self.name(parts[0].text, facts, unit, before)
-        return self.expression(text, facts, unit, before)
+        return self._walk(parts, facts, unit, before) if parts else None
 
     def expression(self, text: str, facts: DocumentFacts, unit: int | None, before: int = END) -> Value | None:
         """What an expression is where it stands; None where that cannot be said."""

@@ -259,33 +259,15 @@ class Resolver:
         if reference.name in words().common or reference.name in language.constructors or len(reference.name) < 3:
             return
         kinds = FUNCTIONS if kind == "calls" else HOLDERS
-        found = [
-            d
-            for d in self.catalog.named(language.kin, reference.name)
-            if d.kind in kinds
-            and (d.container or not reference.receiver)
-            and not ("test" in d.facts.file.roles and "test" not in facts.file.roles)
-        ]
-        if len(found) > 1 and kind == "calls":
-            found = self._topmost(found)
-        if not found or len(found) > MOST_GUESSES:
+        is_test = "test" in facts.file.roles
+        found = self.values.guesses(reference.name, language.kin, kinds, not reference.receiver, is_test)
+        if len(found) > MOST_GUESSES:
             return
         tier = "unique" if len(found) == 1 else "ambiguous"
         for definition in found:
             yield Found(
                 reference.unit, self._as_test(kind, facts, definition), Target(definition), reference.line, tier
             )
-
-    def _topmost(self, found: Sequence[Definition]) -> list[Definition]:
-        """Without those that override another of them."""
-        holders = {h.id: d for d in found if (h := self.values.holder(d.facts, d.place))}
-        kept = []
-        for definition in found:
-            holder = self.values.holder(definition.facts, definition.place)
-            above = list(self.values.line(holder))[1:] if holder else []
-            if not any(v.definition is not None and v.definition.id in holders for v in above):
-                kept.append(definition)
-        return kept or list(found)
 
     def _link(self, facts: DocumentFacts, reference: Reference) -> Iterator[Found]:
         """A file that prose names: relative to the document or a folder above it, else the only one whose path ends so."""
