@@ -164,8 +164,9 @@ def finish_run(store: Store, run: Run, transaction: LazyTransaction) -> tuple[in
     unlogged = run.settings.snapshots_kept and not store.log.rows()
     if transaction.writes or run.batches or unlogged:
         transaction.begin()
+        before = store.meta("snapshot"), store.meta("root")
         store.set_meta("snapshot", store.documents.content_id())
-        record_snapshot(store, run.settings.snapshots_kept)
+        record_snapshot(store, run.settings.snapshots_kept, before)
         store.remember_home()
     return embedded
 

@@ -7,14 +7,14 @@ known. Tables by name are read once for a folder, a namespace or a name, so that
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from codelens.lang.registry import Language, languages
 from codelens.linking.facts import Definition, DocumentFacts, FileInfo, Key, dotted
 from codelens.linking.manifests import Manifests, is_asked
-from codelens.model import DocumentId, RepositoryId, UnitId
+from codelens.model import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.store import Store
 from codelens.text.expressions import head_shape
 from codelens.text.identifiers import fold_identifier
@@ -25,6 +25,8 @@ MOST_NAMED = 12
 """Definitions of one name that are looked at; with more of them the name says nothing. Chosen."""
 DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", "/index.md", "/README.md")
 """What a link to a document may leave out, in this order: Sphinx and most sites of Markdown do."""
+FREE_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
+"""Kinds whose names are seen without naming a type."""
 NO_LANGUAGE = Language("")
 T = TypeVar("T")
 
@@ -116,11 +118,11 @@ class Catalog:
         asked, self.asked = self.asked, set()
         return asked
 
-    def kept(self, question: tuple[object, ...], find: Callable[[], T]) -> T:
-        """An answer that was given before, or is found now, with the keys that it depends on."""
+    def kept(self, question: tuple[object, ...], find: Callable[..., T], *about: Any) -> T:
+        """What `find(*about)` gives, which is kept with the keys that it depends on."""
         if (known := self._modules.get(question)) is None:
             asked, self.asked = self.asked, set()
-            found = find()
+            found = find(*about)
             known = self._modules[question] = found, frozenset(self.asked)
             self.asked = asked
             self._loaded += 1
@@ -210,7 +212,7 @@ class Catalog:
         if language.package == "directory":
             return self.in_folder(language.kin, facts.file.path.rpartition("/")[0], name)
         if language.package == "repository":
-            return [d for d in self.named(language.kin, name) if d.kind not in ("method", "property")]
+            return self.named(language.kin, name, FREE_KINDS)
         if language.package != "namespace":
             return ()
         namespace = facts.file.namespace
@@ -306,10 +308,16 @@ class Catalog:
         definitions = [self.facts(n.document).by_id[n.unit] for n in found]
         return sorted(definitions, key=lambda d: (d.facts.file.path, d.place)) if len(found) > 1 else definitions
 
-    def named(self, kin: str, name: str) -> Sequence[Definition]:
-        """Definitions of exactly that name in the languages of a family, by path and place; none where there are many."""
+    def named(self, kin: str, name: str, kinds: Collection[str] = ()) -> Sequence[Definition]:
+        """Definitions of exactly that name in the languages of a family, by path and place; none where there are many.
+
+        Those of other `kinds` count among the many, and are left out.
+        """
         self.asked.add(("g", name))
-        return self._few([n for n in self.namesakes(name) if self._kin(n) == kin])
+        found = [n for n in self.namesakes(name) if self._kin(n) == kin]
+        if len(found) > MOST_NAMED:
+            return ()
+        return self._few([n for n in found if n.kind in kinds] if kinds else found)
 
     def anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
         """Definitions of that name in any language, directly within a holder if one is named; none where there are many."""

@@ -229,8 +229,8 @@ class Evaluator:
     def _find_guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
         found = [
             d
-            for d in self.catalog.named(kin, name)
-            if d.kind in kinds and (free or d.container) and (tests or "test" not in d.facts.file.roles)
+            for d in self.catalog.named(kin, name, kinds)
+            if (free or d.container) and (tests or "test" not in d.facts.file.roles)
         ]
         return self._topmost(found) if len(found) > 1 and kinds is FUNCTIONS else found
 
@@ -304,8 +304,7 @@ class Evaluator:
         if value and value.definition and value.definition.kind in HOLDERS:
             return value.definition
         if language.open_types == "repository":
-            types = [d for d in self.catalog.named(language.kin, name) if d.kind in HOLDERS]
-            return _closest(types, facts)
+            return _closest(self.catalog.named(language.kin, name, HOLDERS), facts)
         return None
 
     def super_object(self, facts: DocumentFacts, unit: int | None) -> Value | None:

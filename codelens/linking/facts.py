@@ -45,7 +45,7 @@ _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")
 class Definition:
     """One unit as linking sees it. Identity is that of the object: each is read once a run."""
 
-    __slots__ = ("container", "end", "facts", "id", "kind", "local", "name", "parent", "place", "start")
+    __slots__ = ("_qualified", "container", "end", "facts", "id", "kind", "local", "name", "parent", "place", "start")
 
     def __init__(
         self,
@@ -58,11 +58,14 @@ class Definition:
         self.place = place
         self.id, self.kind, self.name, self.container, self.local, self.start, self.end = row
         self.parent = parent
+        self._qualified = "" if self.container else self.name
 
     @property
     def qualified(self) -> str:
         """Container and name, joined by a dot."""
-        return f"{self.container}.{self.name}" if self.container else self.name
+        if not self._qualified:
+            self._qualified = f"{self.container}.{self.name}"
+        return self._qualified
 
 
 class FileInfo(NamedTuple):
@@ -97,6 +100,7 @@ class DocumentFacts:
         "members",
         "module_bound",
         "names",
+        "place",
         "repeated",
         "seconded",
         "size",
@@ -112,6 +116,9 @@ class DocumentFacts:
         bindings: Sequence[Binding],
     ) -> None:
         self.file = file
+        folder = file.path.rpartition("/")[0]
+        self.place = (file.language.name, file.path if file.language.modules == "crate" else folder)
+        """What the meaning of an import depends on, beside its text."""
         self.size = len(rows) + len(imports) + len(bindings)
         self.definitions: list[Definition] = []
         self.top: dict[str, list[Definition]] = {}

@@ -145,9 +145,10 @@ class Implied:
     def renew(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
         """Make the edges of types in these documents, of other `holders`, and of types below those, again."""
         for holder in self.below(store, documents, holders):
-            own = {member.id for member in members_of(self._catalog, holder)}
+            own = members_of(self._catalog, holder)
             edges = self.edges_of(holder)
-            store.edges.remove_implied([holder.id, *sorted(own)])
+            store.edges.remove_implied(sorted({holder.id, *(member.id for member in own)}))
+            store.changed.update(d.facts.file.id for d in (holder, *own))
             store.edges.add_rows(edges)
         self._catalog.taken()
 

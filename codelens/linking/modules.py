@@ -51,11 +51,10 @@ class Module:
 
 def find_import(catalog: Catalog, facts: DocumentFacts, one: Import) -> Module | None:
     """The module that an import names; None where it lies outside of the repository."""
-    language = facts.file.language
-    if (rule := _RULES.get(language.modules)) is None:
+    rule = _RULES.get(facts.file.language.modules)
+    if rule is None:
         return None
-    place = facts.file.path if language.modules == "crate" else facts.file.path.rpartition("/")[0]
-    return catalog.kept(("import", language.name, place, one.module), lambda: rule(catalog, facts, one.module))
+    return catalog.kept(("import", facts.place, one.module), rule, catalog, facts, one.module)
 
 
 def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
@@ -259,7 +258,7 @@ def _namespace(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | No
                 return Module((type_.facts.file.id,), within=inside)
         outer = outer.rpartition(".")[0]
     if not facts.file.namespace and "." not in name:
-        found = [d for d in catalog.named(family, last) if d.kind in TYPE_KINDS and not d.facts.file.namespace]
+        found = [d for d in catalog.named(family, last, TYPE_KINDS) if not d.facts.file.namespace]
         return Module((found[0].facts.file.id,), within=found[0].qualified) if len(found) == 1 else None
     return None
 

@@ -6,60 +6,73 @@ Names instead of ids, so that states of different indexes can be compared; a lin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from codelens.model import CHUNK_KINDS
+from codelens.model import CHUNK_KINDS, DocumentId
 from codelens.past import DocumentFacts, EdgeFact, SymbolFact
-from codelens.relations import document_node
+from codelens.relations import Node
 from codelens.store.store import Store
 
 FORMAT = b'"facts 1"'
 """The first line. Change the number with the lines' form."""
+AT_ONCE = 200
+"""Documents whose facts are read together: a bound on memory. Chosen."""
 
 _Home = tuple[int, str]
 """A document's id, and the qualified name of the symbol in it that something belongs to; empty for the file itself."""
 
 
+class FactsLine(NamedTuple):
+    """The facts of one document as they are stored."""
+
+    text: bytes
+    symbols: int
+    edges: int
+
+
 def facts_of(store: Store) -> list[DocumentFacts]:
     """The facts of all documents, in the order of repository and path. What is local to a function is part of it."""
+    paths = paths_of(store)
+    ordered = sorted(paths, key=lambda d: paths[d])
+    return list(from_text(b"\n".join([FORMAT, *(line.text for line in lines_of(store, paths, ordered))])))
+
+
+def paths_of(store: Store) -> dict[int, tuple[str, str]]:
+    """Document → its repository's name, and its path."""
     repositories = {row.id: row.name for row in store.documents.repositories()}
-    paths = {int(d.id): (repositories[d.repository], d.path) for d in store.documents.rows()}
-    digests = {(name, path): digest.hex() for name, path, digest in store.log.digests()}
-    homes, symbols = _symbols(store, paths)
-    edges = _edges(store, paths, homes)
-    return [
-        DocumentFacts(
-            *paths[document],
-            digests[paths[document]],
-            tuple(symbols.get(document, ())),
-            tuple(sorted(edges.get(document, ()))),
-        )
-        for document in sorted(paths, key=lambda d: paths[d])
-    ]
+    return {int(d.id): (repositories[d.repository], d.path) for d in store.documents.rows()}
 
 
-def _symbols(store: Store, paths: Iterable[int]) -> tuple[dict[int, _Home], dict[int, list[SymbolFact]]]:
-    homes: dict[int, _Home] = {document_node(document): (document, "") for document in paths}
+def lines_of(store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[int]) -> Iterator[FactsLine]:
+    """The facts of these documents, in their order, read a batch at a time."""
+    for at in range(0, len(documents), AT_ONCE):
+        batch = [DocumentId(document) for document in documents[at : at + AT_ONCE]]
+        digests = store.log.digests_of(batch)
+        symbols = _symbols(store, batch)
+        edges = _edges(store, paths, batch)
+        for document in batch:
+            own, ends = symbols.get(document, []), sorted(edges.get(document, ()))
+            row = [*paths[document], digests[document].hex(), own, ends]
+            text = json.dumps(row, separators=(",", ":"), ensure_ascii=True)
+            yield FactsLine(text.encode("ascii"), len(own), len(ends))
+
+
+def _symbols(store: Store, documents: Sequence[DocumentId]) -> dict[int, list[SymbolFact]]:
     symbols: dict[int, list[SymbolFact]] = {}
-    inner: list[tuple[int, int, int]] = []
-    for unit, document, parent, kind, name, container, line, signature, local in store.units.outlines():
+    for document, kind, name, container, line, signature in store.units.outlines(documents):
         qualified = f"{container}.{name}" if container else name
-        if kind in CHUNK_KINDS:
-            homes[unit] = (document, "")
-        elif local:
-            inner.append((unit, document, parent or 0))
-        else:
-            homes[unit] = (document, qualified)
-            symbols.setdefault(document, []).append(SymbolFact(kind, qualified, line, " ".join(signature.split())))
-    for own, place, around in inner:  # in order of place: the outer before what lies in it
-        homes[own] = homes.get(around, (place, ""))
-    return homes, symbols
+        symbols.setdefault(document, []).append(SymbolFact(kind, qualified, line, " ".join(signature.split())))
+    return symbols
 
 
-def _edges(store: Store, paths: dict[int, tuple[str, str]], homes: dict[int, _Home]) -> dict[int, set[EdgeFact]]:
-    found: dict[int, set[EdgeFact]] = {}
-    ends = list(store.edges.ends())
+def _edges(
+    store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[DocumentId]
+) -> dict[int, set[EdgeFact]]:
+    ends = list(store.edges.ends_from(documents))
+    homes = _homes(store, {node for source, _, target in ends for node in (source, target)}, paths)
     externals = store.edges.external_names(target for _, _, target in ends if target not in homes)
+    found: dict[int, set[EdgeFact]] = {}
     for source, kind, target in ends:
         if source not in homes:
             continue
@@ -69,18 +82,32 @@ def _edges(store: Store, paths: dict[int, tuple[str, str]], homes: dict[int, _Ho
             if (there, named) == (document, name):
                 continue
             found.setdefault(document, set()).add(EdgeFact(name, kind, paths[there][1], named))
-        elif target in externals:
-            found.setdefault(document, set()).add(EdgeFact(name, kind, "", externals[target]))
+        elif named := externals.get(Node(target), ""):
+            found.setdefault(document, set()).add(EdgeFact(name, kind, "", named))
     return found
 
 
-def as_text(facts: Iterable[DocumentFacts]) -> bytes:
-    """Facts as they are stored: a line a document, in their order."""
-    rows = (
-        json.dumps([f.repository, f.path, f.sha256, f.symbols, f.edges], separators=(",", ":"), ensure_ascii=True)
-        for f in facts
-    )
-    return b"\n".join([FORMAT, *(row.encode("ascii") for row in rows)])
+def _homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, str]]) -> dict[int, _Home]:
+    """Node → the symbol that it is or that it is local to, or the file; externals are left out."""
+    homes: dict[int, _Home] = {}
+    inner: list[tuple[int, int, int]] = []
+    wanted = set(nodes)
+    homes.update({node: (-node, "") for node in wanted if -node in paths})
+    while wanted:
+        rows = store.units.places(wanted)
+        wanted = set()
+        for unit, document, parent, kind, name, container, local in rows:
+            if kind in CHUNK_KINDS:
+                homes[unit] = (document, "")
+            elif not local:
+                homes[unit] = (document, f"{container}.{name}" if container else name)
+            else:
+                inner.append((unit, document, parent or 0))
+                if parent is not None and parent not in homes:
+                    wanted.add(parent)
+    for unit, document, around in reversed(inner):  # the outer were read after what lies in them
+        homes[unit] = homes.get(around, (document, ""))
+    return homes
 
 
 def from_text(text: bytes) -> Iterator[DocumentFacts]:

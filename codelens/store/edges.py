@@ -112,9 +112,14 @@ class Edges:
             found = TIER_OF_NUMBER[tier]
             yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
 
-    def ends(self) -> Iterator[tuple[Node, str, Node]]:
-        """(source, kind, target) of all edges, each once, in no order to rely on."""
-        for source, kind, target in self._connection.execute("SELECT DISTINCT source, kind, target FROM edges"):
+    def ends_from(self, documents: Sequence[DocumentId]) -> Iterator[tuple[int, str, int]]:
+        """(source, kind, target) of all edges that begin in these documents, in no order to rely on."""
+        sql = (
+            "SELECT e.source, e.kind, e.target FROM json_each(?1) n CROSS JOIN units u ON u.document_id = n.value "
+            "CROSS JOIN edges e ON e.source = u.id UNION ALL "
+            "SELECT e.source, e.kind, e.target FROM json_each(?1) n CROSS JOIN edges e ON e.source = -n.value"
+        )
+        for source, kind, target in self._connection.execute(sql, (json.dumps(documents),)):
             yield source, NAME_OF_KIND[kind], target
 
     def unlinked_documents(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from codelens.derived import LITERAL_KINDS, Binding, PackedReferences, Reference
@@ -36,11 +37,13 @@ def unpack_references(columns: bytes) -> tuple[Reference, ...]:
     if not columns:
         return ()
     texts, kinds, names, receivers, units, starts, lines = _unpacked(columns)
-    found, start, line = [], 0, 0
-    for kind, name, receiver, unit, more, below in zip(kinds, names, receivers, units, starts, lines, strict=True):
-        start, line = start + more, line + below
-        found.append(Reference(texts[kind], texts[name], texts[receiver], None if unit < 0 else unit, start, line))
-    return tuple(found)
+    text = texts.__getitem__
+    rows = zip(
+        *(map(text, kinds), map(text, names), map(text, receivers), map(_unit, units)),
+        *(accumulate(starts), accumulate(lines)),
+        strict=True,
+    )
+    return tuple(map(Reference._make, rows))
 
 
 def _pack_bindings(bindings: Sequence[Binding]) -> bytes:
@@ -64,11 +67,15 @@ def unpack_bindings(columns: bytes) -> tuple[Binding, ...]:
     if not columns:
         return ()
     texts, hows, names, said, units, starts = _unpacked(columns)
-    found, start = [], 0
-    for how, name, text, unit, more in zip(hows, names, said, units, starts, strict=True):
-        start += more
-        found.append(Binding(texts[how], texts[name], texts[text], None if unit < 0 else unit, start))
-    return tuple(found)
+    text = texts.__getitem__
+    rows = zip(
+        *(map(text, hows), map(text, names), map(text, said), map(_unit, units)), accumulate(starts), strict=True
+    )
+    return tuple(map(Binding._make, rows))
+
+
+def _unit(number: int) -> int | None:
+    return None if number < 0 else number
 
 
 def _places(texts: Iterable[str]) -> tuple[list[str], dict[str, int]]:

@@ -7,8 +7,8 @@ common. So one is added by making the one before anew, and the oldest goes witho
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import apsw
 import zstandard
@@ -36,6 +36,15 @@ class LoggedSnapshot:
     """Whether its symbols and edges are still there."""
 
 
+class OlderFacts(NamedTuple):
+    """What tells the facts of a state from those of the next: facts are lines, and most lines are the same."""
+
+    without: list[int]
+    """Places of lines of the next state that this one does not have, ascending."""
+    lines: list[tuple[int, bytes]]
+    """(place, line) of those that the next one does not have, ascending."""
+
+
 class SnapshotLog:
     """The gateway to the log."""
 
@@ -61,17 +70,30 @@ class SnapshotLog:
                 return newer
         return None
 
-    def add(self, line: LoggedSnapshot, facts: bytes, keep: int) -> None:
-        """Add a line with its facts, and keep those of `keep` lines, this one among them. Part of the caller's transaction."""
-        before = next((row for row in self.rows() if row.kept), None)
-        if before is not None and (old := self.facts(before.number)) is not None:
-            sql = "UPDATE snapshot_log SET facts = ? WHERE number = ?"
-            self._connection.execute(sql, (_packed(old, facts), before.number)).fetchall()
-        values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, _packed(facts, None))
+    def newest_facts(self) -> bytes | None:
+        """The facts of the last line, compressed; None where they are not kept."""
+        row = self._connection.execute("SELECT facts FROM snapshot_log ORDER BY number DESC LIMIT 1").fetchone()
+        return bytes(row[0]) if row and row[0] is not None else None
+
+    def add(self, line: LoggedSnapshot, facts: bytes, older: OlderFacts | None, keep: int) -> None:
+        """Add a line with its compressed facts, and keep those of `keep` lines, this one among them.
+
+        `older` tells the facts of the line before from these; without it, those are forgotten. Part of the caller's transaction.
+        """
+        if older is None:
+            self.forget_facts(0)
+        else:
+            sql = "UPDATE snapshot_log SET facts = ? WHERE number = (SELECT max(number) FROM snapshot_log)"
+            self._connection.execute(sql, (_packed(older),)).fetchall()
+        values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, facts)
         self._connection.execute(
             "INSERT INTO snapshot_log (snapshot, root, time, documents, symbols, edges, facts) VALUES (?,?,?,?,?,?,?)",
             values,
         ).fetchall()
+        self.forget_facts(keep)
+
+    def forget_facts(self, keep: int) -> None:
+        """Forget the facts of all but the newest lines."""
         sql = (
             "UPDATE snapshot_log SET facts = NULL WHERE facts IS NOT NULL AND number NOT IN "
             "(SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"
@@ -87,14 +109,22 @@ class SnapshotLog:
 
     def without_digest(self) -> Iterator[tuple[DocumentId, bytes]]:
         """(document, its compressed bytes) of those that have no digest yet."""
-        sql = "SELECT d.id, s.bytes FROM documents d JOIN snapshots s ON s.document_id = d.id WHERE d.digest = x''"
-        for document, packed in self._connection.execute(sql):
-            yield DocumentId(document), bytes(packed)
+        sql = "SELECT id FROM documents WHERE digest = x'' ORDER BY id"
+        missing: list[Any] = self._connection.execute(sql).fetchall()
+        for (document,) in missing:
+            row = self._connection.execute("SELECT bytes FROM snapshots WHERE document_id = ?", (document,)).fetchone()
+            if row:
+                yield DocumentId(document), bytes(row[0])
 
-    def set_digests(self, digests: Iterable[tuple[DocumentId, bytes]]) -> None:
-        """Note the SHA-256 of documents."""
-        rows = [(digest, document) for document, digest in digests]
-        self._connection.executemany("UPDATE documents SET digest = ? WHERE id = ?", rows).fetchall()
+    def set_digest(self, document: DocumentId, digest: bytes) -> None:
+        """Note the SHA-256 of a document."""
+        self._connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, document)).fetchall()
+
+    def digests_of(self, documents: Sequence[DocumentId]) -> dict[int, bytes]:
+        """Document → SHA-256; empty for one that no run has hashed."""
+        sql = "SELECT id, digest FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(documents),)).fetchall()
+        return {document: bytes(digest) for document, digest in rows}
 
     def digests(self) -> list[tuple[str, str, bytes]]:
         """(repository, path, SHA-256) of all documents, in the order of the leaves; empty for one that no run has hashed."""
@@ -106,20 +136,13 @@ class SnapshotLog:
         return [(str(name), str(path), bytes(digest)) for name, path, digest in rows]
 
 
-def _packed(facts: bytes, newer: bytes | None) -> bytes:
-    """Facts are lines in a fixed order, one a document: an older state is the newer's lines without some and with others."""
-    if newer is None:
-        return zstandard.ZstdCompressor(level=_LEVEL).compress(facts)
-    old, new = facts.split(b"\n"), newer.split(b"\n")
-    here, there = frozenset(old), frozenset(new)
-    without = [i for i, line in enumerate(new) if line not in here]
-    others = [(i, line) for i, line in enumerate(old) if line not in there]
-    head = json.dumps([without, [i for i, _ in others]]).encode()
-    return zstandard.ZstdCompressor(level=_LEVEL).compress(b"\n".join([head, *(line for _, line in others)]))
+def _packed(older: OlderFacts) -> bytes:
+    head = json.dumps([older.without, [place for place, _ in older.lines]]).encode()
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(b"\n".join([head, *(line for _, line in older.lines)]))
 
 
 def _unpacked(blob: bytes, newer: bytes | None) -> bytes:
-    raw = zstandard.ZstdDecompressor().decompress(blob)
+    raw = zstandard.ZstdDecompressor().decompressobj().decompress(blob)  # its head may not tell its size
     if newer is None:
         return raw
     head, *others = raw.split(b"\n")

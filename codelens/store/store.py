@@ -63,6 +63,8 @@ class Store:
     def __init__(self, path: Path, connection: apsw.Connection) -> None:
         self.path = path
         self._connection = connection
+        self.changed: set[int] = set()
+        """Documents whose symbols or edges were written since the store was opened."""
         self.documents = Documents(connection, path)
         self.units = Units(connection)
         self.references = References(connection)
@@ -291,6 +293,7 @@ class Store:
         if before is not None:
             self.remove_document(before)
         document = self.documents.add(repository, derived, before)
+        self.changed.add(document)
         ids = self.units.add(document, derived, kept)
         self.references.add(document, derived.extraction, derived.references)
         self.postings.add(document, ids, derived)

@@ -299,15 +299,25 @@ class Units:
         rows: Any = self._connection.execute(sql, values)
         return iter(rows)
 
-    def outlines(self) -> Iterator[tuple[UnitId, DocumentId, UnitId | None, str, str, str, int, str, bool]]:
-        """(id, document, parent, kind, name, container, start line, signature, local) of all units; of a document's in order of
-        place."""
+    def outlines(self, documents: Sequence[DocumentId]) -> Iterator[tuple[DocumentId, str, str, str, int, str]]:
+        """(document, kind, name, container, start line, signature) of symbols of these documents that are not local; of each
+        document's in order of place."""
         sql = (
-            "SELECT id, document_id, parent_id, kind, name, container, start_line, signature, local FROM units "
-            f"ORDER BY document_id, {PLACE_ORDER}"
+            "SELECT u.document_id, u.kind, u.name, u.container, u.start_line, u.signature FROM json_each(?) n "
+            f"CROSS JOIN units u ON u.document_id = n.value WHERE NOT u.local AND u.kind NOT IN ({_CHUNKS}) "
+            "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
         )
-        rows: Any = self._connection.execute(sql)
+        rows: Any = self._connection.execute(sql, (json.dumps(documents),))
         return iter(rows)
+
+    def places(self, units: Iterable[int]) -> list[tuple[int, int, int | None, str, str, str, bool]]:
+        """(id, document, parent, kind, name, container, local) of those of these units that there are."""
+        sql = (
+            "SELECT id, document_id, parent_id, kind, name, container, local FROM units "
+            "WHERE id IN (SELECT value FROM json_each(?))"
+        )
+        rows: list[Any] = self._connection.execute(sql, (f"[{','.join(map(str, sorted(units)))}]",)).fetchall()
+        return rows
 
     def named(self, folded: str, scoped: bool, limit: int, languages: Collection[str] = ()) -> list[UnitId]:
         """Units whose folded name is exactly this; of documents in these languages only, where any are given."""

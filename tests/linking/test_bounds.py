@@ -75,13 +75,12 @@ def stars(count: int) -> dict[str, str]:
 
 def barrels(count: int) -> dict[str, str]:
     """Scripts that pass on all names of all others, and one that asks for names that no one has."""
-    files = {
+    return {
         f"s{i}.ts": "".join(f"export * from './s{(i + step) % count}';\n" for step in (1, 2, 3, 5))
         + f"import {{ Missing{i}, T{(i * 7) % count} }} from './s{(i + 1) % count}';\n"
         + f"export class T{i} extends T{(i * 7) % count} {{ go(): Missing{i} {{ return this.go().go(); }} }}\n"
         for i in range(count)
     }
-    return files
 
 
 def one_package(count: int) -> dict[str, str]:

@@ -11,7 +11,6 @@ import pytest
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.merkle import leaf_hash, root_hash
-from codelens.snapshots.facts import as_text
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree
 
@@ -51,9 +50,35 @@ def test_only_the_last_are_kept(tmp_path: Path) -> None:
     with Index.open(tree.db) as index:
         log = index.snapshots()
         assert [line.kept for line in log] == [True, True, False, False]
-        assert "f2" in as_text(index.facts(log[1].number)).decode()
+        assert "f2" in {symbol.name for document in index.facts(log[1].number) for symbol in document.symbols}
         with pytest.raises(UsageError, match="not kept"):
             index.facts(log[2].number)
+
+
+def test_an_update_keeps_the_facts_that_a_fresh_reading_gives(tmp_path: Path) -> None:
+    """Only lines of changed documents are written again, and older states stay what they were."""
+    tree = Tree(tmp_path, {f"m{i}.py": f"from m{i + 1} import f\n\n\ndef f():\n    f()\n" for i in range(9)}, QUICK)
+    tree.index().close()
+    states = []
+    edits: list[dict[str, str | None]] = [
+        {"m3.py": "def f():\n    pass\n\n\ndef g():\n    f()\n"},
+        {"m0.py": None, "m8.py": None},
+        {"a.py": "from m3 import g\n\n\nclass A:\n    def go(self):\n        g()\n", "m4.py": None, "z.py": "x = 1\n"},
+        {"m3.py": "def g():\n    pass\n", "m0.py": "from a import A\n\n\nclass B(A):\n    pass\n"},
+        {"a.py": "class A:\n    def other(self):\n        pass\n"},
+    ]
+    for edit in edits:
+        for name, text in edit.items():
+            if text is None:
+                (tree.root / name).unlink()
+            else:
+                tree.write({name: text})
+        with tree.index() as index:
+            log, now = index.snapshots(), index.facts()
+            states.append(now)
+            assert index.facts(log[0].number) == now
+            assert (log[0].symbols, log[0].edges) == (sum(len(d.symbols) for d in now), sum(len(d.edges) for d in now))
+            assert [index.facts(line.number) for line in log[: len(states)]] == states[::-1]
 
 
 def test_none_where_none_are_wanted(tmp_path: Path) -> None:
@@ -91,7 +116,8 @@ def test_an_index_without_a_log_gets_one(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES, replace(QUICK, snapshots_kept=0))
     tree.index().close()
     with Store.write(tree.db) as store, store.writing():
-        store.log.set_digests([(d.id, b"") for d in store.documents.rows()])
+        for document in store.documents.rows():
+            store.log.set_digest(document.id, b"")
     Index.build(tree.db, [tree.root], QUICK)
     with Index.open(tree.db) as index:
         assert [line.documents for line in index.snapshots()] == [5]
