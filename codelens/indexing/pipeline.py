@@ -7,7 +7,7 @@ one transaction, begun only when there is something to write; a first build comm
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -276,16 +276,19 @@ def _link(
     whole = run.batches or len(ordered) == len(files)
     if len(ordered) == len(files):
         store.edges.forget_all(ordered)
-    done = 0
+
+    def told(links: Iterable[Links]) -> Iterator[Links]:
+        for done, one in enumerate(links, start=1):
+            if run.progress:
+                run.progress(Progress("link", done, len(ordered), files[one.document].path))
+            yield one
+
     with closing(_links(store, linker, ordered, whole, known, run, transaction)) as links:
-        for batch in in_batches(links):
+        for batch in in_batches(told(links)):
             transaction.begin()
             write_links(store, batch, fresh=whole)
             if run.batches:
                 transaction.commit()
-            done += len(batch)
-            if run.progress:
-                run.progress(Progress("link", done, len(ordered), files[batch[-1].document].path))
     if not whole:
         linker.implied.renew(store, ordered, concerned.holders(linker.catalog))
     if known:

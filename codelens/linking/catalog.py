@@ -293,6 +293,11 @@ class Catalog:
             self._loaded += 1
         return known
 
+    def member_names(self, language: str) -> frozenset[str]:
+        """The names of all members of types in one language."""
+        documents = [DocumentId(i) for i, file in self.files.items() if file.language.name == language]
+        return frozenset(name for _, name, _, _ in self._store.units.contained(documents)) if documents else frozenset()
+
     def namesakes(self, name: str) -> Iterator[Namesake]:
         """All definitions of exactly that name in the repository; local ones apart."""
         return (one for named in self._by_holder(name).values() for one in named)

@@ -29,13 +29,13 @@ g name                   definitions of that name in the repository
 u path qualified         what stands in a definition: its bases, declared type, results
 e path                   what a document offers depends on other documents: it changes if one of its own keys does
 f modules, f owners      what manifests say of modules' names; owners of files
-rpc                      whether there are remote procedures at all"""
+rpc                      the names of all remote procedures"""
 HOLDERS = (*TYPE_KINDS, "module")
 """Kinds whose members are found by the holder's name."""
 FUNCTIONS = ("function", "method", "property", "macro")
 PROTOBUF = "protobuf"
 PROCEDURES = "rpc"
-"""The question whether there are remote procedures at all."""
+"""The names of all remote procedures."""
 
 
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")
@@ -237,8 +237,10 @@ class DocumentFacts:
                 say(("k", namespace, unit.name), what)
         for (holder, name), (declared, was_set) in self.fields.items():
             say(("m", path, f"{holder}.{name}"), _said([*declared, *was_set]))
-        if self.file.language.name == PROTOBUF and any(unit.kind == "method" for unit in self.definitions):
-            say((PROCEDURES,), path)
+        if self.file.language.name == PROTOBUF:
+            for unit in self.definitions:
+                if unit.kind == "method":
+                    say((PROCEDURES,), f"{path} {unit.qualified}")
         for one in self.imports:
             local = local_name(one, self.file.language.modules) or "*"
             say(("d", path, local), f"import {one.module} {one.name} {one.alias}")

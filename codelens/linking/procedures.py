@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from codelens.derived import Reference
 from codelens.linking.evaluate import Evaluator, Value
@@ -45,21 +46,25 @@ class Procedures:
     def __init__(self, values: Evaluator) -> None:
         self._values = values
         self._catalog = values.catalog
-        self._any = any(file.language.name == PROTOBUF for file in self._catalog.files.values())
+        self._names = self._catalog.member_names(PROTOBUF)
+        """Of all remote procedures: most calls are of none."""
 
     def document(self, facts: DocumentFacts, references: Sequence[Reference]) -> Iterator[Found]:
         """What implements and what calls remote procedures in one document; nothing of what a compiler wrote."""
         self._catalog.ask(PROCEDURES)
-        if not self._any or _is_made(facts):
+        if not self._names or _is_made(facts):
             return
         yield from self._implementing(facts)
         for reference in references:
-            if reference.kind == "call" and reference.receiver:
+            called = reference.kind == "call" and reference.receiver
+            if called and not self._names.isdisjoint(_spellings(reference.name)):
                 yield from self._calling(facts, reference)
 
     def _implementing(self, facts: DocumentFacts) -> Iterator[Found]:
         known: dict[int, list[Definition]] = {}
         for unit in facts.definitions:
+            if self._names.isdisjoint(_spellings(unit.name)):
+                continue
             holder = self._values.holder(facts, unit.place) if unit.kind == "method" else None
             if holder is None or holder.facts.file.language.name == PROTOBUF:
                 continue
@@ -155,6 +160,7 @@ class Procedures:
         return found if len(found) <= MOST_GUESSES else []
 
 
+@lru_cache(maxsize=10_000)
 def _spellings(name: str) -> list[str]:
     """A method's name as a .proto file may give it: say_hello, sayHello and SayHelloAsync are SayHello."""
     joined = "".join(part[:1].upper() + part[1:] for part in name.split("_"))

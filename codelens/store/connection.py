@@ -69,11 +69,14 @@ def writing_told(path: Path) -> Iterator[None]:
         raise CannotWrite(f"{path} cannot be written: {fault}") from fault
 
 
-def _connect(path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY) -> apsw.Connection:
-    """As a URI: a plain file name would have to be UTF-8."""
+def uri_of(path: Path) -> str:
+    """How SQLite takes any path: a plain file name would have to be UTF-8."""
     name = quote(os.fsencode(path.resolve().as_posix()))
-    uri = f"file:{'' if name.startswith('/') else '/'}{name}?{options}"
-    connection = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI)
+    return f"file:{'' if name.startswith('/') else '/'}{name}"
+
+
+def _connect(path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY) -> apsw.Connection:
+    connection = apsw.Connection(f"{uri_of(path)}?{options}", flags=flags | apsw.SQLITE_OPEN_URI)
     connection.set_busy_timeout(BUSY_MS)
     return connection
 

@@ -7,13 +7,17 @@ A row for each use of a name would be half the size of the source (measured on D
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 from codelens.derived import LITERAL_KINDS, Binding, PackedReferences, Reference
 
 LEVEL = 6
+_reference: Callable[[Any], Reference] = partial(tuple.__new__, Reference)
+_binding: Callable[[Any], Binding] = partial(tuple.__new__, Binding)
+"""What `_make` does, three times as fast: there are millions."""
 
 
 def pack_references(references: Sequence[Reference], bindings: Sequence[Binding] = ()) -> PackedReferences:
@@ -43,7 +47,7 @@ def unpack_references(columns: bytes) -> tuple[Reference, ...]:
         *(accumulate(starts), accumulate(lines)),
         strict=True,
     )
-    return tuple(map(Reference._make, rows))
+    return tuple(map(_reference, rows))
 
 
 def _pack_bindings(bindings: Sequence[Binding]) -> bytes:
@@ -71,7 +75,7 @@ def unpack_bindings(columns: bytes) -> tuple[Binding, ...]:
     rows = zip(
         *(map(text, hows), map(text, names), map(text, said), map(_unit, units)), accumulate(starts), strict=True
     )
-    return tuple(map(Binding._make, rows))
+    return tuple(map(_binding, rows))
 
 
 def _unit(number: int) -> int | None:

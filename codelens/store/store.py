@@ -26,6 +26,7 @@ from codelens.store.connection import (
     open_writer,
     to_rest,
     to_wal,
+    uri_of,
 )
 from codelens.store.documents import Documents, RepositoryRow
 from codelens.store.edges import Edges
@@ -270,7 +271,7 @@ class Store:
         A plain VACUUM would hold the whole file in memory.
         """
         into.unlink(missing_ok=True)
-        self._connection.execute("VACUUM INTO ?", (str(into),)).fetchall()
+        self._connection.execute("VACUUM INTO ?", (uri_of(into),)).fetchall()
         with into.open("rb+") as file:
             os.fsync(file.fileno())
 
