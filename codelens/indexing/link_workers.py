@@ -13,7 +13,7 @@ from codelens.indexing.process import WorkerProcess
 from codelens.linking.link import Links
 from codelens.model import DocumentId, RepositoryId
 
-AT_ONCE = 32
+AT_ONCE = 64
 """Documents that a worker is given together: neighbours look up the same things. Chosen."""
 AHEAD = 3
 """Such lists that a worker may be ahead of who takes the results: a bound on memory. Chosen."""

@@ -17,7 +17,6 @@ from codelens.linking.manifests import Manifests, is_asked
 from codelens.model import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.store import Store
 from codelens.text.expressions import head_shape
-from codelens.text.identifiers import fold_identifier
 
 MOST_LOADED = 250_000
 """Definitions, imports and bindings, and rows of tables by name, that are kept at a time. Chosen: some 50 MB."""
@@ -64,6 +63,8 @@ class Catalog:
         self._top: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
         self._members: dict[tuple[str, str], dict[str, dict[str, list[tuple[int, int]]]]] = {}
         self._namesakes: dict[str, dict[str, list[Namesake]]] = {}
+        self._many: set[tuple[str, str]] = set()
+        """(family, name) of which there are more than MOST_NAMED: they need not be read again."""
         self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
         self._loaded = 0
         for identity, path, language, namespace, roles in store.documents.linkable(repository):
@@ -281,15 +282,14 @@ class Catalog:
         return table.get(holder.qualified, {})
 
     def _by_holder(self, name: str) -> dict[str, list[Namesake]]:
-        """Last name of what contains them → definitions of exactly that name, by path and place; local ones apart."""
+        """Last name of what contains them → definitions of exactly that name; local ones apart."""
         if (known := self._namesakes.get(name)) is None:
             known = self._namesakes[name] = {}
-            for unit, document, kind, container in self._store.units.namesakes(
-                fold_identifier(name), name, self._repository
-            ):
-                one = Namesake(unit, document, kind, container.rpartition(".")[2])
-                known.setdefault(one.holder, []).append(one)
-                self._loaded += 1
+            for unit, document, kind, container in self._store.units.namesakes(name):
+                if document in self.files:
+                    one = Namesake(unit, document, kind, container.rpartition(".")[2])
+                    known.setdefault(one.holder, []).append(one)
+                    self._loaded += 1
             self._loaded += 1
         return known
 
@@ -303,8 +303,7 @@ class Catalog:
         return (one for named in self._by_holder(name).values() for one in named)
 
     def _kin(self, namesake: Namesake) -> str:
-        file = self.files.get(namesake.document)
-        return file.language.kin if file else ""
+        return self.files[namesake.document].language.kin
 
     def _few(self, found: Sequence[Namesake]) -> Sequence[Definition]:
         """By path and place; nothing where there are more than MOST_NAMED."""
@@ -319,8 +318,11 @@ class Catalog:
         Those of other `kinds` count among the many, and are left out.
         """
         self.asked.add(("g", name))
+        if (kin, name) in self._many:
+            return ()
         found = [n for n in self.namesakes(name) if self._kin(n) == kin]
         if len(found) > MOST_NAMED:
+            self._many.add((kin, name))
             return ()
         return self._few([n for n in found if n.kind in kinds] if kinds else found)
 

@@ -199,14 +199,13 @@ class Units:
         row = self._connection.execute("SELECT signature FROM units WHERE id = ?", (unit,)).fetchone()
         return str(row[0]) if row else ""
 
-    def namesakes(self, folded: str, name: str, repository: RepositoryId) -> list[tuple[int, int, str, str]]:
-        """(unit, document, kind, container) of symbols of this very name in a repository that are not local, by path and place."""
+    def namesakes(self, name: str) -> list[tuple[int, int, str, str]]:
+        """(unit, document, kind, container) of symbols of this very name that are not local, in no order to rely on."""
         sql = (
-            "SELECT u.id, u.document_id, u.kind, u.container FROM units u JOIN documents d ON d.id = u.document_id "
-            f"WHERE u.folded = ?1 AND u.name = ?2 AND NOT u.local AND u.kind NOT IN ({_CHUNKS}) AND d.repository_id = ?3 "
-            f"ORDER BY {CONTENT_ORDER}"
+            "SELECT id, document_id, kind, container FROM units "
+            f"WHERE folded = ?1 AND name = ?2 AND NOT local AND kind NOT IN ({_CHUNKS})"
         )
-        rows: list[Any] = self._connection.execute(sql, (folded, name, repository)).fetchall()
+        rows: list[Any] = self._connection.execute(sql, (fold_identifier(name), name)).fetchall()
         return rows
 
     def at_top(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, int, int]]:
