@@ -48,13 +48,12 @@ class Catalog:
         self._repository = repository
         self.files: dict[int, FileInfo] = {}
         self.by_path: dict[str, FileInfo] = {}
-        self.by_stem: dict[tuple[str, str], list[FileInfo]] = {}
-        """(family, file name without endings, or that of the folder of an index file) → files, by path."""
         self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}
         self.by_namespace: dict[tuple[str, str], list[FileInfo]] = {}
         self.folders: set[str] = set()
-        self._by_name: dict[str, list[FileInfo]] = {}
-        """File name → files; filled at the first question."""
+        self._by_ending: dict[tuple[str, str], list[str]] = {}
+        """(family, or empty for any; file name, or folder and file name) → paths; filled at the first question."""
+        self._ending: dict[tuple[str, str], list[str]] = {}
         self.folders_named: dict[str, list[str]] = {}
         """Last part → folders, by path."""
         self.asked: set[Key] = set()
@@ -82,11 +81,7 @@ class Catalog:
 
     def _add(self, file: FileInfo) -> None:
         self.files[file.id] = self.by_path[file.path] = file
-        folder, _, name = file.path.rpartition("/")
-        kin, stem = file.language.kin, name.partition(".")[0]
-        self.by_stem.setdefault((kin, stem), []).append(file)
-        if stem in file.language.index_files:
-            self.by_stem.setdefault((kin, folder.rpartition("/")[2]), []).append(file)
+        folder, kin = file.path.rpartition("/")[0], file.language.kin
         self.by_folder.setdefault((kin, folder), []).append(file)
         if file.namespace:
             self.by_namespace.setdefault((kin, file.namespace), []).append(file)
@@ -107,6 +102,7 @@ class Catalog:
         self._members.clear()
         self._namesakes.clear()
         self._modules.clear()
+        self._ending.clear()
         self._loaded = 0
         return True
 
@@ -170,12 +166,22 @@ class Catalog:
 
     def _only_file(self, name: str) -> tuple[FileInfo, str] | None:
         """The only file whose path ends so."""
-        if not self._by_name:
-            for file in self.by_path.values():
-                self._by_name.setdefault(posixpath.basename(file.path), []).append(file)
-        ending = "/" + posixpath.normpath(name).rpartition("../")[2]
-        fitting = [f for f in self._by_name.get(posixpath.basename(name), ()) if f"/{f.path}".endswith(ending)]
-        return (fitting[0], "unique") if len(fitting) == 1 else None
+        fitting = self.ending_with("", posixpath.normpath(name).rpartition("../")[2])
+        return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
+
+    def ending_with(self, kin: str, ending: str) -> Sequence[str]:
+        """Paths of the files of a family (empty: of all) that are this path or end in it, in their order."""
+        if (known := self._ending.get((kin, ending))) is not None:
+            return known
+        if not self._by_ending:
+            for path, file in self.by_path.items():
+                for part in {path.rpartition("/")[2], "/".join(path.rsplit("/", 2)[-2:])}:
+                    self._by_ending.setdefault(("", part), []).append(path)
+                    self._by_ending.setdefault((file.language.kin, part), []).append(path)
+        found = self._by_ending.get((kin, "/".join(ending.rsplit("/", 2)[-2:])), ())
+        known = self._ending[kin, ending] = [p for p in found if p == ending or p.endswith(f"/{ending}")]
+        self._loaded += 1
+        return known
 
     def fixture_files(self, facts: DocumentFacts) -> Iterator[DocumentFacts]:
         """The files whose functions may give the parameters of a test, nearest first: its own, and those of the folders above."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from codelens.derived import Import
@@ -18,6 +19,7 @@ from codelens.model import TYPE_KINDS
 
 SCRIPT_ENDINGS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte", ".json")
 """Endings that JavaScript's resolvers try, in their order of preference where several files fit."""
+_PYTHON_ENDINGS = (".py", ".pyi", "/__init__.py", "/__init__.pyi", ".pyx")
 _WRITTEN_AS = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 """TypeScript imports name the files that the compiler will write."""
 
@@ -86,35 +88,47 @@ def _dotted(catalog: Catalog, facts: DocumentFacts, spec: str) -> Module | None:
     if not parts:
         return None
     catalog.ask("p", parts[-1])
+    return _absolute(catalog, facts.file.language.kin, own, parts)
+
+
+def _absolute(catalog: Catalog, kin: str, own: str, parts: Sequence[str]) -> Module | None:
+    """The module of an absolute import: below the nearest folder above the importing one, else below any folder."""
     tail = "/".join(parts)
-    fitting = []
-    for file in catalog.by_stem.get((facts.file.language.kin, parts[-1]), ()):
-        path = _module_path(file)
-        if path != tail and not path.endswith(f"/{tail}"):
-            continue
-        root = path[: -len(tail)].rstrip("/")
-        if f"{root}/__init__.py".lstrip("/") in catalog.by_path:
-            continue  # the root of an absolute import is no package itself
-        beside = own == root or own.startswith(f"{root}/") or not root
-        if parts[0] in sys.stdlib_module_names and own != root:
-            continue
-        fitting.append((not beside, -len(posixpath.commonprefix([own, root])), file.path, file))
-    if fitting:
-        best = min(fitting)[3]
-        return _python_module(best)
-    for folder in catalog.folders_named.get(parts[-1], ()):
-        if folder == tail or (folder.endswith(f"/{tail}") and f"{folder}/__init__.py" not in catalog.by_path):
-            root = folder[: -len(tail)].rstrip("/")
-            if f"{root}/__init__.py".lstrip("/") not in catalog.by_path and parts[0] not in sys.stdlib_module_names:
-                return Module((), folder, complete=False)  # a namespace package
-    return None
+    is_standard = parts[0] in sys.stdlib_module_names
+    root = own
+    while True:
+        if not _is_package(catalog, root):
+            found = _python_path(catalog, posixpath.join(root, tail))
+            if found and found.documents:
+                return found
+        if not root or is_standard:
+            break
+        root = root.rpartition("/")[0]
+    if is_standard:
+        return None
+    roots, folder = catalog.kept(("roots", kin, tail), _roots, catalog, kin, tail)
+    if roots:
+        return _python_path(catalog, posixpath.join(nearest(own, roots), tail))
+    return Module((), folder, complete=False) if folder else None
 
 
-def _module_path(file: FileInfo) -> str:
-    """A file's path without ending, or its folder's where it stands for that."""
-    folder, _, name = file.path.rpartition("/")
-    stem = name.partition(".")[0]
-    return folder if stem in file.language.index_files else f"{folder}/{stem}".lstrip("/")
+def _roots(catalog: Catalog, kin: str, tail: str) -> tuple[list[str], str]:
+    """(folders that hold a module under this path and are no packages themselves, a namespace package under this path)."""
+    paths = {(path, ending) for ending in _PYTHON_ENDINGS for path in catalog.ending_with(kin, tail + ending)}
+    roots = {path[: -len(tail + ending)].rstrip("/") for path, ending in paths}
+    for folder in catalog.folders_named.get(tail.rpartition("/")[2], ()):
+        root = folder[: -len(tail)].rstrip("/")
+        fits = folder == tail or (folder.endswith(f"/{tail}") and not _is_package(catalog, folder))
+        if fits and not _is_package(catalog, root):
+            break
+    else:
+        folder = ""
+    return sorted(root for root in roots if not _is_package(catalog, root)), folder
+
+
+def _is_package(catalog: Catalog, folder: str) -> bool:
+    """Whether a folder is a package: no absolute import begins in one."""
+    return f"{folder}/__init__.py".lstrip("/") in catalog.by_path
 
 
 def _python_module(file: FileInfo) -> Module:
@@ -123,7 +137,7 @@ def _python_module(file: FileInfo) -> Module:
 
 
 def _python_path(catalog: Catalog, path: str) -> Module | None:
-    for ending in (".py", ".pyi", "/__init__.py", "/__init__.pyi", ".pyx"):
+    for ending in _PYTHON_ENDINGS:
         if file := catalog.by_path.get((path + ending).lstrip("/")):
             return _python_module(file)
     return Module((), path, complete=False) if path in catalog.folders else None
@@ -291,16 +305,16 @@ def _by_suffix(catalog: Catalog, facts: DocumentFacts, path: str, endings: Itera
         beside = posixpath.normpath(posixpath.join(own, path + ending))
         if file := catalog.by_path.get(beside):
             return Module((file.id,), complete=False)
-        tail = (path + ending).lstrip("./")
-        stem = posixpath.basename(tail).partition(".")[0]
-        fitting = [
-            (-len(posixpath.commonprefix([own, f.path])), f.path, f)
-            for f in catalog.by_stem.get((family, stem), ())
-            if f.path == tail or f.path.endswith(f"/{tail}")
-        ]
-        if fitting:
-            return Module((min(fitting)[2].id,), complete=False)
+        if fitting := catalog.ending_with(family, (path + ending).lstrip("./")):
+            return Module((catalog.by_path[nearest(own, fitting)].id,), complete=False)
     return None
+
+
+def nearest(place: str, paths: Sequence[str]) -> str:
+    """Of paths in their order the one that has most characters in common with a place, from the first on; of several the first."""
+    at = bisect_left(paths, place)
+    shared = max(len(posixpath.commonprefix([place, path])) for path in paths[max(at - 1, 0) : at + 1])
+    return paths[bisect_left(paths, place[:shared])]
 
 
 _RULES: Mapping[str, Callable[[Catalog, DocumentFacts, str], Module | None]] = {
