@@ -66,6 +66,8 @@ class Catalog:
         """(family, name) of which there are more than MOST_NAMED: they need not be read again."""
         self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
         self._loaded = 0
+        self.looked_at = 0
+        """Rows of tables by name and paths that were looked at: how much a test counts."""
         for identity, path, language, namespace, roles in store.documents.linkable(repository):
             row = languages().get(language, NO_LANGUAGE)
             self._add(FileInfo(identity, path, row, dotted(namespace), frozenset(roles.split())))
@@ -179,6 +181,7 @@ class Catalog:
                     self._by_ending.setdefault(("", part), []).append(path)
                     self._by_ending.setdefault((file.language.kin, part), []).append(path)
         found = self._by_ending.get((kin, "/".join(ending.rsplit("/", 2)[-2:])), ())
+        self.looked_at += len(found)
         known = self._ending[kin, ending] = [p for p in found if p == ending or p.endswith(f"/{ending}")]
         self._loaded += 1
         return known
@@ -251,6 +254,7 @@ class Catalog:
             table = self._top[key] = {}
             for found, unit, document in self._store.units.at_top([DocumentId(f.id) for f in group]):
                 table.setdefault(found, []).append((unit, document))
+                self.looked_at += 1
             self._loaded += len(table)
         return [self.facts(document).by_id[unit] for unit, document in table.get(name, ())]
 
@@ -284,6 +288,7 @@ class Catalog:
             documents = [DocumentId(f.id) for f in self.by_folder.get((kin, folder), ())]
             for container, name, unit, document in self._store.units.contained(documents):
                 table.setdefault(container, {}).setdefault(name, []).append((unit, document))
+                self.looked_at += 1
                 self._loaded += 1
         return table.get(holder.qualified, {})
 
@@ -292,6 +297,7 @@ class Catalog:
         if (known := self._namesakes.get(name)) is None:
             known = self._namesakes[name] = {}
             for unit, document, kind, container in self._store.units.namesakes(name):
+                self.looked_at += 1
                 if document in self.files:
                     one = Namesake(unit, document, kind, container.rpartition(".")[2])
                     known.setdefault(one.holder, []).append(one)

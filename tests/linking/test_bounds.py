@@ -101,20 +101,38 @@ def go_package(count: int) -> dict[str, str]:
     }
 
 
-SHAPES = (mutual_methods, fan_of_calls, stars, barrels, one_package, go_package)
+def same_names(count: int) -> dict[str, str]:
+    """Folders whose files, functions and imports all have the same names, in four languages."""
+    return {
+        name: text
+        for i in range(count)
+        for name, text in {
+            f"d{i}/utils.py": "from const import KEY\nimport helpers.const\ndef run(x): return x.run(KEY).other()\n",
+            f"d{i}/const.py": "KEY = 1\n",
+            f"d{i}/helpers/const.py": "from utils import run\n",
+            f"d{i}/lib/config.h": "#include <config.h>\nint run(int x);\n",
+            f"d{i}/main.c": '#include "lib/config.h"\n#include "other/config.h"\nint run(int x) { return other(x); }\n',
+            f"d{i}/tool.rb": "require 'utils/tool'\nclass Tool < Base\n  def run(x) = x.run.other(run)\nend\n",
+            f"d{i}/README.md": "See [this](other/README.md), [utils](utils.py) and `run`.\n",
+        }.items()
+    }
+
+
+SHAPES = (same_names, mutual_methods, fan_of_calls, stars, barrels, one_package, go_package)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_steps_grow_with_the_text(shape, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    def steps(count: int) -> tuple[int, int]:
+    def steps(count: int) -> tuple[int, int, int]:
         with linker(tmp_path / str(count), shape(count)) as linking:
             references = 0
             for document in linking.catalog.files:
                 references += sum(linking.link(document, whole=True).counts.values())
-            return linking.evaluator.steps, references
+            return linking.evaluator.steps, references, linking.catalog.looked_at
 
-    (small, few), (large, many) = steps(40), steps(160)
+    (small, few, less), (large, many, more) = steps(40), steps(160)
     assert many >= 3 * few
+    assert more <= 6 * max(less, few)
     assert large <= 4.5 * small
     assert large <= 4 * FUEL * many
 
