@@ -1,7 +1,7 @@
-"""What linking may look up about other documents of a repository, read when it is needed, and which keys were looked up.
+"""Lookups of other documents of a repository, read when they are needed; each lookup records its key.
 
-Each lookup notes its key, found or not: when a later update changes what a key leads to, the documents that depend on it are
-known. Tables by name are read once for a folder, a namespace or a name, so that a lookup costs no more in a large one.
+A key is recorded whether something is found or not: when an update changes what a key leads to, the documents that depend
+on it are known. Tables are read once for each folder, namespace or name, so that a lookup costs no more in a large one.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Catalog:
         return asked
 
     def kept(self, question: tuple[object, ...], find: Callable[..., T], *about: Any) -> T:
-        """What `find(*about)` gives, which is kept with the keys that it depends on."""
+        """The result of `find(*about)`, kept with the keys that it depends on."""
         if (known := self._modules.get(question)) is None:
             asked, self.asked = self.asked, set()
             found = find(*about)

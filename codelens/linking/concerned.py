@@ -1,7 +1,7 @@
-"""Which documents a run has to link: those that are new or changed, and those whose questions have other answers now.
+"""Finds the documents that a run has to link: new and changed ones, and those that depend on a key that changed.
 
-What a document offered others is read before it is replaced; afterwards the same facts are read again, and the keys that
-differ lead to the documents that asked for them. Edges into what is gone lead to theirs.
+The keys of a document are read before it is replaced and again afterwards; those that differ lead to the documents that
+depend on them, and edges into removed units lead to theirs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What an expression is where it stands: a definition, an object of a type, a module, or nothing that the repository knows.
+"""Evaluates expressions where they stand: to a definition, an object of a type, a module, or nothing that the repository knows.
 
-Names are found from the inside out, members through the bases of a type. The questions may lead in circles, so each is asked
-with an amount of fuel, one less than the question around it had; without fuel there is no answer. An answer is thus a
-function of the repository and the fuel alone, whoever asks first, and each question is answered at most FUEL times: the work
-is linear in the number of questions, which is linear in the text.
+Names are resolved from the inside out, members through the bases of a type. Questions may be circular, so each is asked with
+one unit of fuel less than the question around it, and without fuel the answer is None. An answer is thus a function of the
+repository and the fuel alone, not of the order of questions. Each question is answered at most FUEL times: the work is linear
+in the number of questions, and that is linear in the text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ END = 1 << 62
 
 
 class Value(NamedTuple):
-    """What an expression stands for."""
+    """The value of an expression."""
 
     how: str
     """definition, object (of the type `definition`), module, holding (of what the type in `text` holds), external (outside of
@@ -155,7 +155,7 @@ class Evaluator:
     # Names
 
     def name(self, name: str, facts: DocumentFacts, unit: int | None, before: int = END) -> Value | None:
-        """What a bare name is at a place: in the functions and types around, the file, its imports, its package."""
+        """Resolve a bare name at a place: in the enclosing functions and types, the file, its imports, its package."""
         language = facts.file.language
         if name in language.self_names and (holder := self.holder(facts, unit)):
             return Value("object", holder, tier="scope")
@@ -176,11 +176,11 @@ class Evaluator:
         return self._answer(question, self._find_name, name, facts, around)  # type: ignore[no-any-return]
 
     def _find_name(self, name: str, facts: DocumentFacts, around: Definition | None) -> Value | None:
-        """What a name is that nothing around it defines or binds, unless as a member of the types around."""
+        """Resolve a name that no enclosing function defines or binds; it may be a member of an enclosing type."""
         return (self._inside(name, facts, around, END) if around else None) or self._in_file(name, facts, END)
 
     def _inside(self, name: str, facts: DocumentFacts, unit: Definition, before: int) -> Value | None:
-        """What a name is in the functions and types around a place."""
+        """Resolve a name in the functions and types around a place."""
         language = facts.file.language
         around: Definition | None = unit
         while around is not None:
@@ -215,13 +215,13 @@ class Evaluator:
         return self._find_beyond(name, facts)
 
     def _imported_name(self, name: str, facts: DocumentFacts) -> Value | None:
-        """What a name is that an import of the file gives."""
+        """Resolve a name that an import of the file brings."""
         return self._answer(("imported", facts.file.id, name), self._find_imported, name, facts)  # type: ignore[no-any-return]
 
     def guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
-        """What a name may mean in languages of a family, by the name alone: definitions of these kinds, the topmost of functions.
+        """Definitions of these kinds that have the name, in languages of one family; of functions, those that override no other.
 
-        `free` ones stand in no type; those of `tests` count for tests only.
+        With `free`, definitions outside of types count as well; with `tests`, those in test files.
         """
         question = ("guess", name, kin, kinds, free, tests)
         return self._answer(question, self._find_guesses, name, kin, kinds, free, tests) or ()
@@ -251,7 +251,7 @@ class Evaluator:
         return self.from_module(find_import(self.catalog, facts, one), one.name)
 
     def _fixture(self, name: str, bound: Sequence[Binding], facts: DocumentFacts) -> Value | None:
-        """What a test's parameter is of which nothing else is said: what the function of its name gives (pytest)."""
+        """The value of a test's parameter without a type or default: the result of the fixture of that name (pytest)."""
         row = facts.file.language
         if not row.fixtures or "test" not in facts.file.roles or any(b.text for b in bound):
             return None
@@ -262,7 +262,7 @@ class Evaluator:
         return None
 
     def _beyond_the_file(self, name: str, facts: DocumentFacts) -> Value | None:
-        """What a name is that the file sees and does not name: by wildcards, or in its package."""
+        """Resolve a name that the file sees without naming it: by a wildcard import, or in its package."""
         return self._answer(("beyond", facts.file.id, name), self._find_beyond, name, facts)  # type: ignore[no-any-return]
 
     def _find_beyond(self, name: str, facts: DocumentFacts) -> Value | None:
@@ -318,7 +318,7 @@ class Evaluator:
     # Modules
 
     def from_module(self, module: Module | None, name: str) -> Value | None:
-        """What a name of a module is."""
+        """Resolve a name of a module; an empty name or `*` is the module itself."""
         if module is None:
             return None
         if not name or name == "*":
@@ -329,7 +329,7 @@ class Evaluator:
         return found.at("import") if found else None
 
     def _default(self, module: Module) -> Value | None:
-        """What a module exports by default."""
+        """The default export of a module."""
         if found := self.exported(module, "default"):
             return found.at("import")
         for document in module.documents:
@@ -340,11 +340,11 @@ class Evaluator:
         return None
 
     def exported(self, module: Module, name: str) -> Value | None:
-        """What a module knows by a name: defined there, imported there, or a module inside it."""
+        """Resolve a name in a module: defined there, imported there, or a module inside it."""
         return self._answer(("exported", module.key, name), self._find_exported, module, name, set())  # type: ignore[no-any-return]
 
     def _find_exported(self, module: Module, name: str, seen: set[tuple[object, ...]]) -> Value | None:
-        """The same, but for modules and names that were `seen` already on this way."""
+        """The same, without the modules and names in `seen`, to which it adds."""
         if (module.key, name) in seen or len(seen) >= MOST_MODULES:
             return None
         seen.add((module.key, name))
@@ -383,7 +383,7 @@ class Evaluator:
         return None
 
     def _in_namespace(self, module: Module, name: str) -> Value | None:
-        """What a namespace of Java and its like knows by a name: what its files import is no part of it."""
+        """Resolve a name in a namespace (Java and its like). What its files import does not belong to it."""
         if found := self.catalog.in_namespace(module.kin, module.namespace, name):
             first = found[0].facts.file.id
             return Value("definition", [d for d in found if d.facts.file.id == first][-1], tier="import")
@@ -396,12 +396,12 @@ class Evaluator:
     # Expressions and types
 
     def receiver(self, text: str, facts: DocumentFacts, unit: int | None, before: int) -> Value | None:
-        """What stands before the dot of a reference, which is asked once."""
+        """Evaluate the receiver of a reference. Each is asked for once, so the answer is not kept."""
         parts = steps(text)
         return self._walk(parts, facts, unit, before) if parts else None
 
     def expression(self, text: str, facts: DocumentFacts, unit: int | None, before: int = END) -> Value | None:
-        """What an expression is where it stands; None where that cannot be said."""
+        """Evaluate an expression where it stands; None if it is unknown."""
         parts = steps(text)
         if not parts:
             return None
@@ -471,7 +471,7 @@ class Evaluator:
         return value
 
     def type_named(self, head: str, facts: DocumentFacts, unit: int | None) -> Value | None:
-        """What the dotted name of a type is."""
+        """Resolve the dotted name of a type."""
         first, *rest = head.split(".")
         value = self.name(first, facts, unit)
         if value is None and rest:  # a qualified name that starts with a namespace
@@ -488,7 +488,7 @@ class Evaluator:
         return value
 
     def _alias(self, definition: Definition) -> Value | None:
-        """What a type that only renames another stands for."""
+        """The type that an alias stands for."""
         home = self.catalog.about(definition).file.path
         return self._answer(("alias", definition.id), self._find_alias, definition, home=home)  # type: ignore[no-any-return]
 
@@ -501,12 +501,12 @@ class Evaluator:
         return None
 
     def _given(self, value: Value) -> Value | None:
-        """What a member gives that is named and by that called."""
+        """The result of a member in a language where its name alone calls it."""
         definition = value.definition
         return self.value_of(definition) if definition and definition.kind == "property" else self.called(value)
 
     def called(self, value: Value) -> Value | None:
-        """What calling something gives: of a type an object, of a function what it is declared or seen to return."""
+        """The result of a call: of a type an object, of a function what it declares or is seen to return."""
         if value.how == "object":
             return self._object_called(value)
         definition = value.definition
@@ -522,21 +522,21 @@ class Evaluator:
         return self.result_of(definition, value) if definition.kind in FUNCTIONS else None
 
     def _held_called(self, held: Value | None, variable: Definition) -> Value | None:
-        """What calling the function or type gives that a variable holds."""
+        """The result of calling the function or type that a variable holds."""
         if held is None or held.how != "definition" or held.definition is None or held.definition.id == variable.id:
             return None
         question = ("called", held.definition.id)
         return self._answer(question, self.called, Value("definition", held.definition))  # type: ignore[no-any-return]
 
     def _object_called(self, value: Value) -> Value | None:
-        """What the call operator of an object gives."""
+        """The result of an object's call operator."""
         for name in ("__call__", "invoke", "apply", "operator()"):
             if value.definition and (found := self.catalog.members(value.definition, name)):
                 return self.result_of(found[0], value)
         return None
 
     def result_of(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
-        """What calling a function gives. `of` is what was called, with its receiver where that is known."""
+        """The result of a function. `of` is the called value, with its receiver if that is known."""
         home = self.catalog.about(function).file.path if hows is _RETURNED else ""
         found: Value | None = self._answer(("result", function.id, hows), self._find_result, function, hows, home=home)
         if found is None or found.how != "receiver":
@@ -605,7 +605,7 @@ class Evaluator:
         return value if value.how == "external" else None  # of what is hidden a member may still be guessed by its name
 
     def _member_of_value(self, definition: Definition, name: str) -> Value | None:
-        """A member of what a definition is that is no type: of a variable that of its value, of a prototype its own."""
+        """A member of a definition that is not a type: of a variable, the member of its value; of a prototype, its own."""
         if definition.facts.file.language.prototypes and (found := self.catalog.members(definition, name)):
             return Value("definition", found[-1], tier="receiver")
         if definition.kind in ("variable", "constant", "property"):
@@ -642,7 +642,7 @@ class Evaluator:
         return self.bound_value(declared or was_set, facts, END)
 
     def value_of(self, definition: Definition) -> Value | None:
-        """What a variable, constant or property holds."""
+        """The value of a variable, constant or property."""
         home = self.catalog.about(definition).file.path
         return self._answer(("value", definition.id), self._find_value, definition, home=home)  # type: ignore[no-any-return]
 
@@ -723,7 +723,7 @@ def twin_value(definition: Definition) -> Definition | None:
 
 
 def _nearest(found: Sequence[Definition], before: int) -> Definition:
-    """Of several definitions of one name in a file the last before a place, else the first."""
+    """The last definition before a place, else the first."""
     if len(found) == 1:
         return found[0]
     earlier = [d for d in found if d.start <= before]
@@ -731,7 +731,7 @@ def _nearest(found: Sequence[Definition], before: int) -> Definition:
 
 
 def _closest(candidates: Sequence[Definition], facts: DocumentFacts) -> Definition | None:
-    """Of several definitions the one whose path shares most with this file's; None where that tells nothing."""
+    """The definition whose path shares most folders with this file's; None if several share as many."""
     if len(candidates) <= 1:
         return candidates[0] if candidates else None
     own = facts.file.path.split("/")

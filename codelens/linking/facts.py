@@ -1,4 +1,4 @@
-"""What linking knows of one document: its definitions by scope, its imports, and what is bound to names in it.
+"""The facts about one document that linking uses: its definitions by scope, its imports and its bindings.
 
 Lookups of the linker are over these alone, so `keys` can say which of them a change of the document touches.
 """
@@ -69,7 +69,7 @@ class Definition:
 
 
 class FileInfo(NamedTuple):
-    """What is known of a document without reading its units."""
+    """A document, as far as it is known without reading its units."""
 
     id: int
     path: str
@@ -201,11 +201,11 @@ class DocumentFacts:
         return [d for d in self.definitions if d.kind in TYPE_KINDS]
 
     def bound(self, unit: int | None, name: str) -> Sequence[Binding]:
-        """What is bound to a name directly in a unit (None: the module), in order of place."""
+        """Bindings of a name directly in a unit (None: the module), in order of place."""
         return self._bound.get((unit, name), ())
 
     def said(self, unit: int, how: str) -> list[Binding]:
-        """What is said of a unit itself: base, interface, return, result."""
+        """Bindings about a unit itself: base, interface, return, result."""
         return [b for b in self.bindings.get(unit, ()) if b.how == how and not b.name]
 
     def keys(self) -> dict[Key, str]:

@@ -40,7 +40,7 @@ class Implied:
         self._interfaces.clear()
 
     def edges_of(self, holder: Definition) -> list[Edge]:
-        """What a type inherits, what its own members override, and the interfaces that it satisfies without naming them."""
+        """Edges to the members that a type inherits, to those that its own members override, and to the interfaces it satisfies."""
         own = members_of(self._catalog, holder)
         edges = [*self._inherited(holder, own)]
         return edges + [(holder.id, KINDS["implements"], d.id, 0, _TIER) for d in self.interfaces_of(holder)]

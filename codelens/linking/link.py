@@ -37,12 +37,12 @@ EdgeRow = tuple[int, int, int | str, int, int]
 
 
 def recipe() -> str:
-    """What an index notes of documents that are linked as they would be today."""
+    """A hash of all that decides which edges a document gets; stored with each linked document."""
     return xxhash.xxh3_64_hexdigest(repr([RULES, FUEL, [sorted(part) for part in words()]]).encode())
 
 
 class Links(NamedTuple):
-    """What linking found for one document: plain values, so that they can cross a pipe."""
+    """The edges of one document and what they depend on, as plain values that can cross a pipe."""
 
     document: int
     edges: list[EdgeRow]

@@ -127,7 +127,7 @@ def _roots(catalog: Catalog, kin: str, tail: str) -> tuple[list[str], str]:
 
 
 def _is_package(catalog: Catalog, folder: str) -> bool:
-    """Whether a folder is a package: no absolute import begins in one."""
+    """True for a folder with an `__init__.py`; an absolute import never starts inside one."""
     return f"{folder}/__init__.py".lstrip("/") in catalog.by_path
 
 
@@ -311,7 +311,7 @@ def _by_suffix(catalog: Catalog, facts: DocumentFacts, path: str, endings: Itera
 
 
 def nearest(place: str, paths: Sequence[str]) -> str:
-    """Of paths in their order the one that has most characters in common with a place, from the first on; of several the first."""
+    """The first of the sorted paths that share the longest prefix with a place."""
     at = bisect_left(paths, place)
     shared = max(len(posixpath.commonprefix([place, path])) for path in paths[max(at - 1, 0) : at + 1])
     return paths[bisect_left(paths, place[:shared])]

@@ -239,7 +239,7 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
 
 
 def references_text(counts: Mapping[str, int]) -> str:
-    """What became of the uses of names. Those that ran out of fuel are among the guessed and unresolved, so they come last."""
+    """Counts of references. Those out of fuel are part of the guessed and unresolved, so they come last."""
     told = {name.replace("_", " "): number for name, number in counts.items()}
     starved = told.pop("out of fuel", 0)
     return (_listed(told) or "none") + (f" ({starved} out of fuel)" if starved else "")

@@ -1,6 +1,6 @@
-"""What a run left → a line in the log, with the Merkle root over all documents and the facts of this state.
+"""Logs the state that a run left, with the Merkle root over all documents and the facts of this state.
 
-Called once a run that wrote, within its transaction: readers see an index with its line, or neither. An update writes the
+Called once by each run that wrote, within its transaction: readers see an index with its line, or neither. An update writes the
 lines of the documents that it changed and copies the others; neither text is ever held as a whole.
 """
 

@@ -231,7 +231,7 @@ class Edges:
         self._connection.executemany("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?)", rows).fetchall()
 
     def link_counts(self, repository: RepositoryId) -> dict[str, int]:
-        """What became of all references of a repository: name of `LINK_COUNTS` → number."""
+        """Sums over all documents of a repository: name of `LINK_COUNTS` → number of references."""
         sums = ", ".join(f"coalesce(sum({name}), 0)" for name in LINK_COUNTS)
         sql = f"SELECT {sums} FROM link_counts JOIN documents ON id = document_id WHERE repository_id = ?"
         row = self._connection.execute(sql, (repository,)).fetchone()

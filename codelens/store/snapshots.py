@@ -37,7 +37,7 @@ class LoggedSnapshot:
 
 
 class OlderFacts(NamedTuple):
-    """What tells the facts of a state from those of the next: facts are lines, and most lines are the same."""
+    """The lines in which the facts of a state differ from those of the next one."""
 
     without: list[int]
     """Places of lines of the next state that this one does not have, ascending."""
