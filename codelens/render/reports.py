@@ -39,7 +39,7 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
     for r in reports:
         moves = _listed({"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed})
         if r.resumed:
-            moves += "; went on with an unfinished build"
+            moves = "; ".join(filter(None, (moves, "went on with an unfinished build")))
         yield (
             f"{for_line(r.root)}: {_number(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
             f"{_number(r.symbols, 'symbol')}, {_number(r.chunks, 'chunk')}, {r.seconds:.1f} s, "
