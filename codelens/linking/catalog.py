@@ -18,8 +18,10 @@ from codelens.model import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.store import Store
 from codelens.text.expressions import head_shape
 
-MOST_LOADED = 250_000
-"""Definitions, imports and bindings, and rows of tables by name, that are kept at a time. Chosen: some 50 MB."""
+MOST_LOADED = 200_000
+"""Definitions, imports and bindings that are kept at a time, at some 400 bytes each. Chosen."""
+MOST_ROWS = 60_000
+"""Rows of tables by name that are kept at a time, at some 100 bytes each. Chosen."""
 MOST_NAMED = 12
 """Definitions of one name that are looked at; with more of them the name says nothing. Chosen."""
 DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", "/index.md", "/README.md")
@@ -65,7 +67,7 @@ class Catalog:
         self._many: set[tuple[str, str]] = set()
         """(family, name) of which there are more than MOST_NAMED: they need not be read again."""
         self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
-        self._loaded = 0
+        self._loaded = self._rows = 0
         self.looked_at = 0
         """Rows of tables by name and paths that were looked at: how much a test counts."""
         for identity, path, language, namespace, roles in store.documents.linkable(repository):
@@ -94,17 +96,16 @@ class Catalog:
     # What is kept
 
     def trim(self) -> bool:
-        """Forget what was read if it has become much; whether it was. Definitions that are read again are other objects."""
+        """Forget what was read if it has become much; True if facts were. Definitions that are read again are other objects."""
+        if self._rows > MOST_ROWS:
+            for table in (self._top, self._members, self._namesakes, self._modules, self._ending):
+                table.clear()
+            self._rows = 0
         if self._loaded <= MOST_LOADED:
             return False
         for facts in self._facts.values():
             facts.release()
         self._facts.clear()
-        self._top.clear()
-        self._members.clear()
-        self._namesakes.clear()
-        self._modules.clear()
-        self._ending.clear()
         self._loaded = 0
         return True
 
@@ -124,7 +125,7 @@ class Catalog:
             found = find(*about)
             known = self._modules[question] = found, frozenset(self.asked)
             self.asked = asked
-            self._loaded += 1
+            self._rows += 1
         self.asked |= known[1]
         return known[0]
 
@@ -183,7 +184,7 @@ class Catalog:
         found = self._by_ending.get((kin, "/".join(ending.rsplit("/", 2)[-2:])), ())
         self.looked_at += len(found)
         known = self._ending[kin, ending] = [p for p in found if p == ending or p.endswith(f"/{ending}")]
-        self._loaded += 1
+        self._rows += 1
         return known
 
     def fixture_files(self, facts: DocumentFacts) -> Iterator[DocumentFacts]:
@@ -255,7 +256,7 @@ class Catalog:
             for found, unit, document in self._store.units.at_top([DocumentId(f.id) for f in group]):
                 table.setdefault(found, []).append((unit, document))
                 self.looked_at += 1
-            self._loaded += len(table)
+            self._rows += len(table)
         return [self.facts(document).by_id[unit] for unit, document in table.get(name, ())]
 
     def members(self, holder: Definition, name: str) -> Sequence[Definition]:
@@ -289,7 +290,7 @@ class Catalog:
             for container, name, unit, document in self._store.units.contained(documents):
                 table.setdefault(container, {}).setdefault(name, []).append((unit, document))
                 self.looked_at += 1
-                self._loaded += 1
+                self._rows += 1
         return table.get(holder.qualified, {})
 
     def _by_holder(self, name: str) -> dict[str, list[Namesake]]:
@@ -301,8 +302,8 @@ class Catalog:
                 if document in self.files:
                     one = Namesake(unit, document, kind, container.rpartition(".")[2])
                     known.setdefault(one.holder, []).append(one)
-                    self._loaded += 1
-            self._loaded += 1
+                    self._rows += 1
+            self._rows += 1
         return known
 
     def member_names(self, language: str) -> frozenset[str]:
