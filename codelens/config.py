@@ -81,6 +81,8 @@ class Settings:
     """Keep written context packs in the user's cache folder. A pack says nothing of what was asked."""
     memory: bool = False
     """Record what is found, opened and said of results in a file beside the index, and let the ranking use it."""
+    trust_indexes: bool = False
+    """Open indexes that codelens did not make here for this user: of another machine, a CI cache, a container."""
     requests_per_minute: int = 120
     """What each key of `codelens serve` may ask in a minute, all of it at once if need be; 0 sets no limit. Chosen: a person's
     editor asks twice a second at most."""
@@ -88,9 +90,9 @@ class Settings:
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
 
 
-NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network", "memory", "requests_per_minute"})
-"""A link may name a network or start a program: the user says where it leads, what leaves the machine and what is recorded of
-searches; no repository does.
+NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network", "memory", "requests_per_minute", "trust_indexes"})
+"""A link may name a network or start a program: the user says where it leads, what leaves the machine, what is recorded of
+searches and whose indexes are opened; no repository does.
 `model` it may set to a name alone: a model is run, or asked over a network."""
 PATHS = frozenset({"aliases", "classes", "metadata", "model", "weights"})
 """Settings that name a file: in a configuration file relative to its folder, and in a project's file only below that."""
@@ -248,7 +250,12 @@ def keys_file() -> Path | None:
 
 def models_folder() -> Path | None:
     """Where a user's own models are, each as NAME.model; None where there is no home. It may not be there yet."""
-    return folder / "models" if (folder := _users("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")) else None
+    return folder / "models" if (folder := data_folder()) else None
+
+
+def data_folder() -> Path | None:
+    """Where the key is that marks the user's own indexes; None where there is no home. It may not be there yet."""
+    return _users("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")
 
 
 def pack_folder() -> Path | None:

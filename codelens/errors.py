@@ -15,6 +15,7 @@ CodelensError (2)
 ├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
 ├── NoIndex (3)               there is no index here
 ├── IndexCorrupt (3)          the file is not an index, or is damaged
+├── IndexNotTrusted (3)       codelens did not make the index here for this user, and the user has not accepted it
 ├── NoVectors (3)             the index holds vectors, and sqlite-vec cannot be loaded here
 ├── SchemaTooNew (3)          the index was written by a newer codelens
 ├── StaleIndex (4)            --require-fresh, and the tree has changed
@@ -140,6 +141,13 @@ class IndexCorrupt(CodelensError):
 
     exit_code = 3
     hint = "`codelens index --rebuild` makes it anew from the files"
+
+
+class IndexNotTrusted(CodelensError):
+    """The index came with a repository, or was moved or copied here: it could say anything."""
+
+    exit_code = 3
+    hint = "`codelens index --rebuild` makes it from the files, `codelens index --trust` accepts it as it is"
 
 
 class NoVectors(CodelensError):

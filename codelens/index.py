@@ -54,8 +54,9 @@ class Index:
 
     @classmethod
     def open(cls, path: Path, settings: Settings | None = None) -> Index:
-        """Raises NoIndex, IndexCorrupt or SchemaTooNew. Nothing is written, and no writer is waited for."""
-        return cls(Store.read(path), settings or Settings())
+        """Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew. Nothing is written, and no writer is waited for."""
+        settings = settings or Settings()
+        return cls(Store.read(path, settings.trust_indexes), settings)
 
     @staticmethod
     def build(
@@ -87,6 +88,17 @@ class Index:
             settings_of=settings_of,
             as_indexed=as_indexed,
         )
+
+    @staticmethod
+    def accept(path: Path) -> str:
+        """Open the index at `path` from now on though codelens did not make it here for this user; returns its SHA-256.
+
+        Raises what opening it raises, and CannotWrite where the user's list cannot be written.
+        """
+        from codelens.store.trust import accept
+
+        Store.read(path, accepted=True).close()
+        return accept(path.resolve())
 
     @staticmethod
     def is_one(path: Path) -> bool:
@@ -300,6 +312,15 @@ class Index:
             for row in self._store.documents.repositories():
                 for skip in self._store.documents.skips(row.id):
                     yield row.name, skip
+
+    def roots(self) -> list[Path]:
+        """The folders that it was made from. Raises IndexNotTrusted where nobody vouches for them (`refuse_roots_outside`)."""
+        from codelens.store.trust import refuse_roots_outside
+
+        roots = [row.root for row in self._store.documents.repositories()]
+        if not self._store.ours:
+            refuse_roots_outside(self._store.path.resolve(), roots)
+        return roots
 
     def strays(self) -> list[str]:
         """Roots below which nothing lies that was indexed: the index was moved without its tree."""

@@ -7,6 +7,7 @@ from dataclasses import field
 
 from codelens.model import DocumentId, Span
 from codelens.nouns import dataclass
+from codelens.store.compressed import decompress
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.text.notebook import NOTEBOOK, as_written, shown_line
@@ -79,13 +80,6 @@ class Texts:
         """Free the memory of a document that is not needed again."""
         self._documents.pop(document.id, None)
         self._lines.pop(document.id, None)
-
-
-def decompress(snapshot: bytes) -> bytes:
-    """The file's own bytes from a stored snapshot."""
-    import zstandard  # 28 ms: a search that shows no text does without
-
-    return zstandard.ZstdDecompressor().decompress(snapshot)
 
 
 def line_starts(text: str) -> list[int]:

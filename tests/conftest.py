@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +19,10 @@ SEPARATOR = "\n---\n"
 # No test asserts a time: a busy machine draws examples slowly.
 settings.register_profile("codelens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("codelens")
+
+# The key that marks indexes, and the list of accepted ones, are not those of the person who runs the tests.
+os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="codelens-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
 # Who starts the suite in the background has it ignore SIGINT, and what it starts too: then none could be interrupted.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

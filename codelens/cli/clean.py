@@ -9,7 +9,7 @@ from codelens.cli.declare import declare, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import say
 from codelens.cli.workplace import named_index, working_folder
-from codelens.errors import IndexCorrupt, NoIndex, SchemaTooNew, UsageError
+from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
 from codelens.worktree.place import INDEX_FOLDER, memory_place, new_index_place, traces_place, unfinished_index
 
@@ -54,7 +54,7 @@ def _refuse_what_is_none(index: Path) -> None:
     """An index of a newer codelens may go too; any other file may not."""
     try:
         Index.open(index).close()
-    except (SchemaTooNew, IndexCorrupt) as fault:
+    except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:
         if Index.is_one(index):
             return
         if index.parent.name == INDEX_FOLDER and index == index.parent / "index.db":

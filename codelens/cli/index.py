@@ -10,9 +10,9 @@ from codelens.cli.flags import AllowNetwork, CommonFlags, JsonFlags, ProgressFla
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write, write_json
 from codelens.cli.trees import Trees, trees_of
-from codelens.cli.workplace import Workplace
+from codelens.cli.workplace import Workplace, reading_place
 from codelens.config import LoadedSettings
-from codelens.errors import FilesFailed
+from codelens.errors import FilesFailed, UsageError
 from codelens.index import Index
 from codelens.model import PARTLY, SeenFile, Skip, SkipReason
 from codelens.runs import IndexReport
@@ -34,6 +34,13 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     ] = None
     force: Annotated[bool, option("--force", help="Derive every file anew")] = False
     rebuild: Annotated[bool, option("--rebuild", help="Build a new index file and swap it in")] = False
+    trust: Annotated[
+        bool,
+        option(
+            "--trust",
+            help="Accept the index that lies here, as it is, though it was not made here for you; index nothing",
+        ),
+    ] = False
     verify: Annotated[bool, option("--verify", help="Compare contents, not only size and time")] = False
     no_fuzzy: Annotated[
         bool, option("--no-fuzzy", help="No trigrams: smaller, but no substrings and no typing mistakes")
@@ -59,6 +66,8 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 
 def index(flags: IndexFlags) -> int:
     """Bring the index up to date. What has not changed is not read again; a second run writes nothing then."""
+    if flags.trust:
+        return _trust(flags)
     place, roots, settings_of = _trees(flags)
     if flags.explain_path is not None:
         return _explain(Path(flags.explain_path), roots, place, settings_of)
@@ -80,6 +89,16 @@ def index(flags: IndexFlags) -> int:
     _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)
     if flags.strict and failed:
         raise FilesFailed(f"{failed} files had errors")
+    return 0
+
+
+def _trust(flags: IndexFlags) -> int:
+    if flags.rebuild or flags.force or flags.roots:
+        raise UsageError("--trust only accepts an index: name no folders, and neither --force nor --rebuild")
+    index = reading_place(flags).index_path
+    digest = Index.accept(index)
+    if not flags.quiet:
+        say(f"accepted {index} as it is (SHA-256 {digest}); `codelens index` brings it up to date")
     return 0
 
 
@@ -160,5 +179,8 @@ def _explain(
 
 
 command = declare(
-    "index", IndexFlags, index, epilog="Exit: 0 done, 2 error, 5 another process writes, 6 files had errors."
+    "index",
+    IndexFlags,
+    index,
+    epilog="Exit: 0 done, 2 error, 3 an index that cannot be used, 5 another process writes, 6 files had errors.",
 )

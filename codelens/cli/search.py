@@ -101,7 +101,7 @@ def _refresh(place: Workplace, flags: SearchFlags) -> None:
     from codelens.cli.progress import watcher
 
     with place.open() as index:
-        roots = present_roots([Path(r.root) for r in index.info().repositories])
+        roots = present_roots(index.roots())
     with watcher(flags.progress, flags.quiet) as progress:
         Index.build(place.index_path, roots, place.settings, progress=progress, as_indexed=True)
 

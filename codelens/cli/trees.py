@@ -10,7 +10,7 @@ from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import say
 from codelens.cli.workplace import Workplace, named_index, present_roots, settings_at, working_folder
 from codelens.config import LoadedSettings
-from codelens.errors import IndexCorrupt, NoIndex, SchemaTooNew, UsageError
+from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.worktree.place import INDEX_FOLDER, git_top, new_index_place
 
 
@@ -41,11 +41,11 @@ def _default_roots(place: Workplace) -> list[Path]:
             if strays := opened.strays():
                 text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
                 raise UsageError(text, "name the folder that is to be indexed")
-            if roots := [Path(r.root) for r in opened.info().repositories]:
+            if roots := opened.roots():
                 return present_roots(roots)
     except (IndexCorrupt, SchemaTooNew) as fault:
         say(f"note: {fault}")
-    except NoIndex:
+    except (IndexNotTrusted, NoIndex):  # who writes to it says so, unless it is replaced
         pass
     if place.index_path.parent.name == INDEX_FOLDER:
         return [place.index_path.parent.parent]

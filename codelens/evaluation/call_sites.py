@@ -22,6 +22,7 @@ from codelens.linking.facts import DocumentFacts
 from codelens.linking.resolve import Resolver
 from codelens.model import DocumentId
 from codelens.relations import RESOLVED, TIERS
+from codelens.store.compressed import decompress
 from codelens.store.store import Store
 
 
@@ -80,10 +81,8 @@ def judge(store: Store, sites: Sequence[CallSite]) -> Iterator[Judged]:
 
 
 def _reference_at(store: Store, facts: DocumentFacts, site: CallSite) -> Reference:
-    import zstandard
-
     document = DocumentId(facts.file.id)
-    text = zstandard.ZstdDecompressor().decompress(store.documents.snapshot(document))
+    text = decompress(store.documents.snapshot(document))
     start = 0
     for _ in range(site.line - 1):
         start = text.index(b"\n", start) + 1

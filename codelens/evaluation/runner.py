@@ -129,7 +129,7 @@ def ask_all(
 def ask(batch: Batch, setup: Setup) -> list[Asked]:
     """The tasks of one index. A query that fails has no hits and says why; an index that cannot be opened raises."""
     options = replace(setup.options, repositories=batch.repositories)
-    with Store.read(batch.index) as store, store.reading():
+    with Store.read(batch.index, setup.settings.trust_indexes) as store, store.reading():
         for task in batch.tasks[:1]:
             _ask_one(task, store, options, setup)
         return [_ask_one(task, store, options, setup) for task in batch.tasks]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import LoadedSettings, Settings
-from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew, UsageError
+from codelens.errors import IndexBusy, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.indexing.embed_again import as_made
 from codelens.indexing.embedding import embedder_of
 from codelens.indexing.pipeline import PhaseClock, Run, Tally, finish_run, update_repository
@@ -19,6 +19,7 @@ from codelens.runs import IndexReport, Progress, ProgressSink
 from codelens.store.abilities import probe_abilities
 from codelens.store.connection import damage_told, holds_index, looks_begun, put_to_rest, writer_lock, writing_told
 from codelens.store.store import Store
+from codelens.store.trust import can_sign, renew
 from codelens.worktree.ignore import tracking_fault
 from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER
 
@@ -57,6 +58,13 @@ def build_index(
         return _update(path, tops, run)
 
 
+def _unmarked(settings: Settings) -> tuple[Notice, ...]:
+    if settings.trust_indexes or can_sign():
+        return ()
+    text = "no key can be kept in a data folder of yours: searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set"
+    return (Notice("unmarked", text),)
+
+
 def remove_index(path: Path) -> None:
     """Delete the index at `path` with all that lies beside it. Raises IndexBusy while another process writes it."""
     with writer_lock(path):
@@ -90,19 +98,20 @@ def _refuse_what_is_none(path: Path) -> None:
 
 
 def _all_roots(path: Path, tops: Sequence[Path]) -> list[Path]:
-    """The asked roots and those that the old index holds, so that a rebuild forgets none."""
+    """The asked roots and those that the user's own old index holds, so that a rebuild forgets none."""
     known: list[Path] = []
-    with suppress(IndexCorrupt, NoIndex, SchemaTooNew), Store.read(path) as store:
+    with suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew), Store.read(path) as store:
         known = [row.root for row in store.documents.repositories() if row.root.is_dir()]
     return [*tops, *(root for root in known if root not in tops)]
 
 
 def _update(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ...]:
-    store = Store.write(path)
+    store = Store.write(path, accepted=run.settings.trust_indexes)
     try:
         if store.meta("state") != "complete":
             raise IndexCorrupt(f"{path} is not a finished index")
-        notices = _kept(store, run.settings)
+        store.take_over(path, roots)
+        notices = (*_kept(store, run.settings), *_unmarked(run.settings))
         run = replace(run, settings=with_features(store, run.settings))
         if run.as_indexed:
             run = replace(run, settings=as_made(store, run.settings))
@@ -113,6 +122,7 @@ def _update(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, .
         if store.journal_mode() == "wal":
             store.end_work()
         store.close()
+    renew(path)
     for suffix in (BUILDING, COMPACTED):  # of a rebuild that was begun and is no longer wanted
         _forget(path.with_name(path.name + suffix))
     size = path.stat().st_size
@@ -139,11 +149,13 @@ def _kept(store: Store, settings: Settings) -> tuple[Notice, ...]:
 
 def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ...]:
     building, compacted = path.with_name(path.name + BUILDING), path.with_name(path.name + COMPACTED)
-    notices: tuple[Notice, ...] = ()
+    notices = _unmarked(run.settings)
     if run.settings.vector and not probe_abilities().vector:
-        notices = (Notice("no-vec0", "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"),)
+        notices += (
+            Notice("no-vec0", "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"),
+        )
         run = replace(run, settings=replace(run.settings, vector=False))
-    store, resumed = _open_building(building, roots, run.settings)
+    store, resumed = _open_building(building, path, roots, run.settings)
     try:
         store.begin_build()
         reports = _run(store, path, roots, replace(run, batches=True, force=False), resumed)
@@ -154,19 +166,20 @@ def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ..
         store.compact(compacted)
     finally:
         store.close()
-    with closing(Store.write(compacted)) as store:
+    with closing(Store.write(compacted, path, accepted=True)) as store:
         store.verify()
     _swap_in(compacted, building, path)
+    renew(path)
     reports = (*reports[:-1], _with_finish(reports[-1], clock))
     size = path.stat().st_size
     return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
 
 
-def _open_building(building: Path, roots: Sequence[Path], settings: Settings) -> tuple[Store, bool]:
+def _open_building(building: Path, path: Path, roots: Sequence[Path], settings: Settings) -> tuple[Store, bool]:
     """The unfinished index to go on with, or a new one: (store, whether it goes on)."""
     if building.exists():
-        with suppress(IndexCorrupt, SchemaTooNew):
-            store = Store.write(building)
+        with suppress(IndexCorrupt, IndexNotTrusted, SchemaTooNew):
+            store = Store.write(building, path)
             if _can_go_on(store, roots, settings):
                 return store, store.units.count() > 0
             store.close()
@@ -176,6 +189,7 @@ def _open_building(building: Path, roots: Sequence[Path], settings: Settings) ->
         store.set_meta("state", "building")
         store.set_meta("fuzzy", str(int(settings.fuzzy)))
         store.set_meta("vector", str(int(settings.vector)))
+        store.sign(path)
     return store, False
 
 

@@ -33,10 +33,11 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
     Raises IndexBusy where another process writes, and what opening an index raises.
     """
     with writing_told(index), writer_lock(index), damage_told(index):
-        store = Store.write(index)
+        store = Store.write(index, accepted=settings.trust_indexes)
         try:
             if store.meta("state") != "complete":
                 raise IndexCorrupt(f"{index} is not a finished index")
+            store.take_over(index, [root])
             row = next((r for r in store.documents.repositories() if r.root == root), None)
             return row is not None and _update(store, row, below, as_made(store, with_features(store, settings)))
         finally:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codelens.config import LoadedSettings, Settings
-from codelens.errors import IndexCorrupt, NoIndex, SchemaTooNew
+from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.indexing.reading import read_text, unreadable
 from codelens.indexing.remembered import WalkRules, chosen, remembered
 from codelens.model import SeenFile, Skip
@@ -59,7 +59,7 @@ def _settings(index: Path, root: Path, settings_of: Loader) -> Settings:
 
 
 def _kept(index: Path, root: Path) -> WalkRules | None:
-    with suppress(IndexCorrupt, NoIndex, SchemaTooNew), Store.read(index) as store:
+    with suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew), Store.read(index) as store:
         for row in store.documents.repositories():
             if row.root == root:
                 return remembered(store, row.name)

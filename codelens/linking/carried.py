@@ -23,8 +23,9 @@ from codelens.precise.find import IndexFile, RefusedIndex, find_indexes, place_i
 from codelens.precise.lsif import read_lsif
 from codelens.precise.matching import Target, match
 from codelens.precise.scip import read_scip
+from codelens.store.compressed import decompress
 from codelens.store.store import Store
-from codelens.texts import DocumentText, decompress
+from codelens.texts import DocumentText
 
 _SHOWN = 200
 """Characters of a path that an index gives."""

@@ -15,6 +15,7 @@ from codelens.lang.registry import Language, languages
 from codelens.linking.facts import Definition, DocumentFacts, FileInfo, Key, dotted
 from codelens.linking.manifests import Manifests, is_asked
 from codelens.model import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
+from codelens.store.compressed import decompress
 from codelens.store.store import Store
 from codelens.text.expressions import head_shape
 
@@ -79,9 +80,7 @@ class Catalog:
         self.manifests = Manifests({f.path: partial(self._raw, f.id) for f in manifests})
 
     def _raw(self, document: int) -> bytes:
-        import zstandard
-
-        return zstandard.ZstdDecompressor().decompress(self._store.documents.snapshot(DocumentId(document)))
+        return decompress(self._store.documents.snapshot(DocumentId(document)))
 
     def _add(self, file: FileInfo) -> None:
         self.files[file.id] = self.by_path[file.path] = file

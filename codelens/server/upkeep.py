@@ -143,8 +143,7 @@ class Upkeep:
         """The roots to index, None where all is fresh. An index of an older schema is brought up to date by its next run."""
         try:
             with self._served.open() as index:
-                roots = [Path(r.root) for r in index.info().repositories]
-                present = [root for root in roots if root.is_dir()]
+                present = [root for root in index.roots() if root.is_dir()]
                 return present if present and index.is_stale() else None
         except NoIndex:
             return [self._served.folder]

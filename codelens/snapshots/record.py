@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import zstandard
 
+from codelens.errors import IndexCorrupt
 from codelens.merkle import leaf_hash, root_hash
 from codelens.snapshots.facts import FORMAT, lines_of, paths_of
+from codelens.store.compressed import decompress
 from codelens.store.snapshots import LoggedSnapshot, OlderFacts
 from codelens.store.store import Store
 
@@ -44,7 +46,7 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
     the last line is of them, only the documents in `store.changed` have other facts.
     """
     for document, packed in store.log.without_digest():
-        store.log.set_digest(document, hashlib.sha256(zstandard.ZstdDecompressor().decompress(packed)).digest())
+        store.log.set_digest(document, hashlib.sha256(decompress(packed)).digest())
     root = merkle_root(store)
     store.set_meta("root", root)
     last = next(iter(store.log.rows()), None)
@@ -135,12 +137,18 @@ class _Compressed:
         return b"".join([*self._parts, self._compressor.flush()])
 
 
+LONGEST_LINE = 1 << 24
+"""Bytes. A line is a symbol or an edge with its names."""
+
+
 def _lines(packed: bytes) -> Iterator[bytes]:
     """The lines of a compressed text, read a piece at a time."""
     with zstandard.ZstdDecompressor().stream_reader(packed) as reader:
         rest = b""
         while piece := reader.read(1 << 18):
             *whole, rest = (rest + piece).split(b"\n")
+            if len(rest) > LONGEST_LINE:
+                raise IndexCorrupt("a logged snapshot has a line that no run wrote")
             yield from whole
         yield rest
 

@@ -29,6 +29,9 @@ SWITCH_TRY_MS, SWITCH_PAUSE_SECONDS = 100, 0.02
 """Of each try in that time: how long it waits for the lock, and how long it lets readers go on before the next. Chosen."""
 WRITER_CACHE_KIB = 65_536
 """SQLite's page cache of a writer, 64 MiB instead of its default of 2. Chosen."""
+LARGEST_VALUE = 1 << 28
+"""Bytes of a row or a value that SQLite takes from a file, where its default is a billion. The largest that codelens writes is
+a file of `max_file_size`, compressed."""
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 
 
@@ -78,6 +81,12 @@ def uri_of(path: Path) -> str:
 def _connect(path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY) -> apsw.Connection:
     connection = apsw.Connection(f"{uri_of(path)}?{options}", flags=flags | apsw.SQLITE_OPEN_URI)
     connection.set_busy_timeout(BUSY_MS)
+    # The file may be somebody else's: it brings no code of its own, and no value larger than ours are.
+    for switched_off in (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, apsw.SQLITE_DBCONFIG_ENABLE_VIEW):
+        connection.config(switched_off, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.limit(apsw.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
     return connection
 
 

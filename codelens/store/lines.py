@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import apsw
-import zstandard
 
 from codelens.model import RepositoryId
 from codelens.past import LineCommit, Run, WrittenLines
+from codelens.store.compressed import decompress
 
 
 class Lines:
@@ -78,6 +78,8 @@ class Lines:
 
 def _packed(runs: tuple[Run, ...]) -> bytes:
     """Each commit once, then (lines, place of the commit among these) of each run."""
+    import zstandard
+
     commits = list(dict.fromkeys(run.commit for run in runs))
     place = {commit: i for i, commit in enumerate(commits)}
     text = json.dumps([commits, [n for run in runs for n in (run.lines, place[run.commit])]], separators=(",", ":"))
@@ -85,5 +87,5 @@ def _packed(runs: tuple[Run, ...]) -> bytes:
 
 
 def _runs(packed: bytes) -> tuple[Run, ...]:
-    commits, numbers = json.loads(zstandard.ZstdDecompressor().decompress(packed))
+    commits, numbers = json.loads(decompress(packed))
     return tuple(Run(lines, commits[place]) for lines, place in zip(numbers[::2], numbers[1::2], strict=True))

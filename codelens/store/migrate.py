@@ -8,7 +8,13 @@ from pathlib import Path
 
 import apsw
 
+try:
+    from _blake2 import blake2b  # hashlib loads OpenSSL: 3 ms and more of each search
+except ImportError:
+    from hashlib import blake2b
+
 from codelens.errors import IndexCorrupt, NoVectors, SchemaTooNew
+from codelens.store.connection import load_vector_extension
 
 
 def migrations_folder() -> Path:
@@ -48,6 +54,42 @@ def check_version(connection: apsw.Connection) -> None:
         raise IndexCorrupt(f"the index has the old schema {version}", "run `codelens index` to bring it up to date")
 
 
+SCHEMA_DIGEST = "7ed58e86edcf8d98c6daedb1a8d647fb"
+"""BLAKE2b of the newest schema's objects as SQLite 3.54 lists them; a test computes it again."""
+
+
+def check_schema(connection: apsw.Connection) -> None:
+    """Raise IndexCorrupt unless the file has just the tables and indexes of its version, with just their SQL.
+
+    So no view, trigger or other table takes the place of one that is asked. Comes before the first query to any of them.
+    """
+    version, found = schema_version(connection), _objects(connection)
+    if version == newest_version() and schema_digest(found) == SCHEMA_DIGEST:
+        return
+    # 4 ms each: for old versions, and where another SQLite words its own tables otherwise.
+    for with_vectors in (False, True):
+        expected = apsw.Connection(":memory:")
+        if with_vectors and not load_vector_extension(expected):
+            break
+        _apply(expected, version, with_vectors)
+        if found == _objects(expected):
+            return
+    raise IndexCorrupt("the tables of the file are not those of a codelens index")
+
+
+def schema_digest(objects: list[tuple[str, ...]]) -> str:
+    """Hex digits."""
+    return blake2b(repr(objects).encode(), digest_size=16).hexdigest()
+
+
+def _objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
+    """SQLite's list of what is in the file, without the counter that a table of an old schema leaves behind."""
+    sql = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
+    rows = sorted((str(a), str(b), str(c), str(d)) for a, b, c, d in connection.execute(sql))
+    return [row for row in rows if row != _COUNTER]
+
+
+_COUNTER = ("table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)")
 _VECTOR_TABLE = "USING vec0"
 """What needs sqlite-vec: the first schemas had such a table."""
 
@@ -64,7 +106,11 @@ def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
         raise NoVectors("the index holds vectors, and sqlite-vec cannot be loaded here")
     if ("documents" in tables) != (schema_version(connection) > 0) or (tables and "documents" not in tables):
         raise IndexCorrupt("the file is a database, but no codelens index", "name another file with --db")
-    for number, file in migrations():
+    _apply(connection, newest_version(), with_vectors)
+
+
+def _apply(connection: apsw.Connection, upto: int, with_vectors: bool) -> None:
+    for number, file in migrations()[:upto]:
         if schema_version(connection) >= number:
             continue
         connection.execute("BEGIN IMMEDIATE").fetchall()

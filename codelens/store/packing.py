@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 from codelens.derived import LITERAL_KINDS, Binding, PackedReferences, Reference
+from codelens.store.compressed import decompress
 
 LEVEL = 6
 _reference: Callable[[Any], Reference] = partial(tuple.__new__, Reference)
@@ -96,9 +97,7 @@ def _packed(columns: Any) -> bytes:
 
 
 def _unpacked(columns: bytes) -> Any:
-    import zstandard
-
-    return json.loads(zstandard.ZstdDecompressor().decompress(columns).decode("utf-8", "surrogatepass"))
+    return json.loads(decompress(columns).decode("utf-8", "surrogatepass"))
 
 
 def _differences(numbers: Sequence[int]) -> list[int]:

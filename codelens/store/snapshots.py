@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apsw
-import zstandard
 
 from codelens.model import DocumentId
 from codelens.nouns import dataclass
+from codelens.store.compressed import MOST_BYTES, decompress
 
 _LEVEL = 3
 """zstandard's usual; 9 takes four times as long for a twentieth less."""
+_MOST_FOLD = 100
+"""What the facts of a large repository may be folded by; 5 to 15 is usual. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +139,14 @@ class SnapshotLog:
 
 
 def _packed(older: OlderFacts) -> bytes:
+    import zstandard
+
     head = json.dumps([older.without, [place for place, _ in older.lines]]).encode()
     return zstandard.ZstdCompressor(level=_LEVEL).compress(b"\n".join([head, *(line for _, line in older.lines)]))
 
 
 def _unpacked(blob: bytes, newer: bytes | None) -> bytes:
-    raw = zstandard.ZstdDecompressor().decompressobj().decompress(blob)  # its head may not tell its size
+    raw = decompress(blob, max(MOST_BYTES, _MOST_FOLD * len(blob)))
     if newer is None:
         return raw
     head, *others = raw.split(b"\n")

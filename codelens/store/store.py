@@ -33,11 +33,12 @@ from codelens.store.edges import Edges
 from codelens.store.files import Files
 from codelens.store.history import Histories
 from codelens.store.lines import Lines
-from codelens.store.migrate import check_version, migrate, schema_version
+from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
 from codelens.store.occurrences import OccurrenceCounter
 from codelens.store.postings import Postings
 from codelens.store.references import References
 from codelens.store.snapshots import SnapshotLog
+from codelens.store.trust import is_ours, refuse_roots_outside, sign
 from codelens.store.units import Units
 from codelens.store.vectors import Vectors
 
@@ -61,8 +62,10 @@ class OutOfTime(Exception):
 class Store:
     """One open index file. Close it, or use it as a context manager."""
 
-    def __init__(self, path: Path, connection: apsw.Connection) -> None:
+    def __init__(self, path: Path, connection: apsw.Connection, ours: bool = True) -> None:
         self.path = path
+        self.ours = ours
+        """Whether codelens made the index here for this user; else the user accepted it, and nobody vouches for its roots."""
         self._connection = connection
         self.changed: set[int] = set()
         """Documents whose symbols or edges were written since the store was opened."""
@@ -79,14 +82,18 @@ class Store:
         self.lines = Lines(connection)
 
     @classmethod
-    def read(cls, path: Path) -> Store:
-        """Open for reading. Raises NoIndex, IndexCorrupt or SchemaTooNew; writes nothing, leaves nothing."""
+    def read(cls, path: Path, accepted: bool = False) -> Store:
+        """Open for reading; `accepted` says that the user accepts indexes of others. Writes nothing, leaves nothing.
+
+        Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
+        """
         connection = open_reader(path)
         try:
             check_version(connection)
             # One transaction for as long as the store is open: every answer comes from one state.
             connection.execute("BEGIN").fetchall()
-            store = cls(path, connection)
+            check_schema(connection)
+            store = cls(path, connection, is_ours(connection, path.resolve(), accepted))
             if store.meta("state") != "complete":
                 raise IndexCorrupt(f"{path} was never finished", "`codelens index` goes on with it")
         except apsw.Error as fault:
@@ -103,12 +110,20 @@ class Store:
         return cls(path, open_reader(path))
 
     @classmethod
-    def write(cls, path: Path) -> Store:
-        """Open for writing, making or migrating the file. The caller holds `writer_lock(path)`."""
+    def write(cls, path: Path, place: Path | None = None, accepted: bool = False) -> Store:
+        """Open for writing, making or migrating the file. The caller holds `writer_lock(path)`.
+
+        `place` is where the file will lie when it is finished, if that is elsewhere. Raises what `read` raises.
+        """
+        place = (place or path).resolve()
         connection, with_vectors = open_writer(path)
         try:
-            migrate(connection, with_vectors)
-            store = cls(path, connection)
+            version = schema_version(connection)
+            if 0 < version <= newest_version():
+                check_schema(connection)
+            ours = version == 0 or version > newest_version() or is_ours(connection, place, accepted)
+            migrate(connection, with_vectors)  # which refuses a newer version
+            store = cls(path, connection, ours)
             if not with_vectors and store.meta("vector") == "1":
                 raise NoVectors(f"{path} holds vectors, and sqlite-vec cannot be loaded here")
         except BaseException:
@@ -125,6 +140,22 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def sign(self, place: Path) -> bool:
+        """Mark the index as made for this user and place; part of the caller's transaction. False where no key can be kept."""
+        return sign(self._connection, place.resolve())
+
+    def take_over(self, place: Path, named: Sequence[Path]) -> None:
+        """Sign an accepted index before anything is written to it; nothing where it is the user's own.
+
+        Raises IndexNotTrusted where one of its roots is neither named by the user nor lies where the index does.
+        """
+        if self.ours:
+            return
+        refuse_roots_outside(place, [row.root for row in self.documents.repositories() if row.root not in named])
+        with self.writing():
+            self.sign(place)
+        self.ours = True
 
     # What is known about the whole file
 

@@ -13,7 +13,16 @@ from pathlib import Path
 from threading import Event, Thread
 
 from codelens.config import LoadedSettings, Settings
-from codelens.errors import CodelensError, IndexBusy, IndexCorrupt, NoIndex, NoVectors, SchemaTooNew, UsageError
+from codelens.errors import (
+    CodelensError,
+    IndexBusy,
+    IndexCorrupt,
+    IndexNotTrusted,
+    NoIndex,
+    NoVectors,
+    SchemaTooNew,
+    UsageError,
+)
 from codelens.index import Index
 from codelens.runs import IndexReport, ProgressSink, WatchEvent, WatchSink, WatchStep
 from codelens.watching.changed import Roots
@@ -38,7 +47,7 @@ POLL_SECONDS = 2.0
 """Between two walks where there are no events."""
 POLL_SHARE = 20
 """Of a walk's CPU time go by at least between two: a large tree is walked more rarely, and takes 5 % of a core. Chosen."""
-ENDING = (NoIndex, IndexCorrupt, NoVectors, SchemaTooNew)
+ENDING = (NoIndex, IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew)
 """Faults that no waiting mends."""
 
 

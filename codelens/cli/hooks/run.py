@@ -24,11 +24,11 @@ def run(flags: CommonFlags) -> int:
     index = named_index(flags) or find_index(cwd)
     if index is None or not index.is_file():
         return 0
-    with Index.open(index) as opened:
-        known = [Path(repository.root) for repository in opened.info().repositories]
-    roots = [r for r in known if r.is_dir() and (r.is_relative_to(top) or top.is_relative_to(r))]
+    settings = settings_at(cwd, index, flags).values
+    with Index.open(index, settings) as opened:
+        roots = [r for r in opened.roots() if r.is_dir() and (r.is_relative_to(top) or top.is_relative_to(r))]
     if roots:
-        _update(index, roots, settings_at(cwd, index, flags).values, lambda root: settings_at(root, index, flags))
+        _update(index, roots, settings, lambda root: settings_at(root, index, flags))
     return 0
 
 

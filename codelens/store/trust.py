@@ -1,0 +1,227 @@
+"""Which index files are opened: those that codelens made here for this user, and those that the user accepted.
+
+A repository can ship a `.codelens/index.db`. So each index bears a mark: a MAC, by a key that only the user has, of what the
+index is, where it lies and which roots it was made from. A mark cannot tell what has changed since, so an index that git
+tracks must be on the user's own list of accepted files too; that list is also how an index of another machine is accepted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from codelens.config import data_folder
+from codelens.errors import CannotWrite, IndexNotTrusted
+from codelens.worktree.place import BESIDE, INDEX_FOLDER
+from codelens.worktree.tracked import tracks
+
+try:
+    from _blake2 import blake2b  # hashlib loads OpenSSL: 3 ms and more of each search
+except ImportError:
+    from hashlib import blake2b
+
+KEY_BYTES = 32
+KEY_NAME, ACCEPTED_NAME = "index.key", "accepted-indexes.json"
+MARK, IDENTITY, PLACE = "mark", "identity", "place"
+"""Keys in the table `meta`: the MAC, a random name of the index, and the path that the MAC was made for."""
+
+
+def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) -> bool:
+    """Whether codelens made the index for this user and place; False for one that the user accepted as it is.
+
+    `accepted` says that the user accepts any. Raises IndexNotTrusted for all others.
+    """
+    fits = _fits(connection, place)
+    if fits and not tracks(place):
+        return True
+    if accepted or _is_accepted(place):
+        return fits
+    if fits:
+        raise IndexNotTrusted(f"git tracks {place}, so others can change it")
+    before = _marked_place(connection)
+    if before is not None and before != place and _fits(connection, before):
+        raise IndexNotTrusted(f"{place} was made as {before}, and moved or copied here")
+    raise IndexNotTrusted(f"{place} was not made here by codelens for you")
+
+
+def sign(connection: apsw.Connection, place: Path) -> bool:
+    """Write the mark for this user and place, as part of the caller's transaction. False where no key can be kept."""
+    key = _key() or _new_key()
+    if key is None:
+        return False
+    identity = _meta(connection, IDENTITY) or os.urandom(16).hex()
+    for name, value in ((IDENTITY, identity), (PLACE, os.fsencode(place).hex())):
+        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value)).fetchall()
+    mark = _mark(key, connection, place)
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, mark)).fetchall()
+    return True
+
+
+def accept(place: Path) -> str:
+    """Put the file as it is now on the user's list; returns its SHA-256. Raises IndexNotTrusted and CannotWrite."""
+    import json
+
+    if left := _left_beside(place):
+        raise IndexNotTrusted(f"{left.name} lies beside {place}: it was not finished where it was made")
+    folder = data_folder()
+    if folder is None:
+        raise CannotWrite("there is no home folder to keep the list of accepted indexes in", "set XDG_DATA_HOME")
+    entry = {**_stat(place), "sha256": _digest(place)}
+    listed = {**_accepted(), os.fspath(place): entry}
+    try:
+        _write_private(folder / ACCEPTED_NAME, json.dumps(listed, indent=1, sort_keys=True).encode(), replace=True)
+    except OSError as fault:
+        raise CannotWrite(f"{folder / ACCEPTED_NAME}: {fault.strerror or fault}", "set XDG_DATA_HOME") from None
+    return str(entry["sha256"])
+
+
+def renew(place: Path) -> None:
+    """After the user's own run has written an index that git tracks: what is accepted is the file as it is now."""
+    if tracks(place):
+        with suppress(IndexNotTrusted, CannotWrite):  # then the next search says what is wrong
+            accept(place)
+
+
+def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
+    """Raise IndexNotTrusted for a root that an index names and nobody vouches for, unless it lies in the folder of the index.
+
+    A file that came from elsewhere must not send a run to other folders of the user.
+    """
+    folder = place.parent.parent if place.parent.name == INDEX_FOLDER else place.parent
+    for root in roots:
+        if not root.is_relative_to(folder):
+            raise IndexNotTrusted(
+                f"{place} was made from {root}, which lies outside {folder}",
+                f"`codelens index {root}` accepts that folder, `codelens index --rebuild` makes the index anew",
+            )
+
+
+def can_sign() -> bool:
+    """Whether the user has a key, or can be given one."""
+    return (_key() or _new_key()) is not None
+
+
+def _fits(connection: apsw.Connection, place: Path) -> bool:
+    key, mark = _key(), _meta(connection, MARK)
+    if key is None or not mark:
+        return False
+    return _mark(key, connection, place) == mark  # nobody who could forge it can time this
+
+
+def _mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
+    """Each part with its length before it, so that no two lists of parts give the same bytes.
+
+    The schema is not among them: an index is opened only if its tables have just the SQL of the migrations.
+    """
+    roots: Sequence[Any] = connection.execute("SELECT name, root FROM repositories ORDER BY id").fetchall()
+    parts = ["codelens index", _meta(connection, IDENTITY), os.fspath(place)]
+    parts += [str(part) for row in roots for part in row]
+    mac = blake2b(key=key, digest_size=32)
+    for part in parts:
+        raw = part.encode("utf-8", "surrogateescape")
+        mac.update(len(raw).to_bytes(8, "big") + raw)
+    return mac.hexdigest()
+
+
+def _meta(connection: apsw.Connection, name: str) -> str:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (name,)).fetchone()
+    return row[0] if row and isinstance(row[0], str) else ""
+
+
+def _marked_place(connection: apsw.Connection) -> Path | None:
+    with suppress(ValueError):
+        if raw := bytes.fromhex(_meta(connection, PLACE)):
+            return Path(os.fsdecode(raw))
+    return None
+
+
+def _key() -> bytes | None:
+    """The user's key; None where there is none, or another user could have put it there."""
+    folder = data_folder()
+    try:
+        if folder is None:
+            return None
+        with (folder / KEY_NAME).open("rb") as file:
+            if sys.platform != "win32" and os.fstat(file.fileno()).st_uid != os.geteuid():
+                return None
+            key = file.read(KEY_BYTES + 1)
+    except OSError:
+        return None
+    return key if len(key) == KEY_BYTES else None
+
+
+def _new_key() -> bytes | None:
+    folder = data_folder()
+    if folder is None:
+        return None
+    with suppress(OSError):
+        _write_private(folder / KEY_NAME, os.urandom(KEY_BYTES), replace=False)
+    return _key()
+
+
+def _write_private(path: Path, content: bytes, replace: bool) -> None:
+    """Write a file that only the user can read, whole or not at all. Without `replace` the first of two writers wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    begun = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        begun.unlink()
+    descriptor = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        if replace:
+            begun.replace(path)
+        elif sys.platform == "win32":
+            begun.rename(path)  # fails if it is there
+        else:
+            path.hardlink_to(begun)
+    finally:
+        begun.unlink(missing_ok=True)
+
+
+def _is_accepted(place: Path) -> bool:
+    """By what a file's times and size tell, else by its content."""
+    entry = _accepted().get(os.fspath(place))
+    if not isinstance(entry, dict) or _left_beside(place):
+        return False
+    try:
+        return {**_stat(place), "sha256": entry.get("sha256")} == entry or _digest(place) == entry.get("sha256")
+    except OSError:
+        return False
+
+
+def _accepted() -> dict[str, Any]:
+    import json
+
+    folder = data_folder()
+    if folder is None:
+        return {}
+    try:
+        found = json.loads((folder / ACCEPTED_NAME).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _left_beside(place: Path) -> Path | None:
+    """A log or journal that SQLite would read with an index: it could hold anything."""
+    beside = (place.with_name(place.name + suffix) for suffix in BESIDE if suffix != "-shm")
+    return next((file for file in beside if file.exists() and file.stat().st_size), None)
+
+
+def _stat(place: Path) -> dict[str, int]:
+    found = place.stat()
+    return {"size": found.st_size, "mtime_ns": found.st_mtime_ns, "ctime_ns": found.st_ctime_ns, "inode": found.st_ino}
+
+
+def _digest(place: Path) -> str:
+    import hashlib
+
+    with place.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

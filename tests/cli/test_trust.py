@@ -1,0 +1,259 @@
+"""An index is opened if codelens made it here for this user, or the user accepted it; what a repository ships is refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+import zstandard
+
+from codelens.config import data_folder
+from codelens.index import Index
+from codelens.store.connection import load_vector_extension
+from codelens.store.store import Store
+
+from .conftest import Run
+
+REFUSED = "`codelens index --rebuild` makes it from the files, `codelens index --trust` accepts it as it is"
+READING = (
+    ("search", "password"),
+    ("why", "password"),
+    ("symbols", "notes/auth.py"),
+    ("refs", "verify"),
+    ("callers", "verify"),
+    ("map",),
+    ("files", "auth"),
+    ("context", "check a password"),
+    ("status",),
+    ("snapshots",),
+    ("search", "password", "--refresh"),
+    ("index",),
+    ("watch",),
+    ("hooks", "run"),
+)
+
+
+@pytest.fixture
+def planted(own: Path, run: Run, tmp_path: Path) -> Path:
+    """A repository that came with an index, which somebody else made with the same codelens."""
+    run("index", "-q", cwd=own)
+    unsigned(own / ".codelens/index.db")
+    shutil.copytree(own, tmp_path / "cloned")
+    return tmp_path / "cloned"
+
+
+def unsigned(index: Path, *statements: str) -> None:
+    connection = apsw.Connection(str(index))
+    load_vector_extension(connection)
+    for statement in ("DELETE FROM meta WHERE key = 'mark'", *statements):
+        connection.execute(statement).fetchall()
+    connection.close()
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_no_command_opens_an_index_that_came_with_a_repository(
+    command: tuple[str, ...], planted: Path, run: Run
+) -> None:
+    before = (planted / ".codelens/index.db").read_bytes()
+    ran = run(*command, cwd=planted)
+    assert (ran.code, ran.out) == (3, "")
+    assert (
+        ran.err
+        == f"codelens: error: {planted}/.codelens/index.db was not made here by codelens for you\nhint: {REFUSED}\n"
+    )
+    assert (planted / ".codelens/index.db").read_bytes() == before
+
+
+def test_a_rebuild_makes_it_the_user_s_own(planted: Path, run: Run) -> None:
+    (planted / "notes/auth.py").unlink()  # what the planted index says of it must not come back
+    assert run("index", "-q", "--rebuild", cwd=planted).code == 0
+    assert "notes/auth.py" not in run("search", "password", cwd=planted).out
+    assert run("status", cwd=planted).code == 0
+
+
+def test_trust_holds_for_the_file_as_it_was(planted: Path, run: Run) -> None:
+    index = planted / ".codelens/index.db"
+    assert run("index", "--trust", cwd=planted).code == 0
+    assert run("search", "password", cwd=planted).code == 0
+    os.utime(index)  # other times, the same content
+    assert run("search", "password", cwd=planted).code == 0
+    unsigned(index, "INSERT INTO meta VALUES ('changed', '1')")
+    assert run("search", "password", cwd=planted).code == 3
+
+
+def test_an_accepted_index_is_the_user_s_own_once_it_is_updated(planted: Path, run: Run) -> None:
+    run("index", "--trust", cwd=planted)
+    (planted / "notes/added.py").write_text("def verify_signature(): ...\n")
+    assert run("index", "-q", cwd=planted).code == 0
+    assert "notes/added.py" in run("search", "verify_signature", cwd=planted).out
+
+
+def test_the_user_s_own_setting_accepts_all_and_a_project_s_does_not(
+    planted: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (planted / ".codelens.toml").write_text("trust_indexes = true\n")
+    assert run("search", "password", cwd=planted).code != 0
+    monkeypatch.setenv("CODELENS_TRUST_INDEXES", "1")
+    (planted / ".codelens.toml").unlink()
+    assert run("search", "password", cwd=planted).code == 0
+
+
+def test_a_copy_in_another_place_is_refused_and_names_its_place(own: Path, run: Run, tmp_path: Path) -> None:
+    run("index", "-q", cwd=own)
+    shutil.move(own, tmp_path / "elsewhere")
+    ran = run("search", "password", cwd=tmp_path / "elsewhere")
+    assert ran.code == 3
+    assert f"was made as {own}/.codelens/index.db, and moved or copied here" in ran.err
+
+
+def test_another_user_s_index_is_refused(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run("index", "-q", cwd=own)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
+    assert run("search", "password", cwd=own).code == 3
+
+
+@pytest.mark.parametrize("beside", ["index.db", "index.db-wal", "index.db-journal"])
+def test_an_index_that_git_tracks_is_accepted_as_it_is_only(beside: str, own: Path, run: Run) -> None:
+    run("index", "-q", cwd=own)
+    (own / ".codelens" / beside).touch()
+    git(own, "init", "-q")
+    git(own, "add", "-f", f".codelens/{beside}")
+    ran = run("search", "password", cwd=own)
+    assert ran.code == 3
+    assert f"git tracks {own}/.codelens/index.db, so others can change it" in ran.err
+    assert run("index", "-q", "--rebuild", cwd=own).code == 0
+    assert run("search", "password", cwd=own).code == 0
+    unsigned(own / ".codelens/index.db")  # as a pull would bring another one
+    assert run("search", "password", cwd=own).code == 3
+
+
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_files_of_like_names_and_all_versions_of_git_s_list(version: str, own: Path, run: Run) -> None:
+    run("index", "-q", cwd=own)
+    git(own, "init", "-q")
+    (own / "x.codelens").mkdir()
+    (own / "x.codelens/index.db").touch()
+    git(own, "add", "-A")
+    git(own, "update-index", "--index-version", version)
+    assert run("search", "password", cwd=own).code == 0
+    git(own, "add", "-f", ".codelens/index.db")
+    assert run("search", "password", cwd=own).code == 3
+
+
+def test_a_log_beside_an_accepted_index_is_not_read(planted: Path, run: Run) -> None:
+    run("index", "--trust", cwd=planted)
+    (planted / ".codelens/index.db-wal").write_bytes(b"anything")
+    assert run("search", "password", cwd=planted).code == 3
+    assert run("index", "--trust", cwd=planted).code == 3
+
+
+def test_the_file_alone_sends_no_run_to_another_folder(own: Path, run: Run, tmp_path: Path) -> None:
+    run("index", "-q", cwd=own)
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key.py").write_text("password_of_the_bank = 1\n")
+    unsigned(own / ".codelens/index.db", f"UPDATE repositories SET root = '{secret}'")
+    run("index", "--trust", cwd=own)
+    for command in (("index",), ("search", "password", "--refresh"), ("index", str(own))):
+        ran = run(*command, cwd=own)
+        assert ran.code == 3
+        assert f"was made from {secret}, which lies outside {own}" in ran.err
+    assert "bank" not in run("search", "password_of_the_bank", cwd=own).out
+    assert run("index", "-q", str(secret), cwd=own).code == 0, "a folder that the user names"
+
+
+def test_an_unfinished_build_that_came_with_a_repository_is_not_gone_on_with(own: Path, run: Run) -> None:
+    run("index", "-q", cwd=own)
+    index = own / ".codelens/index.db"
+    unsigned(index, "UPDATE meta SET value = 'building' WHERE key = 'state'", "UPDATE units SET name = 'planted'")
+    index.rename(index.with_name("index.db.building"))
+    assert run("index", "-q", cwd=own).code == 0
+    assert run("symbols", "planted", cwd=own).code != 0
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (
+            "DROP TABLE skips",
+            "CREATE VIEW skips AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT * FROM n",
+        ),
+        ("CREATE TRIGGER spy AFTER INSERT ON meta BEGIN DELETE FROM units; END",),
+        ("CREATE TABLE more (x)",),
+        ("ALTER TABLE units ADD COLUMN more",),
+        ("DROP INDEX units_by_folded",),
+    ],
+)
+def test_other_tables_than_codelens_makes_are_refused(statements: tuple[str, ...], planted: Path, run: Run) -> None:
+    unsigned(planted / ".codelens/index.db", *statements)
+    for command in (("index", "--trust"), ("search", "password"), ("index",)):
+        assert run(*command, cwd=planted).code == 3
+    assert "are not those of a codelens index" in run("index", "--trust", cwd=planted).err
+
+
+def test_a_bomb_in_a_snapshot_takes_no_memory(planted: Path, run: Run) -> None:
+    """122 kB that claim to be 4 GB: refused by what their head says."""
+    packer = zstandard.ZstdCompressor(write_content_size=True).compressobj(size=1 << 30)
+    block = bytes(1 << 24)
+    bomb = b"".join([*(packer.compress(block) for _ in range(64)), packer.flush()])
+    connection = apsw.Connection(str(planted / ".codelens/index.db"))
+    connection.execute("UPDATE snapshots SET bytes = ?", (bomb,)).fetchall()
+    connection.close()
+    run("index", "--trust", cwd=planted)
+    limited = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (700_000_000, 700_000_000)); "
+        "from codelens.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", limited, "search", "password"], cwd=planted, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 3
+    assert "claims to be 1073741824 bytes long" in ended.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
+def test_the_key_is_the_user_s_alone(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "fresh"))
+    run("index", "-q", cwd=own)
+    folder = data_folder()
+    assert folder is not None
+    assert stat.S_IMODE((folder / "index.key").stat().st_mode) == 0o600
+    assert [file.name for file in folder.iterdir()] == ["index.key"]
+
+
+def test_without_a_place_for_the_key_the_run_says_what_follows(
+    own: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", os.devnull)
+    ran = run("index", cwd=own)
+    assert ran.code == 0
+    assert "searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set" in ran.err
+    assert run("search", "password", cwd=own).code == 3
+    monkeypatch.setenv("CODELENS_TRUST_INDEXES", "1")
+    assert run("search", "password", cwd=own).code == 0
+    assert run("index", cwd=own).code == 0
+
+
+def test_an_interrupted_run_leaves_an_index_that_is_still_the_user_s(own: Path, run: Run) -> None:
+    """The mark covers the roots, so a new root and its mark are one transaction."""
+    run("index", "-q", cwd=own)
+    index = own / ".codelens/index.db"
+    with Store.write(index) as store, store.writing():
+        store.documents.add_repository(own / "notes")
+        store.sign(index)
+    Index.open(index).close()
+
+
+def test_trust_names_no_folders(own: Path, run: Run) -> None:
+    assert run("index", "--trust", ".", cwd=own).code == 2
+    assert run("index", "--trust", cwd=own).code == 3, "nothing is there to be accepted"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=folder, check=True)

@@ -1,0 +1,24 @@
+"""The schema that an index must have, as the migrations make it."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+
+from codelens.store.connection import load_vector_extension
+from codelens.store.migrate import SCHEMA_DIGEST, _apply, _objects, check_schema, migrate, newest_version, schema_digest
+
+
+def test_the_digest_is_of_the_newest_schema() -> None:
+    connection = apsw.Connection(":memory:")
+    migrate(connection, load_vector_extension(connection))
+    assert schema_digest(_objects(connection)) == SCHEMA_DIGEST
+
+
+@pytest.mark.parametrize("with_vectors", [False, True])
+@pytest.mark.parametrize("version", range(1, newest_version() + 1))
+def test_every_version_is_known(version: int, with_vectors: bool) -> None:
+    connection = apsw.Connection(":memory:")
+    load_vector_extension(connection)
+    _apply(connection, version, with_vectors)
+    check_schema(connection)
