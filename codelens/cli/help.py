@@ -12,7 +12,7 @@ EXIT_CODES = """\
  0   search, why, context, symbols, refs and the like: at least one result; other commands: done
  1   search, context, symbols, refs and the like: no result; why: it exists but is not among the results
  2   usage or runtime error; no such target, or an ambiguous one; why --check: scores differ
- 3   no index, or one that cannot be used (damaged, or written by a newer codelens)
+ 3   no index, or one that cannot be used (damaged, not made here for you, or by a newer codelens)
  4   the tree has changed since it was indexed, and --require-fresh was given
  5   another process is writing this index
  6   files had errors, and --strict was given

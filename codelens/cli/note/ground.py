@@ -53,6 +53,7 @@ def ground_of(flags: CommonFlags) -> Ground:
     with place.open() as index:
         repositories = index.info().repositories
         names = scope_of(repositories, cwd, ()).repositories or tuple(r.name for r in repositories)
+        index.roots()  # notes are written below one: raises where nobody vouches for them
     roots = [Path(r.root) for r in repositories if r.name in names]
     if len(roots) != 1:
         raise UsageError("the index holds several trees", f"go into one of them: {', '.join(map(str, roots))}")
