@@ -184,12 +184,11 @@ def _open_building(building: Path, path: Path, roots: Sequence[Path], settings: 
                 return store, store.units.count() > 0
             store.close()
     _forget(building)
-    store = Store.write(building)
+    store = Store.write(building, path)
     with store.writing():
         store.set_meta("state", "building")
         store.set_meta("fuzzy", str(int(settings.fuzzy)))
         store.set_meta("vector", str(int(settings.vector)))
-        store.sign(path)
     return store, False
 
 

@@ -102,7 +102,7 @@ class Run:
 def update_repository(store: Store, root: Path, run: Run, transaction: LazyTransaction) -> Tally:
     """Bring one repository's part of the index up to date with the disk. The caller holds the writer lock."""
     before, clock = transaction.writes, PhaseClock()
-    repository = _repository(store, root, run.index, transaction)
+    repository = _repository(store, root, transaction)
     run = _with_walk_rules(store, repository, run, transaction)
     skipped = {s.path: s for s in store.documents.skips(repository.id)}
     # Under other rules a file that was read may be left out now, or one that was left out be taken: read all again.
@@ -192,14 +192,12 @@ def _with_walk_rules(store: Store, repository: RepositoryRow, run: Run, transact
     return replace(run, settings=settings)
 
 
-def _repository(store: Store, root: Path, place: Path, transaction: LazyTransaction) -> RepositoryRow:
+def _repository(store: Store, root: Path, transaction: LazyTransaction) -> RepositoryRow:
     for row in store.documents.repositories():
         if row.root == root:
             return row
     transaction.begin()
-    row = store.documents.add_repository(root)
-    store.sign(place)  # the mark covers the roots
-    return row
+    return store.documents.add_repository(root)
 
 
 def _tally(plan: UpdatePlan, moved: Mapping[str, Moved]) -> Tally:

@@ -13,6 +13,7 @@ import xxhash
 from codelens.derived import DerivedDocument
 from codelens.model import DocumentId, FileStamp, RepositoryId, Skip, SkipReason
 from codelens.nouns import dataclass
+from codelens.store.trust import sign
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,9 @@ class Documents:
         self._connection.execute(
             "INSERT INTO repositories (name, root) VALUES (?, ?)", (name, self._stored(root))
         ).fetchall()
-        return RepositoryRow(RepositoryId(self._connection.last_insert_rowid()), name, root)
+        row = RepositoryRow(RepositoryId(self._connection.last_insert_rowid()), name, root)
+        sign(self._connection, self._index)  # the mark covers the roots
+        return row
 
     # Documents
 

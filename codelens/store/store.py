@@ -62,14 +62,14 @@ class OutOfTime(Exception):
 class Store:
     """One open index file. Close it, or use it as a context manager."""
 
-    def __init__(self, path: Path, connection: apsw.Connection, ours: bool = True) -> None:
+    def __init__(self, path: Path, connection: apsw.Connection, ours: bool = True, place: Path | None = None) -> None:
         self.path = path
         self.ours = ours
         """Whether codelens made the index here for this user; else the user accepted it, and nobody vouches for its roots."""
         self._connection = connection
         self.changed: set[int] = set()
         """Documents whose symbols or edges were written since the store was opened."""
-        self.documents = Documents(connection, path)
+        self.documents = Documents(connection, place or path.resolve())
         self.units = Units(connection)
         self.references = References(connection)
         self.postings = Postings(connection)
@@ -123,7 +123,10 @@ class Store:
                 check_schema(connection)
             ours = version == 0 or version > newest_version() or is_ours(connection, place, accepted)
             migrate(connection, with_vectors)  # which refuses a newer version
-            store = cls(path, connection, ours)
+            store = cls(path, connection, ours, place)
+            if version == 0:
+                with store.writing():
+                    sign(connection, place)
             if not with_vectors and store.meta("vector") == "1":
                 raise NoVectors(f"{path} holds vectors, and sqlite-vec cannot be loaded here")
         except BaseException:
@@ -141,10 +144,6 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def sign(self, place: Path) -> bool:
-        """Mark the index as made for this user and place; part of the caller's transaction. False where no key can be kept."""
-        return sign(self._connection, place.resolve())
-
     def take_over(self, place: Path, named: Sequence[Path]) -> None:
         """Sign an accepted index before anything is written to it; nothing where it is the user's own.
 
@@ -154,7 +153,7 @@ class Store:
             return
         refuse_roots_outside(place, [row.root for row in self.documents.repositories() if row.root not in named])
         with self.writing():
-            self.sign(place)
+            sign(self._connection, place.resolve())
         self.ours = True
 
     # What is known about the whole file

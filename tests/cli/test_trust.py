@@ -246,7 +246,6 @@ def test_an_interrupted_run_leaves_an_index_that_is_still_the_user_s(own: Path, 
     index = own / ".codelens/index.db"
     with Store.write(index) as store, store.writing():
         store.documents.add_repository(own / "notes")
-        store.sign(index)
     Index.open(index).close()
 
 

@@ -181,11 +181,12 @@ def test_an_unprivileged_reader_of_somebody_elses_index(index: Path, tmp_path: P
     code = """
 import os, sys
 from pathlib import Path
+from codelens.config import Settings
 from codelens.index import Index
 from codelens.model import SearchOptions
 
 def hits():
-    with Index.open(Path(sys.argv[1])) as index:
+    with Index.open(Path(sys.argv[1]), Settings(trust_indexes=True)) as index:
         return len(index.search("oldword", SearchOptions(mode="exact")).hits)
 
 hits()  # imports what it needs, which the other user may not read
