@@ -28,7 +28,7 @@ _NODE = (
 )
 FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 _TABLES = {
-    "meta": "SELECT key, value FROM meta",
+    "meta": "SELECT key, value FROM meta WHERE key NOT IN ('identity', 'mark', 'place')",
     "repositories": "SELECT name FROM repositories",
     "documents": (
         "SELECT r.name, d.path, d.os_path, d.size, d.content_hash, d.language, d.roles, d.encoding, d.confidence, d.bom, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -147,7 +148,11 @@ def test_the_same_bytes_whatever_the_hash_seed(lamps: Path) -> None:
     command = [sys.executable, "-m", "codelens", "context", "lamp level", "--no-cache", "--json"]
     made = {
         subprocess.run(
-            command, cwd=lamps, capture_output=True, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": p}
+            command,
+            cwd=lamps,
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": p},
         ).stdout
         for seed in ("0", "1", "2")
         for p in [str(Path(__file__).parents[2])]

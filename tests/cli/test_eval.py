@@ -11,6 +11,7 @@ import pytest
 
 from codelens.evaluation.metrics import METRICS
 from codelens.evaluation.record import PLACES
+from tests.accepted import accepted
 from tests.cli.conftest import SAMPLES, Run
 
 TREC = ("--topics", str(SAMPLES / "notes/queries.jsonl"), "--qrels", str(SAMPLES / "notes/qrels.tsv"))
@@ -47,6 +48,7 @@ def indexes(indexed: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "indexes"
     folder.mkdir()
     (folder / "notes-v1.db").write_bytes((indexed / ".codelens/index.db").read_bytes())
+    accepted(folder / "notes-v1.db")
     return folder
 
 

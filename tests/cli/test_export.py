@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from codelens.index import Index
+from tests.accepted import accepted
 from tests.cli.conftest import Run
 from tests.navigate.linked import FILES, linked
 from tests.render.test_formats import check
@@ -29,7 +30,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shapes")
     linked(folder).close()
     (folder / ".codelens").mkdir()
-    shutil.move(folder / "index.db", folder / ".codelens/index.db")
+    accepted(Path(shutil.move(folder / "index.db", folder / ".codelens/index.db")))
     return folder
 
 

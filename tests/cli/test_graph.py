@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.accepted import accepted
 from tests.cli.conftest import Run
 from tests.navigate.linked import linked
 from tests.render.test_formats import check
@@ -43,7 +44,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _settled(folder: Path) -> Path:
     (folder / ".codelens").mkdir()
-    shutil.move(folder / "index.db", folder / ".codelens/index.db")
+    accepted(Path(shutil.move(folder / "index.db", folder / ".codelens/index.db")))
     return folder
 
 

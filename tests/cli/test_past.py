@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from codelens.index import Index
+from tests.accepted import accepted
 from tests.cli.conftest import Run
 from tests.render.test_formats import check
 from tests.search.trees import QUICK
@@ -32,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         git(root, "add", "--all")
         git(root, "commit", "--quiet", "-m", str(number))
         Index.build(root / ".codelens/index.db", [root], QUICK)
-        shutil.copy(root / ".codelens/index.db", root / f"{number}.db")
+        accepted(Path(shutil.copy(root / ".codelens/index.db", root / f"{number}.db")))
     return root
 
 

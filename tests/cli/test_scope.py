@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codelens.index import Index
+from codelens.worktree.place import prepare_index_folder
 from tests.cli.conftest import Ran, Run
 from tests.render.test_formats import check
 from tests.search.trees import QUICK
@@ -44,6 +45,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def indexed(root: Path) -> None:
+    prepare_index_folder(root / ".codelens/index.db")  # keeps it out of git
     Index.build(root / ".codelens/index.db", [root], QUICK)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.accepted import accepted
 from tests.cli.conftest import Run
 from tests.render.test_formats import check
 
@@ -267,6 +268,7 @@ def test_an_index_that_was_moved_without_its_tree_says_so(own: Path, tmp_path: P
     run("index", "-q", cwd=own)
     (tmp_path / "away").mkdir()
     (own / ".codelens/index.db").rename(tmp_path / "away/x.db")
+    accepted(tmp_path / "away/x.db")
     ran = run("search", "password", "--db", "away/x.db", cwd=tmp_path)
     assert "the index was moved without its tree" in ran.err
     refused = run("index", "--db", "away/x.db", cwd=tmp_path)
@@ -275,8 +277,9 @@ def test_an_index_that_was_moved_without_its_tree_says_so(own: Path, tmp_path: P
     own.rename(tmp_path / "renamed")
     run("index", "-q", cwd=tmp_path / "renamed")
     (tmp_path / "renamed").rename(tmp_path / "moved")
+    assert run("index", "-q", "--trust", cwd=tmp_path / "moved").code == 0
     ran = run("search", "password", cwd=tmp_path / "moved")
-    assert (ran.code, ran.err) == (0, ""), "together with its tree it may go anywhere"
+    assert (ran.code, ran.err) == (0, ""), "together with its tree it may go anywhere, once that is accepted"
 
 
 def test_context_ends_where_the_file_ends(own: Path, run: Run) -> None:

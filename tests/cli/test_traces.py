@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.accepted import accepted
 from tests.cli.conftest import SAMPLES, Run
 
 SPANS = SAMPLES / "shop/spans.json"
@@ -16,7 +17,9 @@ SPANS = SAMPLES / "shop/spans.json"
 @pytest.fixture
 def shop(indexed: Path, tmp_path: Path) -> Path:
     """A copy of the indexed samples, which a test may write beside."""
-    return Path(shutil.copytree(indexed, tmp_path / "samples"))
+    folder = Path(shutil.copytree(indexed, tmp_path / "samples"))
+    accepted(folder / ".codelens/index.db")
+    return folder
 
 
 def test_from_spans_to_why_and_away_again(shop: Path, run: Run) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.accepted import accepted
 from tests.server.conftest import Client, client_of
 
 
@@ -16,6 +17,7 @@ def remembering(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """A server of a shop of its own, for a user who has switched memory on."""
     folder, home = tmp_path / "shop", tmp_path / "home"
     shutil.copytree(shop, folder)
+    accepted(folder / ".codelens/index.db")
     (home / "codelens").mkdir(parents=True)
     (home / "codelens/config.toml").write_text("memory = true\n")
     with client_of(folder, home, "--no-index") as client:

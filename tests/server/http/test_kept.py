@@ -12,6 +12,7 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.server.http.kept import Answers
 from codelens.server.http.state import UNSURE_NS, Beside, State
+from tests.accepted import accepted
 from tests.server.http.conftest import SAMPLES, Serve
 
 
@@ -47,7 +48,7 @@ def test_a_new_snapshot_is_seen_at_once(serve: Serve, own: Path) -> None:
 
 
 def test_traces_that_were_read_since_count_at_once(serve: Serve, built: Path, tmp_path: Path) -> None:
-    index = Path(shutil.copy(built, tmp_path))
+    index = accepted(Path(shutil.copy(built, tmp_path)))
     client = serve(index)
     asked = "/api/search?q=price+of+an+order&profile=knowing&limit=30"
     cold = client.get(asked)
