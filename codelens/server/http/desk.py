@@ -98,10 +98,10 @@ class Desk:
         pool = self._workers or self._threads
         try:
             return await asyncio.wrap_future(pool.submit(outcome, self.index, self.settings, name, text))
-        except BrokenExecutor:  # a worker was killed, as by a lack of memory: the next question finds a new one
+        except (BrokenExecutor, OSError):  # killed or not started, as by a lack of memory: ask again and there is one
             fault = Fault(503, "the worker that had the question ended", "ask again", retry_after=RETRY_SECONDS)
             return Outcome(b"", "", fault)
-        except CodelensError as error:  # none could be started
+        except CodelensError as error:  # it ended at its start
             return Outcome(b"", "", fault_of(error))
 
 
