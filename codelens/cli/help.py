@@ -16,7 +16,7 @@ EXIT_CODES = """\
  4   the tree has changed since it was indexed, and --require-fresh was given
  5   another process is writing this index
  6   files had errors, and --strict was given
- 130 interrupted (SIGINT, as by Ctrl-C)
+ 130 interrupted
  143 ended by SIGTERM; watch and mcp: 0
 """
 

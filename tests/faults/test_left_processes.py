@@ -68,7 +68,7 @@ CASES = {
     "index, linking": Case("index -q --jobs 2 tree", (LINKER, LINKER), 143, GOES_ON),
     "watch": Case("watch -q tree", (WORKER,), 0),
     "eval": Case("eval -q --jobs 2 --indexes indexes tasks.jsonl", (POOL, POOL), 143, OVER),
-    "serve": Case("serve -q --port 0 --workers 2 --db indexes/a.db", (POOL,), 143, OVER, ask),
+    "serve": Case("serve --port 0 --workers 2 --db indexes/a.db", (POOL,), 143, OVER, ask),
     "serve, watching": Case("serve --port 0 --db indexes/a.db --watch", (POOL, WATCH), 143, OVER, ask),
     "serve, no workers": Case("serve --port 0 --workers 0 --db indexes/a.db --watch", (WATCH,), 143, OVER, ask),
     "mcp, building": Case("mcp tree", (BUILDER, WORKER), 0, begin=shake_hands),

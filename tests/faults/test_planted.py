@@ -168,7 +168,7 @@ class Shop:
         self._run("clean --yes")
 
     def _command(self, line: str) -> list[str]:
-        return [str(self.python), "-P", "-m", "codelens", *shlex.split(line)]
+        return [str(self.python), str(self.python.with_name("codelens")), *shlex.split(line)]
 
     def _run(self, line: str) -> str:
         ran = subprocess.run(
@@ -204,7 +204,10 @@ class Shop:
                 assert "Traceback" not in errors.read()
             finally:
                 process.kill()
-                process.communicate()
+                process.wait()
+                for pipe in (process.stdin, process.stdout):
+                    assert pipe
+                    pipe.close()
 
     def _finds(self, name: str) -> bool:
         return bool(
@@ -260,12 +263,13 @@ class Shop:
 
 
 def python_with(folder: Path, hook: str = "") -> Path:
-    """An interpreter with our packages, and with a hook in each process that it becomes, isolated or not."""
+    """An interpreter with our packages and the script `codelens`, and with a hook in each process, isolated or not."""
     venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
     (packages,) = folder.glob("lib/python*/site-packages")
     ours = [str(Path(codelens.__file__).parents[1]), *(entry for entry in sys.path if entry.endswith("-packages"))]
     (packages / "planted_hook.py").write_text(hook)
     (packages / "ours.pth").write_text("\n".join([*ours, "import planted_hook"]) + "\n")
+    (folder / "bin/codelens").write_text("from codelens.cli.main import run\n\nif __name__ == '__main__':\n    run()\n")
     return folder / "bin/python"
 
 
