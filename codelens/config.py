@@ -233,6 +233,12 @@ def _with_places(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
 
 
+def with_absolute_paths(settings: Settings) -> Settings:
+    """The same settings for a process that works in another folder."""
+    here = Path("here")
+    return replace(settings, **_with_places({key: getattr(settings, key) for key in PATHS}, here))
+
+
 def _user_file() -> Path | None:
     path = user_file_place()
     return path if path and path.is_file() else None

@@ -17,6 +17,7 @@ EXIT_CODES = """\
  5   another process is writing this index
  6   files had errors, and --strict was given
  130 interrupted
+ 143 ended by SIGTERM; watch and mcp: 0
 """
 
 QUERY = """\

@@ -6,8 +6,10 @@ Commands are imported only when they are named, so that a search pays for nothin
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import Annotated, ClassVar, NoReturn
 
 import typer
@@ -38,6 +40,11 @@ COMMANDS = (
     ),
 )
 INTERRUPTED = 130
+TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came. Whatever an interrupt leaves in order, this does too."""
 
 
 class Commands(LazyGroup):
@@ -71,7 +78,14 @@ def _root(
 def run() -> NoReturn:
     """What the `codelens` script calls."""
     _open_closed_streams()
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(main(sys.argv[1:]))
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Raise it once; a second one ends the process where it is."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise Terminated
 
 
 def _open_closed_streams() -> None:
@@ -90,9 +104,11 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         silence_stdout()
         return 0
-    except (KeyboardInterrupt, typer.Abort):
-        say("interrupted" + ("; `codelens index` goes on where it was" if arguments[:1] == ["index"] else ""))
-        return INTERRUPTED
+    except (KeyboardInterrupt, typer.Abort) as ending:
+        terminated = isinstance(ending, Terminated)
+        goes_on = "; `codelens index` goes on where it was" if arguments[:1] == ["index"] else ""
+        say(("terminated" if terminated else "interrupted") + goes_on)
+        return TERMINATED if terminated else INTERRUPTED
     except typer.Exit as ending:
         return ending.exit_code
     except CodelensError as fault:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -86,9 +85,10 @@ def _print_config(folder: Path, flags: McpFlags) -> int:
     if flags.client not in CLIENTS:
         raise UsageError(f"no client '{flags.client}'", f"clients: {', '.join(CLIENTS)}")
     key, place = CLIENTS[flags.client]
+    from codelens.processes.python import codelens_command
+
     program = shutil.which("codelens")
-    # -P: a server starts in somebody's repository, which must not be on the import path
-    command = [str(Path(program).absolute())] if program else [sys.executable, "-P", "-m", "codelens"]
+    command = [str(Path(program).absolute())] if program else codelens_command()
     arguments = [*command[1:], "mcp", str(folder)]
     arguments += ["--db", str(flags.db.absolute())] if flags.db else []
     arguments += [
@@ -106,4 +106,4 @@ def _print_config(folder: Path, flags: McpFlags) -> int:
     return 0
 
 
-command = declare("mcp", McpFlags, mcp, epilog="Exit: 0 the client left, 2 error.")
+command = declare("mcp", McpFlags, mcp, epilog="Exit: 0 the client left, or SIGINT or SIGTERM came; 2 error.")

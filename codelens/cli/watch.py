@@ -1,10 +1,7 @@
 """codelens watch: keep the index fresh until it is stopped."""
 
-import os
 import signal
-from _thread import interrupt_main
 from pathlib import Path
-from threading import Thread
 from types import FrameType
 from typing import Annotated
 
@@ -14,6 +11,7 @@ from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain
 from codelens.cli.trees import trees_of
 from codelens.errors import UsageError
+from codelens.processes.child import end_at_eof
 from codelens.runs import WatchEvent, WatchSink, WatchStep
 from codelens.watching.keep import DEBOUNCE_SECONDS, Watch
 from codelens.worktree.place import prepare_index_folder
@@ -77,7 +75,7 @@ def _until_stopped(watch: Watch, until_eof: bool) -> int:
 
     before = signal.signal(signal.SIGTERM, stop)
     if until_eof:
-        Thread(target=_await_eof, name="codelens-eof", daemon=True).start()
+        end_at_eof(signal.SIGTERM)
     try:
         watch.run()
     except KeyboardInterrupt:
@@ -86,13 +84,6 @@ def _until_stopped(watch: Watch, until_eof: bool) -> int:
     finally:
         signal.signal(signal.SIGTERM, before)
     return 0
-
-
-def _await_eof() -> None:
-    """Not by sys.stdin: a thread that waits in its lock would keep the interpreter from ending."""
-    while os.read(0, 4096):
-        pass
-    interrupt_main(signal.SIGTERM)
 
 
 def _teller(flags: WatchFlags) -> WatchSink:

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codelens.processes.python import interpreter
+
 QUERIES = (
     "parse the configuration file",
     "open a connection to the server",
@@ -101,7 +103,7 @@ def spend_apart(arguments: Sequence[str], cwd: Path) -> Cost:
     reading, writing = os.pipe()
     started = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-c", MEASURED, str(writing), *arguments],
+        [*interpreter(), "-c", MEASURED, str(writing), *arguments],
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -128,13 +130,13 @@ def bench_codelens(tree: Path, work: Path, queries: Sequence[str], repeat: int) 
     no_op = _middle([spend_apart(index, tree) for _ in range(repeat)])
     status = json.loads(_output(["status", "--json", "--no-check", "--db", str(place)], tree))
     updates = [spend_apart(index, tree) for _ in _changes(tree, place, repeat)]
-    command = [sys.executable, "-m", "codelens", "search", "--no-config", "--db", str(place), "--"]
+    command = [*interpreter(), "-m", "codelens", "search", "--no-config", "--db", str(place), "--"]
     searches = [spend([*command, query], tree) for query in queries]
     return Tool("codelens", first, size, no_op, _middle(updates), searches), status
 
 
 def _output(arguments: Sequence[str], cwd: Path) -> bytes:
-    command = [sys.executable, "-m", "codelens", *arguments]
+    command = [*interpreter(), "-m", "codelens", *arguments]
     return subprocess.run(command, cwd=cwd, check=True, stdin=subprocess.DEVNULL, capture_output=True).stdout
 
 

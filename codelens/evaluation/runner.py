@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
-from codelens.config import Settings
+from codelens.config import Settings, with_absolute_paths
 from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.evaluation.judging import CUTOFF, Answer, Judged, Rule, judge
 from codelens.evaluation.qrels import Task
 from codelens.index import Index
 from codelens.model import Candidate, IndexInfo, SearchOptions
 from codelens.nouns import dataclass
+from codelens.processes.pool import WorkerPool
 from codelens.runs import Progress, ProgressSink
 from codelens.search.pipeline import rank
 from codelens.search.profiles import Profile, load_profile
@@ -101,29 +100,36 @@ def infos(batches: Sequence[Batch], settings: Settings) -> dict[str, IndexInfo]:
 
 
 @contextmanager
-def workers(jobs: int) -> Iterator[ProcessPoolExecutor | None]:
+def workers(jobs: int) -> Iterator[WorkerPool | None]:
     """Processes to ask in; None where one job does it all here."""
     if jobs == 1:
         yield None
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with WorkerPool(jobs) as pool:
         yield pool
 
 
 def ask_all(
-    batches: Sequence[Batch], setup: Setup, pool: ProcessPoolExecutor | None, progress: ProgressSink | None = None
+    batches: Sequence[Batch], setup: Setup, pool: WorkerPool | None, progress: ProgressSink | None = None
 ) -> list[Asked]:
     """All answers, in the order of the batches and of their tasks, whoever was done first."""
     load_profile(
         setup.options, setup.settings.weights
     )  # a fault in the options is the caller's, not that of the first task
     asked, total = list[Asked](), sum(len(batch.tasks) for batch in batches)
-    answers = pool.map(ask, batches, [setup] * len(batches)) if pool else (ask(batch, setup) for batch in batches)
-    for batch, found in zip(batches, answers, strict=True):
+    for batch, found in zip(batches, _answers(batches, setup, pool), strict=True):
         asked += found
         if progress:
             progress(Progress("ask", len(asked), total, batch.index.name))
     return asked
+
+
+def _answers(batches: Sequence[Batch], setup: Setup, pool: WorkerPool | None) -> Iterator[list[Asked]]:
+    if pool is None:
+        return (ask(batch, setup) for batch in batches)
+    there = replace(setup, settings=with_absolute_paths(setup.settings))
+    waiting = [pool.submit(ask, replace(batch, index=batch.index.absolute()), there) for batch in batches]
+    return (one.result() for one in waiting)
 
 
 def ask(batch: Batch, setup: Setup) -> list[Asked]:

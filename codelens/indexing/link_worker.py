@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import marshal
-import sys
 from pathlib import Path
 
-from codelens.indexing.wire import read_frame, write_frame
-from codelens.indexing.worker import private_output
 from codelens.linking.link import Linker, without_collector
 from codelens.model import RepositoryId
+from codelens.processes.child import connection
+from codelens.processes.frames import read_frame, write_frame
 from codelens.store.store import Store
 
 
 def main() -> None:
-    """Serve lists of documents from standard input until it ends, which it also does when the parent dies."""
-    inbox, outbox = sys.stdin.buffer, private_output()
+    """Serve lists of documents from standard input until it ends."""
+    inbox, outbox = connection()
     path, repository = marshal.loads(read_frame(inbox) or b"")
     with Store.read_unfinished(Path(path)) as store, without_collector():
         linker = Linker(store, RepositoryId(repository))

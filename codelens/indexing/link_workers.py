@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import marshal
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codelens.errors import CodelensError
-from codelens.indexing.process import WorkerProcess
 from codelens.linking.link import Links
 from codelens.model import DocumentId, RepositoryId
+from codelens.processes.worker import WorkerProcess
 
 AT_ONCE = 64
 """Documents that a worker is given together: neighbours look up the same things. Chosen."""
@@ -23,7 +22,7 @@ def link_all(index: Path, repository: RepositoryId, documents: Sequence[Document
     """Link documents by `count` processes. Closing the iterator early ends them. Raises CodelensError where one dies."""
     pool = _Pool(documents, count * AHEAD)
     workers = [
-        _Worker(pool, WorkerProcess("codelens.indexing.link_worker", (os.fspath(index), repository)))
+        _Worker(pool, WorkerProcess("codelens.indexing.link_worker", (str(index.absolute()), repository)))
         for _ in range(count)
     ]
     try:

@@ -1,35 +1,31 @@
-"""The inside of one worker process: files come in by name, results go out, and a grammar may end it at any time.
-
-It is its own program, not a multiprocessing child: that would import the caller's main module again, and would look
-for modules in the current folder, which is somebody's repository.
-"""
+"""The inside of one worker process: files come in by name, results go out, and a grammar may end it at any time."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import marshal
-import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.indexing.derive import Reuse, derive
 from codelens.indexing.embedding import workers_embedder
 from codelens.indexing.reading import ReadText, read_text, unreadable
-from codelens.indexing.wire import Result, pack, read_frame, unpack_extraction, write_frame
+from codelens.indexing.wire import Result, pack, unpack_extraction
 from codelens.lang.registry import detect_language
 from codelens.model import FileStamp, SeenFile, Skip, SkipReason
+from codelens.processes.child import connection
+from codelens.processes.frames import read_frame, write_frame
 
 
 def main() -> None:
-    """Serve jobs from standard input until it ends, which it also does when the parent dies."""
-    inbox, outbox = sys.stdin.buffer, private_output()
+    """Serve jobs from standard input until it ends."""
+    inbox, outbox = connection()
     _no_core_dump()
     _collect_seldom()
     settings = Settings(*marshal.loads(read_frame(inbox) or b""))
@@ -43,13 +39,6 @@ def main() -> None:
         with _cpu_limit(settings.parse_seconds):
             result = _fault_as_skip(Path(root), seen, known_hash, moved, fault, settings, embedder)
         write_frame(outbox, pack(result))
-
-
-def private_output() -> BinaryIO:
-    """Standard output for our frames alone: what a library prints goes to standard error."""
-    private = os.dup(1)
-    os.dup2(2, 1)
-    return os.fdopen(private, "wb")
 
 
 def _no_core_dump() -> None:

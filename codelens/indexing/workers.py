@@ -15,11 +15,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 
-from codelens.config import Settings
-from codelens.indexing.process import WorkerProcess
+from codelens.config import Settings, with_absolute_paths
 from codelens.indexing.renames import Moved
 from codelens.indexing.wire import Result, pack, unpack
 from codelens.model import SeenFile, Skip, SkipReason
+from codelens.processes.worker import WorkerProcess
 
 AHEAD_JOBS = 256
 """Files that the workers may run ahead of who takes the results. Chosen."""
@@ -220,7 +220,10 @@ class _Worker:
     def _start(self) -> WorkerProcess:
         settings = self._pool.settings
         process = self._process = WorkerProcess(
-            "codelens.indexing.worker", astuple(settings), settings.parse_seconds, self._pool.wall_seconds
+            "codelens.indexing.worker",
+            astuple(with_absolute_paths(settings)),
+            settings.parse_seconds,
+            self._pool.wall_seconds,
         )
         process.greet()
         return process
@@ -231,7 +234,7 @@ class _Worker:
         if answer is not None:
             self._pool.finish(self._given.popleft(), answer)
         elif not self._pool.closed:
-            return self._replace(process.bury())
+            return self._replace(f"grammar {process.bury()}")
         return process
 
     def _replace(self, cause: str) -> WorkerProcess:

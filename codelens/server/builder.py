@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -16,15 +17,18 @@ from typing import Any
 from codelens.config import Settings
 from codelens.errors import CodelensError, IndexBusy
 from codelens.index import Index
+from codelens.processes.child import end_at_eof
 from codelens.runs import Progress
 
 LINE_SECONDS = 0.2
 """Between two lines of the same phase. Chosen: a person does not read faster."""
 
 
-def main(order: str) -> None:
-    """`order` names index, roots, settings and whether the roots are walked as they were before."""
-    asked = json.loads(order)
+def main() -> None:
+    """The argument names index, roots, settings and whether the roots are walked as they were before. Ends with its stdin."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_at_eof(signal.SIGTERM)
+    asked = json.loads(sys.argv[1])
     try:
         reports = Index.build(
             Path(asked["index"]),

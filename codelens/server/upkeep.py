@@ -12,7 +12,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,8 +19,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from codelens.config import with_absolute_paths
 from codelens.errors import IndexCorrupt, NoIndex
 from codelens.nouns import dataclass
+from codelens.processes.python import start
 from codelens.server.served import Served
 from codelens.worktree.place import BUILDING, LOCK, prepare_index_folder
 
@@ -37,8 +38,6 @@ END_SECONDS = 1.0
 """How long the end of the server waits for the process to end its batch; a client waits two. Chosen."""
 NICER = 10
 """Priority that the process gives up, so that answers come first on a machine with few cores. Chosen."""
-
-_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from codelens.server.builder import main; main(sys.argv[1])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class Upkeep:
         """`refused` says why nothing may be written, where that is so."""
         self._served, self.refused = served, refused
         self._lock = threading.RLock()  # a signal may come while its holder is interrupted
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._work = Work()
         self._ended = threading.Event()
         self._ended.set()
@@ -151,15 +150,13 @@ class Upkeep:
             return None if self._work.fault else [self._served.folder]
 
     def _start(self, roots: list[Path]) -> None:
-        from codelens.indexing.process import import_path
-
         new = not self._served.index.is_file()
         if new:
             prepare_index_folder(self._served.index)
         order = {
             "index": str(self._served.index),
             "roots": [str(root) for root in roots],
-            "settings": asdict(self._served.settings),
+            "settings": asdict(with_absolute_paths(self._served.settings)),
             "as_indexed": not new,
         }
         with self._lock:
@@ -167,21 +164,19 @@ class Upkeep:
                 return
             self._work = Work("building" if new else "updating", "starting")
             self._ended.clear()
-            self._process = process = subprocess.Popen(
-                # -P: the current folder is somebody's repository, and must not be on the path even for a moment
-                [sys.executable, "-P", "-c", _BOOT, json.dumps(order), *import_path()],
-                stdin=subprocess.DEVNULL,
+            self._process = process = start(
+                "codelens.server.builder:main",
+                json.dumps(order),
+                stdin=subprocess.PIPE,  # says nothing: the process ends when it is closed, as by our end
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                text=True,
-                encoding="utf-8",
             )
         if hasattr(os, "setpriority"):
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, process.pid, NICER)
         threading.Thread(target=self._follow, args=(process,), name="codelens upkeep", daemon=True).start()
 
-    def _follow(self, process: subprocess.Popen[str]) -> None:
+    def _follow(self, process: subprocess.Popen[bytes]) -> None:
         doing, end = self._work.doing, dict[str, Any]()
         for record in _records(process):
             if record.get("ended"):
@@ -189,6 +184,8 @@ class Upkeep:
             else:
                 self._work = Work(doing, record["phase"], record["done"], record["total"])
         code = process.wait()
+        if process.stdin:
+            process.stdin.close()
         unsaid = "" if code == 0 or self._closed else f"the process that indexes ended with {code}"
         busy = end.get("busy", False)
         fault = "" if busy else end.get("error", unsaid)
@@ -204,7 +201,7 @@ class Upkeep:
         return lock.is_file() and index.with_name(index.name + BUILDING).is_file()
 
 
-def _records(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+def _records(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
     assert process.stdout is not None
     with process.stdout as lines:
         for line in lines:

@@ -18,6 +18,7 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.indexing.reading import ReadText, read_text
 from codelens.model import SeenFile
+from codelens.processes.python import start
 from codelens.text.identifiers import fold_identifier
 from codelens.training.files import ENDING, write_pairs
 from codelens.training.mining import MAX_FILE, tree_pairs
@@ -70,12 +71,14 @@ def file_hashes(tree: Path) -> Iterator[bytes]:
 
 def _mined_apart(tree: Path, out: Path) -> bool:
     """Whether mining a tree in its own process failed, which is said."""
-    command = [sys.executable, "-m", "codelens.training.pairs", "--one", str(tree), str(out)]
-    try:
-        ended = subprocess.run(command, timeout=SECONDS, capture_output=True, text=True, check=False)
-        fault = f"exit code {ended.returncode}: {ended.stderr[-300:]}" if ended.returncode else ""
-    except subprocess.TimeoutExpired:
-        fault = f"over {SECONDS} s"
+    arguments = ("--one", str(tree.absolute()), str(out.absolute()))
+    with start("codelens.training.pairs:main", *arguments, stderr=subprocess.PIPE) as process:
+        try:
+            said = process.communicate(timeout=SECONDS)[1].decode("utf-8", "replace")
+            fault = f"exit code {process.returncode}: {said[-300:]}" if process.returncode else ""
+        except subprocess.TimeoutExpired:
+            process.kill()
+            fault = f"over {SECONDS} s"
     if fault:
         print(f"{tree.name}: {fault}", file=sys.stderr)
     return bool(fault)

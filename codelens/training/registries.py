@@ -6,13 +6,12 @@ gets a state of its own beside the archives, with source lines made of the machi
 never written.
 """
 
-import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 from codelens.nouns import dataclass
+from codelens.processes.python import environment, interpreter
 
 _PATIENCE = 600  # seconds for one package; chosen: ten times what the largest took
 # Fixed, so that every machine picks the same wheel
@@ -78,7 +77,7 @@ class Registries:
 
 
 def _wheel(name: str, version: str | None, folder: Path) -> Path:
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+    pip = [*interpreter(), "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
     wanted = f"{name}=={version}" if version else name
     _run(
         [*pip, "--no-deps", "--only-binary", ":all:", "--no-cache-dir", *_WHEEL_TAGS.split(), "-d", ".", wanted], folder
@@ -126,7 +125,7 @@ def _run(command: list[str], folder: Path) -> str:
         done = subprocess.run(
             command,
             cwd=folder,
-            env=os.environ | {"LC_ALL": "C"},
+            env=environment() | {"LC_ALL": "C"},
             capture_output=True,
             text=True,
             errors="replace",

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Thread
 from typing import Any
+
+from codelens.processes.python import start
 
 END_SECONDS = 10.0
 """How long `stop` waits before it kills; the index stays valid either way. Chosen."""
@@ -24,11 +25,13 @@ class WatchProcess:
         self, index: Path, *, poll: float = 0.0, tell: Callable[[Mapping[str, Any]], None] | None = None
     ) -> None:
         """`tell` gets, in a thread of its own, each object of `--progress json`; other lines as {"type": "text", "text": …}."""
-        # -P: the current folder may be somebody's repository, and nothing is imported from there
-        command = [sys.executable, "-P", "-m", "codelens", "watch", "--db", str(index), "--until-eof"]
-        command += ["--progress", "json", *(["--poll", str(poll)] if poll else [])]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        arguments = ["watch", "--db", str(index.absolute()), "--until-eof", "--progress", "json"]
+        self._process = start(
+            "codelens.cli.main:run",
+            *(*arguments, *(["--poll", str(poll)] if poll else [])),
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=str(Path.cwd()),  # a command line: it looks for settings where ours did
         )
         self._reader = Thread(target=self._read, args=(tell,), name="codelens-watch-told", daemon=True)
         self._reader.start()

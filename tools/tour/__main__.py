@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from codelens.processes.python import environment, interpreter
 from tools.tour import report
 from tools.tour.fetch import Unfetched, fetched
 from tools.tour.manifest import Tree, read_manifest
@@ -93,9 +94,8 @@ def _progress(row: Row) -> str:
 
 def _circumstances() -> dict[str, Any]:
     """What the figures depend on: the commit of the codelens that runs, with a plus if files differ from it, and the machine."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    where = [sys.executable, "-P", "-c", "import codelens; print(codelens.__path__[0])"]
-    package = subprocess.run(where, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    where = [*interpreter(), "-c", "import codelens; print(codelens.__path__[0])"]
+    package = subprocess.run(where, env=environment(), capture_output=True, text=True, check=True).stdout.strip()
     git = ["git", "-C", package]
     commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     dirty = subprocess.run(

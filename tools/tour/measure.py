@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -19,6 +18,7 @@ from typing import Any
 
 import psutil
 
+from codelens.processes.python import environment, interpreter
 from tools.tour.manifest import Tree
 
 SAMPLE_SECONDS = 0.2
@@ -62,13 +62,12 @@ class Spent:
 
 def spend(command: Sequence[str], limits: Limits, cwd: Path) -> Spent:
     """Run a command in a process group of its own, and kill the group if it exceeds a limit."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     started = time.perf_counter()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command,
             cwd=cwd,
-            env=environment,
+            env=environment(),
             start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -161,7 +160,7 @@ def measure(tree: Tree, root: Path, limits: Limits, change_all: bool = False) ->
 
 
 def index_command(db: Path, root: Path) -> list[str]:
-    python = [sys.executable, "-P", "-m", "codelens"]
+    python = [*interpreter(), "-m", "codelens"]
     return [*python, "index", "--no-config", "--progress", "none", "--json", "--db", str(db), str(root)]
 
 

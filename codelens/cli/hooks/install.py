@@ -1,6 +1,5 @@
 """codelens hooks install: a block in git's hooks."""
 
-import sys
 from typing import Annotated
 
 from codelens.cli.declare import declare, option
@@ -8,6 +7,7 @@ from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import say
 from codelens.cli.workplace import named_index, working_folder
 from codelens.errors import UsageError
+from codelens.processes.python import codelens_command
 from codelens.worktree.hooks import NAMES, block_for, hooks_of, install
 from codelens.worktree.place import find_index
 
@@ -29,10 +29,7 @@ def install_hooks(flags: InstallFlags) -> int:
             f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
             "with --shared they go there; they do nothing in a repository without an index",
         )
-    # -P: a hook runs in the work tree, and nothing of that may be imported
-    block = block_for(
-        [sys.executable, "-P", "-m", "codelens", "hooks", "run", *(["--db", str(index)] if index else [])]
-    )
+    block = block_for([*codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
     install(hooks.folder, block)
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")

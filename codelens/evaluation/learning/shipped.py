@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, replace
 from importlib.resources import files
 from pathlib import Path
@@ -24,6 +23,7 @@ from codelens.evaluation.learning.measured import COLUMNS, Measured, measure_tas
 from codelens.evaluation.learning.recipe import MANIFEST_TASKS
 from codelens.evaluation.made.folder import repository_meant
 from codelens.nouns import dataclass
+from codelens.processes.pool import WorkerPool
 from codelens.runs import Progress, ProgressSink
 from codelens.worktree.plumbing import GitError
 
@@ -36,7 +36,7 @@ DONE = "made"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One repository of the manifest, where its clone lies, and where its tasks and values are kept."""
+    """One repository of the manifest, where its clone lies, and where its tasks and values are kept; absolute paths."""
 
     row: Named
     clone: Path
@@ -49,10 +49,11 @@ def sources(rows: Sequence[Named], clones: Path, work: Path) -> list[Source]:
 
 
 def measure_all(
-    found: Sequence[Source], pool: ProcessPoolExecutor | None, progress: ProgressSink | None = None
+    found: Sequence[Source], pool: WorkerPool | None, progress: ProgressSink | None = None
 ) -> Iterator[list[Measured]]:
     """For each repository its measured tasks, in the order of the manifest. Raises UsageError for one that git cannot read."""
-    answers = pool.map(measure_one, found) if pool else map(measure_one, found)
+    waiting = [pool.submit(measure_one, source) for source in found] if pool else []
+    answers = (one.result() for one in waiting) if pool else map(measure_one, found)
     for done, (source, measured) in enumerate(zip(found, answers, strict=True), start=1):
         if progress:
             progress(Progress("repositories", done, len(found), source.row.name))

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
 
-from codelens.config import Settings
+from codelens.config import Settings, with_absolute_paths
 from codelens.errors import CodelensError
 from codelens.nouns import dataclass
+from codelens.processes.pool import WorkerPool
 from codelens.server.http.answers import Endpoint
 from codelens.server.http.faults import Fault, Refused, fault_of
 from codelens.server.http.kept import Answers, Key
@@ -44,10 +43,10 @@ class Desk:
     """Answers questions about one index file. Close it."""
 
     def __init__(self, index: Path, settings: Settings, workers: int = 0, answers: Answers | None = None) -> None:
-        self.index = index
-        self.settings = settings
-        self._workers = workers
-        self._pool = self._new_pool()
+        self.index = index.absolute()
+        self.settings = with_absolute_paths(settings)
+        self._workers = WorkerPool(workers) if workers else None
+        self._threads = ThreadPoolExecutor(THREADS, "codelens-search")
         self._quick = ThreadPoolExecutor(1, "codelens-snapshot")
         self._state = State(index, settings)
         self._beside = Beside(index, settings)
@@ -57,7 +56,9 @@ class Desk:
     def close(self) -> None:
         """Questions that wait are given up."""
         self._quick.shutdown(wait=False, cancel_futures=True)
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        if self._workers:
+            self._workers.close()
 
     async def ask(self, endpoint: Endpoint, asked: Question) -> Answer:
         """Raises Refused with what went wrong."""
@@ -94,26 +95,14 @@ class Desk:
         return await asyncio.shield(task)
 
     async def _worked(self, name: str, text: str) -> Outcome:
-        pool = self._pool
+        pool = self._workers or self._threads
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                pool, outcome, self.index, self.settings, name, text
-            )
-        except BrokenExecutor:  # a worker was killed, as by a lack of memory: the next question finds new ones
-            if self._pool is pool:
-                self._pool = self._new_pool()
+            return await asyncio.wrap_future(pool.submit(outcome, self.index, self.settings, name, text))
+        except (BrokenExecutor, OSError):  # killed or not started, as by a lack of memory: ask again and there is one
             fault = Fault(503, "the worker that had the question ended", "ask again", retry_after=RETRY_SECONDS)
             return Outcome(b"", "", fault)
-
-    def _new_pool(self) -> Executor:
-        if self._workers:
-            return ProcessPoolExecutor(self._workers, get_context("spawn"), _ignore_interrupts)
-        return ThreadPoolExecutor(THREADS, "codelens-search")
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches the whole group: the server ends its workers itself."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+        except CodelensError as error:  # it ended at its start
+            return Outcome(b"", "", fault_of(error))
 
 
 def workers_here() -> int:

@@ -39,8 +39,9 @@ class Entered(NamedTuple):
 
 
 def let_in() -> Entered:
-    """Wait for the first line of stdin, and answer it if it is the handshake. From now on an interrupt is a quiet end."""
+    """Wait for the first line of stdin, and answer it if it is the handshake. From now on SIGINT and SIGTERM are a quiet end."""
     signal.signal(signal.SIGINT, _leave)
+    signal.signal(signal.SIGTERM, _leave)
     stdout = _stdout_alone()
     first = sys.stdin.buffer.readline()
     answer = greeting(first)

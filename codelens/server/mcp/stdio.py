@@ -14,10 +14,11 @@ from codelens.server.upkeep import Upkeep
 
 
 def serve_stdio(served: Served, upkeep: Upkeep, entered: Entered, debug: bool = False) -> None:
-    """Begin what the index needs, then serve until stdin ends or somebody interrupts."""
+    """Begin what the index needs, then serve until stdin ends, or SIGINT or SIGTERM comes."""
     if not entered.first:
         return
     signal.signal(signal.SIGINT, _leaving(upkeep))
+    signal.signal(signal.SIGTERM, _leaving(upkeep))
     upkeep.tend(0)
     try:
         from codelens.server.mcp.desk import Desk

@@ -1,4 +1,4 @@
-"""One worker process as the run sees it: start, send, receive, kill, and what it died of."""
+"""One worker process as its owner sees it: start, send, receive, kill, and what it died of."""
 
 from __future__ import annotations
 
@@ -7,43 +7,52 @@ import math
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import IO, Any
 
 from codelens.errors import CodelensError
-from codelens.indexing.wire import read_frame, write_frame
+from codelens.processes.frames import read_frame, write_frame
+from codelens.processes.python import start
 
-_BOOT = (
-    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[1:]; "
-    "from {program} import main; main()"
-)
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 KEY = "CODELENS_API_KEY"
-"""Of a model's endpoint, which no worker asks: a grammar that a hostile file has taken over finds none."""
+"""Of a model's endpoint, which no parser asks: a grammar that a hostile file has taken over finds none."""
 _CPU_LIMIT_SIGNAL: int = getattr(signal, "SIGPROF", 0)
 
 
 class WorkerProcess:
-    """A process that runs the `main` of one of our modules. One thread owns it; others may only call `kill` and `check`."""
+    """A process that runs the `main` of one of our modules, and ends with the thread that started it.
 
-    def __init__(self, program: str, greeting: object, cpu_seconds: float = 0, wall_seconds: float = math.inf) -> None:
-        """`greeting` is its first message. The limits are for one message; `cpu_seconds` is only told, it holds that itself."""
+    One thread owns it; others may only call `kill` and `check`.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        greeting: object,
+        cpu_seconds: float = 0,
+        wall_seconds: float = math.inf,
+        trusted: bool = False,
+    ) -> None:
+        """`greeting` is its first message. The limits are for one message; `cpu_seconds` is only told, it holds that itself.
+
+        One that is `trusted`, since it reads no grammar, has the key of a model's endpoint and shows its errors.
+        """
         self._cpu_seconds, self._wall_seconds = cpu_seconds, wall_seconds
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._errors = None if trusted else tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._killed = threading.Event()
         self._overdue = False
         self._busy_since: float | None = time.monotonic()
-        self._process = subprocess.Popen(
-            # -P: the current folder is somebody's repository, and must not be on the path even for a moment
-            [sys.executable, "-P", "-c", _BOOT.format(program=program), *import_path()],
+        self._process = start(
+            "codelens.processes.child:work",
+            *(module, str(os.getpid())),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**{k: v for k, v in os.environ.items() if k != KEY}, **_ONE_THREAD},
+            extra=_ONE_THREAD.items(),
+            without=() if trusted else (KEY,),
         )
         self.send(greeting)
 
@@ -53,13 +62,11 @@ class WorkerProcess:
             raise self._unborn()
 
     def _unborn(self) -> CodelensError:
-        code = self._process.wait()
-        self._errors.seek(0)
-        last = self._errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return CodelensError(
-            f"a worker process ended at its start (exit code {code}): {last}",
-            "`codelens doctor` checks the installation",
-        )
+        said = f"exit code {self._process.wait()}"
+        if self._errors:
+            self._errors.seek(0)
+            said = f"({said}): " + self._errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return CodelensError(f"a worker process ended at its start {said}", "`codelens doctor` checks the installation")
 
     def send(self, message: object) -> None:
         """To a dead process this says nothing: it is noticed when its answer does not come."""
@@ -86,16 +93,17 @@ class WorkerProcess:
             self._process.kill()
 
     def bury(self) -> str:
-        """Wait for its end and release its pipes. Says what it died of, in words for the fault of a file."""
+        """Wait for its end and release its pipes. Says what it died of, as a predicate."""
         code = self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._errors):
-            with contextlib.suppress(OSError):
-                _pipe(pipe).close()
+            if pipe:
+                with contextlib.suppress(OSError):
+                    pipe.close()
         if self._overdue:
-            return f"grammar ran over {self._wall_seconds:g} s"
+            return f"ran over {self._wall_seconds:g} s"
         if code == -_CPU_LIMIT_SIGNAL:
-            return f"grammar ran over {self._cpu_seconds:g} s"
-        return f"grammar crashed ({_ending(code)})"
+            return f"ran over {self._cpu_seconds:g} s"
+        return f"crashed ({_ending(code)})"
 
 
 def _ending(code: int) -> str:
@@ -105,13 +113,6 @@ def _ending(code: int) -> str:
         return signal.Signals(-code).name
     except ValueError:
         return f"signal {-code}"
-
-
-def import_path() -> list[str]:
-    """Where another process is to import from: as we do, without the current folder, and with the place of this package."""
-    own = str(Path(__file__).parents[2])
-    path = [entry for entry in sys.path if entry]
-    return path if own in path else [*path, own]
 
 
 def _pipe(pipe: IO[bytes] | None) -> Any:

@@ -1,0 +1,129 @@
+"""Calls of functions → their results, by worker processes that start when they are needed and are replaced when they die.
+
+What crosses is pickled, by us and for us. ProcessPoolExecutor would start Python with the current folder on its import path,
+and its processes outlive a parent that is killed.
+"""
+
+from __future__ import annotations
+
+import marshal
+import pickle
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future
+from typing import Any, ParamSpec, Self, TypeVar
+
+from codelens.processes.worker import WorkerProcess
+
+STOP_SECONDS = 0.05
+"""Between two tries to end a worker: its thread may be about to start another process. Chosen."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class WorkerPool:
+    """Up to `count` processes. Threads may share it. Close it."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._waiting: deque[tuple[Future[Any], bytes]] = deque()
+        self._workers: list[_Worker] = []
+        self._idle = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def submit(self, function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> Future[T]:
+        """Call a function of a module in a worker. The future raises what the function raised, BrokenExecutor if the
+        worker died, and CodelensError if none could be started. Raises what pickle raises."""
+        call = pickle.dumps((function, arguments, keywords))
+        future = Future[T]()
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("the pool is closed")
+            self._waiting.append((future, call))
+            if len(self._waiting) > self._idle and len(self._workers) < self._count:
+                self._workers.append(_Worker(self))
+            self._changed.notify()
+        return future
+
+    def next_call(self) -> tuple[Future[Any], bytes] | None:
+        """For a worker's thread: wait for a call; None when the pool is closed."""
+        with self._changed:
+            self._idle += 1
+            while not self._waiting and not self._closed:
+                self._changed.wait()
+            self._idle -= 1
+            return self._waiting.popleft() if self._waiting else None
+
+    def close(self) -> None:
+        """End the workers, whatever they are at. Calls that wait are cancelled."""
+        with self._changed:
+            self._closed = True
+            waiting = list(self._waiting)
+            self._waiting.clear()
+            self._changed.notify_all()
+        for future, _ in waiting:
+            future.cancel()
+        for worker in self._workers:
+            worker.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.close()
+
+
+class _Worker:
+    """A thread and the process that it owns, when there is one."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+        self._process: WorkerProcess | None = None
+        self._thread = threading.Thread(target=self._serve, name="codelens-pool", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        while self._thread.is_alive():
+            if process := self._process:
+                process.kill()
+            self._thread.join(STOP_SECONDS)
+
+    def _serve(self) -> None:
+        while (given := self._pool.next_call()) is not None:
+            future, call = given
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(self._answer(call))
+                except BaseException as fault:  # the thread's edge: whoever asked must hear of it
+                    future.set_exception(fault)
+        self._bury()
+
+    def _answer(self, call: bytes) -> Any:
+        process = self._process or self._started()
+        process.send(call)
+        answer = process.receive(more=False)
+        if answer is None:
+            raise BrokenExecutor(f"a worker process {self._bury()}")
+        went_well, result = pickle.loads(marshal.loads(answer))
+        if not went_well:
+            raise result
+        return result
+
+    def _started(self) -> WorkerProcess:
+        process = self._process = WorkerProcess("codelens.processes.pool_worker", None, trusted=True)
+        try:
+            process.greet()
+        except BaseException:
+            self._bury()
+            raise
+        return process
+
+    def _bury(self) -> str:
+        process, self._process = self._process, None
+        if process is None:
+            return ""
+        process.kill()
+        return process.bury()

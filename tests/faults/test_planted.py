@@ -1,0 +1,302 @@
+"""Modules planted in a repository: every command runs there, and none of them is imported, by no process that it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import codelens
+from codelens.cli.main import COMMANDS
+
+for _needed in ("ir_measures", "mcp", "starlette", "watchfiles"):
+    pytest.importorskip(_needed, reason="needs the extras eval, mcp, serve and watch")
+
+httpx = pytest.importorskip("httpx")
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+PATIENCE = 120.0
+"""Seconds after which what a command should say or do is a fault, on the slowest machine."""
+
+LAMP = """
+class Lamp:
+    "Gives light."
+
+
+class Bulb(Lamp):
+    pass
+
+
+def price(name):
+    "What it costs."
+    return 3
+"""
+SHOP = "from lamp import price\n\n\ndef sell(name):\n    'Sell one.'\n    return price(name)\n"
+FILES = {
+    "lamp.py": LAMP,
+    "shop.py": SHOP,
+    "tests/test_shop.py": "from shop import sell\n\n\ndef test_sell():\n    assert sell('lamp') == 3\n",
+    "README.md": "# Shop\n\nIt sells lamps.\n",
+}
+TASK = {
+    "id": "1",
+    "repo": "repo",
+    "query": "what a lamp costs",
+    "relevant": [{"symbol": "price", "files": ["lamp.py"]}],
+}
+
+ONCE = """
+index
+index --force --jobs 2
+search lamp
+search --mode vector "what it costs"
+search -F price
+search --regex pri.e
+files shop
+why price
+context "lamp price"
+symbols shop.py
+refs price
+callers price
+callees sell
+path sell price
+impact price
+hierarchy Lamp
+map
+test-scope price
+communities
+export
+snapshots
+diff HEAD~1 HEAD
+prove lamp.py
+verify proof.json
+note add "It gives light" -m "By day too." --at lamp.py
+note list
+pin price
+unpin price
+rate price 7
+feedback 1 useful
+used lamp.py
+open 1
+memory show
+memory export
+memory forget --all --yes
+traces
+status
+config
+model list
+model info codelens
+model eval
+tune
+eval tasks.jsonl
+eval --jobs 2 tasks.jsonl
+eval make-tasks --out ../made
+doctor
+completions bash
+help query
+hooks install
+hooks status
+hooks run
+hooks remove
+mcp --print-config
+clean --yes
+"""
+"""All commands that end by themselves."""
+
+HOOK = """
+import os, sys
+_log = os.open({log!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+os.write(_log, "".join(name + "\\n" for name in sys.modules).encode())
+sys.addaudithook(lambda event, given: event == "import" and os.write(_log, (given[0] + "\\n").encode("utf-8", "replace")))
+"""
+"""Writes to a file what a process imports, and what it looks for in vain: that too would be found in a repository."""
+
+
+class Shop:
+    """A repository in which commands run as a shell runs them."""
+
+    def __init__(self, folder: Path, python: Path) -> None:
+        self.folder, self.python = folder, python
+        self.home = folder.with_name(f"{folder.name}-home")
+        self.codes: dict[str, int] = {}
+        """Command line → exit code."""
+        for name, text in FILES.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        (folder / "tasks.jsonl").write_text(json.dumps(TASK) + "\n")
+        self.git("init", "-q")
+        self.git("add", ".")
+        self.git("commit", "-qm", "Sell lamps")
+        (folder / "lamp.py").write_text(LAMP + "\n\ndef tax():\n    return 1\n")
+        self.git("commit", "-qam", "Tax lamps")
+
+    def git(self, *arguments: str) -> None:
+        who = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+        subprocess.run(["git", *who, *arguments], cwd=self.folder, check=True, env=self.environment())
+
+    def environment(self) -> dict[str, str]:
+        """Nothing of this machine's user counts in it."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "XDG_CONFIG_HOME": str(self.home / "config"),
+            "XDG_CACHE_HOME": str(self.home / "cache"),
+            "XDG_DATA_HOME": str(self.home / "data"),
+            "EDITOR": "true",
+            "CODELENS_MEMORY": "1",
+        }
+
+    def everything(self) -> None:
+        """Each command once."""
+        for line in ONCE.strip().splitlines():
+            said = self._run(line)
+            if line.startswith("prove"):
+                (self.folder / "proof.json").write_text(said)
+        self._mcp()
+        self._watch()
+        self._serve()
+        self._run("clean --yes")
+
+    def _command(self, line: str) -> list[str]:
+        return [str(self.python), str(self.python.with_name("codelens")), *shlex.split(line)]
+
+    def _run(self, line: str) -> str:
+        ran = subprocess.run(
+            self._command(line),
+            cwd=self.folder,
+            env=self.environment(),
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+        )
+        assert ran.returncode in (0, 1), (line, ran.stderr)
+        self.codes[line] = ran.returncode
+        return ran.stdout
+
+    @contextmanager
+    def _started(self, line: str) -> Iterator[subprocess.Popen[str]]:
+        """One that runs until it is ended."""
+        with (self.folder.with_name(f"{self.folder.name}-errors")).open("w+") as errors:
+            process = subprocess.Popen(
+                self._command(line),
+                cwd=self.folder,
+                env=self.environment(),
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
+            try:
+                yield process
+                process.terminate()
+                self.codes[line] = process.wait(PATIENCE)
+                errors.seek(0)
+                assert "Traceback" not in errors.read()
+            finally:
+                process.kill()
+                process.wait()
+                for pipe in (process.stdin, process.stdout):
+                    assert pipe
+                    pipe.close()
+
+    def _finds(self, name: str) -> bool:
+        return bool(
+            subprocess.run(
+                self._command(f"search -l sym:{name}"), cwd=self.folder, env=self.environment(), capture_output=True
+            ).stdout
+        )
+
+    def _saved(self, name: str) -> None:
+        """A new file is found: whatever keeps the index fresh has done so."""
+        (self.folder / f"{name}_of_ours.py").write_text(f"def {name}():\n    return 5\n")
+        end = time.monotonic() + PATIENCE
+        while not self._finds(name):
+            assert time.monotonic() < end, f"{name} is not indexed"
+            time.sleep(0.2)
+
+    def _watch(self) -> None:
+        with self._started("watch --debounce 100"):
+            self._saved("overheard")
+
+    def _serve(self) -> None:
+        with self._started("serve --port 0 --workers 2 --watch") as process:
+            assert process.stdout
+            address = process.stdout.readline().strip()
+            assert httpx.get(f"{address}api/search?q=price", timeout=PATIENCE).json()["count"]
+            assert httpx.get(f"{address}api/why?q=price", timeout=PATIENCE).status_code == 200
+            self._saved("served")
+
+    def _mcp(self) -> None:
+        """It makes the index, which is not there, and answers from it."""
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        with self._started("mcp --watch") as process:
+            assert process.stdin and process.stdout
+
+            def ask(number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+                asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+                assert process.stdin and process.stdout
+                process.stdin.write(json.dumps(asked) + "\n")
+                process.stdin.flush()
+                return dict(json.loads(process.stdout.readline())["result"])
+
+            ask(0, "initialize", client)
+            end = time.monotonic() + PATIENCE
+            number = 0
+            while not self._finds("price"):
+                assert time.monotonic() < end
+                time.sleep(0.2)
+            for number in range(1, 100):
+                found = ask(number, "tools/call", {"name": "search", "arguments": {"query": "price", "fresh": True}})
+                if not found.get("isError") and found["structuredContent"]["results"]:
+                    return
+            raise AssertionError(found)
+
+
+def python_with(folder: Path, hook: str = "") -> Path:
+    """An interpreter with our packages and the script `codelens`, and with a hook in each process, isolated or not."""
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    ours = [str(Path(codelens.__file__).parents[1]), *(entry for entry in sys.path if entry.endswith("-packages"))]
+    (packages / "planted_hook.py").write_text(hook)
+    (packages / "ours.pth").write_text("\n".join([*ours, "import planted_hook"]) + "\n")
+    (folder / "bin/codelens").write_text("from codelens.cli.main import run\n\nif __name__ == '__main__':\n    run()\n")
+    return folder / "bin/python"
+
+
+def plant(name: str, folder: Path, marks: Path, is_package: bool) -> None:
+    """A module that leaves a file in `marks` when it is imported."""
+    file = folder / name / "__init__.py" if is_package else folder / f"{name}.py"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"open({str(marks / name)!r}, 'w').close()\n")
+
+
+def test_no_command_imports_what_a_repository_plants(tmp_path: Path) -> None:
+    log, marks = tmp_path / "imported", tmp_path / "marks"
+    marks.mkdir()
+    harmless = Shop(tmp_path / "harmless", python_with(tmp_path / "told", HOOK.format(log=str(log))))
+    harmless.everything()
+    asked = {line.split()[0] for line in harmless.codes}
+    assert asked == set(COMMANDS)
+
+    dotted = set(log.read_text().split())
+    names = {name.partition(".")[0] for name in dotted} | set(sys.stdlib_module_names)
+    names = {name for name in names if name.isidentifier()} - {Path(file).stem for file in FILES}
+    packages = {name.partition(".")[0] for name in dotted if "." in name}
+    assert {"codelens", "multiprocessing", "numpy", "signal", "tree_sitter"} <= names
+
+    planted = Shop(tmp_path / "planted", python_with(tmp_path / "plain"))
+    for name in names:
+        plant(name, planted.folder, marks, is_package=name in packages)
+    planted.everything()
+    assert sorted(mark.name for mark in marks.iterdir()) == []
+    assert planted.codes == harmless.codes

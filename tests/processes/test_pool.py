@@ -1,0 +1,91 @@
+"""Calls in worker processes: results, faults, death and the end."""
+
+from __future__ import annotations
+
+import operator
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import BrokenExecutor, CancelledError
+from pathlib import Path
+
+import pytest
+
+from codelens.errors import CodelensError, UsageError
+from codelens.processes.pool import WorkerPool
+
+
+def test_results_and_faults() -> None:
+    with WorkerPool(2) as pool:
+        quotients = [pool.submit(operator.floordiv, 7, by) for by in (2, 0, 1)]
+        assert [quotients[0].result(), quotients[2].result()] == [3, 7]
+        with pytest.raises(ZeroDivisionError) as fault:
+            quotients[1].result()
+        assert any("in a worker process" in note for note in fault.value.__notes__)
+        assert pool.submit(int, "12", base=3).result() == 5
+
+
+def test_our_faults_keep_their_hints() -> None:
+    with WorkerPool(1) as pool, pytest.raises(UsageError) as fault:
+        pool.submit(refuse).result()
+    assert (str(fault.value), fault.value.hint) == ("no", "say yes")
+
+
+def refuse() -> None:
+    raise UsageError("no", "say yes")
+
+
+def test_processes_start_when_they_are_needed() -> None:
+    with WorkerPool(2) as pool:
+        assert len({pool.submit(os.getpid).result() for _ in range(5)}) == 1
+        slow = [pool.submit(pid_after, 0.5) for _ in range(4)]
+        assert len({one.result() for one in slow}) == 2
+
+
+def pid_after(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_worker_that_dies_costs_one_call() -> None:
+    with WorkerPool(1) as pool:
+        first = pool.submit(os.getpid).result()
+        with pytest.raises(BrokenExecutor, match="SIGKILL"):
+            pool.submit(os.kill, first, signal.SIGKILL).result()
+        assert pool.submit(os.getpid).result() != first
+
+
+def test_what_no_pickle_can_carry_is_a_fault_of_the_call() -> None:
+    with WorkerPool(1) as pool:
+        with pytest.raises((AttributeError, TypeError)):
+            pool.submit(print, threading.Lock())
+        with pytest.raises(TypeError):
+            pool.submit(threading.Lock).result()
+        assert pool.submit(abs, -1).result() == 1
+
+
+def test_closing_ends_the_workers_whatever_they_are_at() -> None:
+    pool = WorkerPool(1)
+    assert pool.submit(abs, -1).result() == 1
+    busy, waiting = pool.submit(time.sleep, 600), pool.submit(abs, -2)
+    pool.close()
+    with pytest.raises((BrokenExecutor, CancelledError)):
+        busy.result(0)
+    assert waiting.cancelled()
+    with pytest.raises(RuntimeError):
+        pool.submit(abs, -3)
+
+
+def test_a_worker_that_cannot_start_is_a_fault_of_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with WorkerPool(1) as pool:
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+        with pytest.raises(OSError):
+            pool.submit(abs, -1).result()
+        monkeypatch.setattr(sys, "executable", "/bin/false")
+        with pytest.raises(CodelensError, match="a worker process ended at its start"):
+            pool.submit(abs, -1).result()
+        monkeypatch.undo()
+        assert pool.submit(abs, -1).result() == 1
