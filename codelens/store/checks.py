@@ -22,10 +22,9 @@ from codelens.store.vectors import PIECES
 
 
 class Finding(NamedTuple):
-    """Something that is wrong: in which table, in how many rows, and what."""
+    """Something that is wrong: in which table, and in how many rows what."""
 
     table: str
-    rows: int
     text: str
 
 
@@ -137,7 +136,7 @@ def full_faults(connection: apsw.Connection) -> Iterator[Finding]:
     """All else: what SQLite and FTS5 check, and every row against the others. Reads the whole index."""
     found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]  # FTS5's tables with it
     if found != ["ok"]:
-        yield from (Finding("SQLite", 1, text) for text in found)
+        yield from (Finding("SQLite", text) for text in found)
     for table, (value, owner, key) in _OWNERS.items():
         sql = f"SELECT count(*) FROM {table} WHERE {value} NOT IN (SELECT {key} FROM {owner})"
         yield from _counted(connection, table, f"rows without their row of {owner}", sql)
@@ -168,23 +167,25 @@ def _schema_faults(connection: apsw.Connection) -> Iterator[Finding]:
     for name in sorted(wanted.keys() | there.keys()):
         if wanted.get(name) != there.get(name):
             what = "missing" if name not in there else "not of codelens" if name not in wanted else "of another form"
-            yield Finding(name, 1, what)
+            yield Finding(name, what)
 
 
 def _objects(connection: apsw.Connection) -> dict[str, tuple[Any, ...]]:
-    rows: Any = connection.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")
+    rows: Any = connection.execute(
+        "SELECT name, type, tbl_name, sql FROM sqlite_schema WHERE name <> 'sqlite_sequence'"
+    )  # made by SQLite, and dropped by VACUUM
     return {name: rest for name, *rest in rows}
 
 
 def _counted(connection: apsw.Connection, table: str, text: str, sql: str) -> Iterator[Finding]:
     (row,) = connection.execute(sql).fetchall()
     if row[0]:
-        yield Finding(table, int(row[0]), text)
+        yield Finding(table, f"{row[0]} {text}")
 
 
 def _told(table: str, text: str, whole: Any) -> Iterator[Finding]:
     if number := sum(not fine for fine in whole):
-        yield Finding(table, number, text)
+        yield Finding(table, f"{number} {text}")
 
 
 def _works(unpack: Any, packed: Any) -> bool:

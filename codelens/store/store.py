@@ -176,7 +176,7 @@ class Store:
         with suppress(apsw.FullError, apsw.IOError, apsw.BusyError, apsw.InterruptError):
             self.verify()
             for finding in value_faults(self._connection):
-                raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.rows} {finding.text}")
+                raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.text}")
 
     def faults(self, full: bool) -> Iterator[Finding]:
         """What is wrong in this index; `full` reads all of it. The pages are checked by `checksums.file_faults`."""
