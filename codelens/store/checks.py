@@ -127,8 +127,9 @@ _MANY = (
 
 def quick_faults(connection: apsw.Connection) -> Iterator[Finding]:
     """The schema, and counts that must agree. The pages are for `checksums.file_faults`."""
-    yield from _schema_faults(connection)
-    for table, (text, sql) in _FEW.items():
+    schema = list(_schema_faults(connection))
+    yield from schema
+    for table, (text, sql) in () if schema else _FEW.items():
         yield from _counted(connection, table, text, sql)
 
 

@@ -182,8 +182,9 @@ class Store:
         """What is wrong in this index; `full` reads all of it. The pages are checked by `checksums.file_faults`."""
         from codelens.store.checks import full_faults, quick_faults
 
-        yield from quick_faults(self._connection)
-        if full:
+        found = list(quick_faults(self._connection))
+        yield from found
+        if full and not found:  # else the tables may be others
             yield from full_faults(self._connection)
 
     def remember_home(self) -> None:
