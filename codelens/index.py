@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from codelens.config import LoadedSettings, Settings, pack_folder, vectors_file
-from codelens.errors import TargetError, UsageError
+from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
 from codelens.explained import WhyResult
 from codelens.model import (
     IndexInfo,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from codelens.notes.finding import Found
     from codelens.notes.places import Anchor
     from codelens.runtime.kept import Kept
+    from codelens.store.checks import Finding
 
 
 class Index:
@@ -104,6 +105,22 @@ class Index:
     def is_one(path: Path) -> bool:
         """Whether a file is an index of any version, however damaged."""
         return holds_index(path)
+
+    @staticmethod
+    def check(path: Path, full: bool) -> list[Finding]:
+        """What is wrong with the file: all pages and a few counts; with `full` every row. Raises NoIndex."""
+        from codelens.store.checks import Finding
+        from codelens.store.checksums import file_faults
+
+        if not path.is_file():
+            raise NoIndex(f"no index at {path}")
+        if pages := [Finding("pages", fault) for fault in file_faults(path)]:
+            return pages
+        try:
+            with Store.read(path) as store, store.reading():
+                return list(store.faults(full))
+        except IndexCorrupt as fault:
+            return [Finding("file", str(fault))]
 
     @staticmethod
     def remove(path: Path) -> None:

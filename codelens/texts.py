@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import field
 
+from codelens.errors import IndexCorrupt
 from codelens.model import DocumentId, Span
 from codelens.nouns import dataclass
 from codelens.store.compressed import decompress
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.text.notebook import NOTEBOOK, as_written, shown_line
+from codelens.worktree.freshness import content_hash
 
 MAX_LINE = 400
 """Characters of a line that are shown."""
@@ -62,7 +64,7 @@ class Texts:
         """The document's text; it stays in memory until `forget`."""
         known = self._documents.get(document.id)
         if known is None:
-            raw = decompress(self.store.documents.snapshot(document.id))
+            raw = stored_bytes(self.store, document)
             known = DocumentText(raw, document.encoding, document.bom, document.language)
             self._documents[document.id] = known
         return known
@@ -80,6 +82,14 @@ class Texts:
         """Free the memory of a document that is not needed again."""
         self._documents.pop(document.id, None)
         self._lines.pop(document.id, None)
+
+
+def stored_bytes(store: Store, document: DocumentRow) -> bytes:
+    """The file's own bytes as they were indexed. Raises IndexCorrupt where they are not what was hashed then."""
+    raw = decompress(store.documents.snapshot(document.id))
+    if content_hash(raw) != document.content_hash:
+        raise IndexCorrupt(f"{store.path} is damaged: the text of {document.path} is not what was indexed")
+    return raw
 
 
 def line_starts(text: str) -> list[int]:

@@ -5,22 +5,23 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 from codelens import __version__
-from codelens.cli.declare import declare, option
+from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import colored, write, write_json
-from codelens.errors import CodelensError
+from codelens.cli.streams import colored, say, write, write_json
+from codelens.errors import CodelensError, IndexCorrupt, UsageError
 
 OLDEST_PYTHON = (3, 11)
 CODECS = ("utf-16", "cp1252", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr", "koi8_r")
 """Encodings that the decoder is tested with; Python brings them all, but a stripped one may not."""
 
+DEPTHS = ("quick", "full")
 OK, LESS, BROKEN = "ok", "less", "broken"
 
 
@@ -36,11 +37,21 @@ class Check:
 class DoctorFlags(CommonFlags, JsonFlags):
     """How much `doctor` lists."""
 
+    depth: Annotated[str | None, argument("With --check: quick (the default), or full: every row", "[quick|full]")] = (
+        None
+    )
+    check: Annotated[bool, option("--check", help="Check the index instead: its pages, its schema and its counts")] = (
+        False
+    )
     all_grammars: Annotated[bool, option("--all", help="List the grammars that work, too")] = False
 
 
 def doctor(flags: DoctorFlags) -> int:
     """Say what works here. Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
+    if flags.depth not in (None, *DEPTHS) or (flags.depth and not flags.check):
+        raise UsageError(f"doctor: what is {flags.depth!r}?", "`codelens doctor --check`, or `--check full`")
+    if flags.check:
+        return _check_index(flags)
     checks = [
         *_python(),
         *_sqlite(),
@@ -51,7 +62,24 @@ def doctor(flags: DoctorFlags) -> int:
         *_terminal(),
         *_index(flags),
     ]
-    exit_code = 2 if any(c.state == BROKEN for c in checks) else 0
+    return _show(checks, 2 if any(c.state == BROKEN for c in checks) else 0, flags)
+
+
+def _check_index(flags: DoctorFlags) -> int:
+    from codelens.cli.workplace import reading_place
+    from codelens.index import Index
+
+    path = reading_place(flags).index_path
+    found = [Check(BROKEN, f.table, f.text) for f in Index.check(path, full=flags.depth == "full")]
+    code = _show(
+        found or [Check(OK, "index", f"{path}: no damage found")], IndexCorrupt.exit_code if found else 0, flags
+    )
+    if found and not flags.quiet:
+        say(f"hint: {IndexCorrupt.hint}")
+    return code
+
+
+def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
     if flags.json:
         from codelens.render.records import SCHEMA, to_json
 
@@ -197,4 +225,9 @@ def version_lines() -> Iterator[str]:
     yield f"Python {platform.python_version()}\n"
 
 
-command = declare("doctor", DoctorFlags, doctor, epilog="Exit: 0 it works, 2 something that it needs is broken.")
+command = declare(
+    "doctor",
+    DoctorFlags,
+    doctor,
+    epilog="Exit: 0 it works, 2 something that it needs is broken, 3 --check found damage.",
+)

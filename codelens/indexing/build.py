@@ -17,6 +17,7 @@ from codelens.indexing.transaction import LazyTransaction
 from codelens.model import CHUNK_KINDS, NOTE_KINDS, TODO, Notice
 from codelens.runs import IndexReport, Progress, ProgressSink
 from codelens.store.abilities import probe_abilities
+from codelens.store.checksums import file_faults
 from codelens.store.connection import damage_told, holds_index, looks_begun, put_to_rest, writer_lock, writing_told
 from codelens.store.store import Store
 from codelens.store.trust import can_sign, renew
@@ -52,10 +53,16 @@ def build_index(
     with writing_told(path), writer_lock(path), damage_told(path):
         if not path.exists() or path.stat().st_size == 0:
             return _build(path, tops, run)
-        if rebuild:
-            _refuse_what_is_none(path)
-            return _build(path, _all_roots(path, tops), run)
-        return _update(path, tops, run)
+        if not rebuild:
+            try:
+                with damage_told(path):
+                    return _update(path, tops, run)
+            except IndexCorrupt as fault:
+                if not _may_be_replaced(path):
+                    raise
+                run = _as_before(path, run, fault)
+        _refuse_what_is_none(path)
+        return _build(path, _all_roots(path, tops), run)
 
 
 def _unmarked(settings: Settings) -> tuple[Notice, ...]:
@@ -93,8 +100,20 @@ def _refuse_what_is_in_the_way(path: Path) -> None:
 
 def _refuse_what_is_none(path: Path) -> None:
     """A rebuild may replace an index of any version, and whatever has taken the place that is only for indexes."""
-    if path.parent.name != INDEX_FOLDER and not holds_index(path):
+    if not _may_be_replaced(path):
         raise UsageError(f"{path} cannot be told for a codelens index", "remove the file yourself, if it is one")
+
+
+def _may_be_replaced(path: Path) -> bool:
+    return path.parent.name == INDEX_FOLDER or holds_index(path)
+
+
+def _as_before(path: Path, run: Run, fault: IndexCorrupt) -> Run:
+    """The run that makes a damaged index anew, with what it was built with as far as that can be read, and says so."""
+    settings = run.settings
+    with suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew), Store.read(path) as store, store.reading():
+        settings = with_features(store, settings)
+    return replace(run, settings=settings, force=False, notices=(Notice("rebuilt", f"{fault}; it was built anew"),))
 
 
 def _all_roots(path: Path, tops: Sequence[Path]) -> list[Path]:
@@ -106,8 +125,11 @@ def _all_roots(path: Path, tops: Sequence[Path]) -> list[Path]:
 
 
 def _update(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ...]:
+    """Raises IndexCorrupt before anything is written if a page is damaged, and where the index turns out to be no whole one."""
     store = Store.write(path, accepted=run.settings.trust_indexes)
     try:
+        for fault in file_faults(path):
+            raise IndexCorrupt(f"{path} is damaged: {fault}")
         if store.meta("state") != "complete":
             raise IndexCorrupt(f"{path} is not a finished index")
         store.take_over(path, roots)
@@ -115,7 +137,8 @@ def _update(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, .
         run = replace(run, settings=with_features(store, run.settings))
         if run.as_indexed:
             run = replace(run, settings=as_made(store, run.settings))
-        reports = _run(store, path, roots, run, resumed=False)
+        with store.reading():
+            reports = _run(store, path, roots, run, resumed=False)
         if any(report.wrote for report in reports):
             store.tidy()
     finally:
@@ -149,7 +172,7 @@ def _kept(store: Store, settings: Settings) -> tuple[Notice, ...]:
 
 def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ...]:
     building, compacted = path.with_name(path.name + BUILDING), path.with_name(path.name + COMPACTED)
-    notices = _unmarked(run.settings)
+    notices = (*run.notices, *_unmarked(run.settings))
     if run.settings.vector and not probe_abilities().vector:
         notices += (
             Notice("no-vec0", "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"),

@@ -93,6 +93,8 @@ class Run:
     """What holds for each root, and who said it; without it `settings` hold for all of them."""
     as_indexed: bool = False
     """Walk each root by the rules of its last run."""
+    notices: tuple[Notice, ...] = ()
+    """What is to be said of the index as a whole."""
 
     def is_current(self, state: DocumentState) -> bool:
         """Whether what the index has of a document may stay."""

@@ -23,9 +23,8 @@ from codelens.precise.find import IndexFile, RefusedIndex, find_indexes, place_i
 from codelens.precise.lsif import read_lsif
 from codelens.precise.matching import Target, match
 from codelens.precise.scip import read_scip
-from codelens.store.compressed import decompress
 from codelens.store.store import Store
-from codelens.texts import DocumentText
+from codelens.texts import DocumentText, stored_bytes
 
 _SHOWN = 200
 """Characters of a path that an index gives."""
@@ -102,7 +101,8 @@ class Known:
     def text(self, document: DocumentId) -> DocumentText:
         """A document's text; that of the last one is kept."""
         if document not in self._text:
-            row, raw = self._by_id[document], decompress(self._store.documents.snapshot(document))
+            row = self._by_id[document]
+            raw = stored_bytes(self._store, row)
             self._text = {document: DocumentText(raw, row.encoding, row.bom)}
         return self._text[document]
 

@@ -40,7 +40,9 @@ class Lines:
             rows = self._connection.execute(sql, (repository,)).fetchall()
         for path in paths or ():
             rows += self._connection.execute(f"{sql} AND path = ?", (repository, path)).fetchall()
-        return {str(path): WrittenLines(bytes(blob), int(last), _runs(bytes(runs))) for path, blob, last, runs in rows}
+        return {
+            str(path): WrittenLines(bytes(blob), int(last), unpack_runs(bytes(runs))) for path, blob, last, runs in rows
+        }
 
     def replace(
         self,
@@ -86,6 +88,7 @@ def _packed(runs: tuple[Run, ...]) -> bytes:
     return zstandard.ZstdCompressor(level=3, write_content_size=True).compress(text.encode())
 
 
-def _runs(packed: bytes) -> tuple[Run, ...]:
+def unpack_runs(packed: bytes) -> tuple[Run, ...]:
+    """What was packed: runs of lines, each with the commit that wrote them."""
     commits, numbers = json.loads(decompress(packed))
     return tuple(Run(lines, commits[place]) for lines, place in zip(numbers[::2], numbers[1::2], strict=True))

@@ -68,13 +68,17 @@ def check_schema(connection: apsw.Connection) -> None:
         return
     # 4 ms each: for old versions, and where another SQLite words its own tables otherwise.
     for with_vectors in (False, True):
-        expected = apsw.Connection(":memory:")
-        if with_vectors and not load_vector_extension(expected):
+        fresh = apsw.Connection(":memory:")
+        if with_vectors and not load_vector_extension(fresh):
             break
-        _apply(expected, version, with_vectors)
-        if found == _objects(expected):
+        _apply(fresh, version, with_vectors)
+        expected = _objects(fresh)
+        if found == expected:
             return
-    raise IndexCorrupt("the tables of the file are not those of a codelens index")
+    strange = min(set(found) ^ set(expected))
+    raise IndexCorrupt(
+        f"the tables of the file are not those of a codelens index: {strange[0]} {strange[1]} is another"
+    )
 
 
 def schema_digest(objects: list[tuple[str, ...]]) -> str:

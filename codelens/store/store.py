@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from codelens.derived import DerivedDocument, Extraction
-from codelens.errors import IndexCorrupt, NoVectors
+from codelens.errors import CodelensError, IndexCorrupt, NoVectors
 from codelens.model import DocumentId, RepositoryId
 from codelens.nouns import dataclass
 from codelens.store.connection import (
@@ -41,6 +41,9 @@ from codelens.store.snapshots import SnapshotLog
 from codelens.store.trust import is_ours, refuse_roots_outside, sign
 from codelens.store.units import Units
 from codelens.store.vectors import Vectors
+
+if TYPE_CHECKING:
+    from codelens.store.checks import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +193,29 @@ class Store:
         with damage_told(self.path):
             try:
                 yield
-            except apsw.Error:
-                self.verify()  # damage has many faces: a page of zeros is "disk full" here and "blob read error" there
+            except (CodelensError, OSError, OutOfTime, apsw.InterruptError, apsw.BusyError):
                 raise
+            except Exception:
+                self._tell_damage()  # what a damaged value does to its reader: anything
+                raise
+
+    def _tell_damage(self) -> None:
+        """Raise IndexCorrupt if what the index holds is not whole. Reads all of it, after a fault whose cause is not known."""
+        from codelens.store.checks import value_faults
+
+        with suppress(apsw.FullError, apsw.IOError, apsw.BusyError, apsw.InterruptError):
+            self.verify()
+            for finding in value_faults(self._connection):
+                raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.text}")
+
+    def faults(self, full: bool) -> Iterator[Finding]:
+        """What is wrong in this index; `full` reads all of it. The pages are checked by `checksums.file_faults`."""
+        from codelens.store.checks import full_faults, quick_faults
+
+        found = list(quick_faults(self._connection))
+        yield from found
+        if full and not found:  # else the tables may be others
+            yield from full_faults(self._connection)
 
     def remember_home(self) -> None:
         """Note where the index lies; part of the caller's transaction."""
@@ -225,7 +248,7 @@ class Store:
         """Raise IndexCorrupt unless SQLite finds the file whole."""
         try:
             found = self._connection.execute("PRAGMA quick_check(1)").fetchall()
-        except apsw.Error as fault:
+        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as fault:
             raise IndexCorrupt(f"{self.path} is damaged: {fault}") from fault
         if found != [("ok",)]:
             raise IndexCorrupt(f"{self.path} is damaged: {found[0][0]}")

@@ -15,8 +15,8 @@ import zstandard
 
 from codelens.config import data_folder
 from codelens.index import Index
-from codelens.store.connection import load_vector_extension
 from codelens.store.store import Store
+from tests.writable import writable
 
 from .conftest import Run
 
@@ -49,11 +49,10 @@ def planted(own: Path, run: Run, tmp_path: Path) -> Path:
 
 
 def unsigned(index: Path, *statements: str) -> None:
-    connection = apsw.Connection(str(index))
-    load_vector_extension(connection)
-    for statement in ("DELETE FROM meta WHERE key = 'mark'", *statements):
-        connection.execute(statement).fetchall()
-    connection.close()
+    with writable(index) as connection:
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        for statement in ("DELETE FROM meta WHERE key = 'mark'", *statements):
+            connection.execute(statement).fetchall()
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
@@ -202,9 +201,8 @@ def test_a_bomb_in_a_snapshot_takes_no_memory(planted: Path, run: Run) -> None:
     packer = zstandard.ZstdCompressor(write_content_size=True).compressobj(size=1 << 30)
     block = bytes(1 << 24)
     bomb = b"".join([*(packer.compress(block) for _ in range(64)), packer.flush()])
-    connection = apsw.Connection(str(planted / ".codelens/index.db"))
-    connection.execute("UPDATE snapshots SET bytes = ?", (bomb,)).fetchall()
-    connection.close()
+    with writable(planted / ".codelens/index.db") as connection:
+        connection.execute("UPDATE snapshots SET bytes = ?", (bomb,)).fetchall()
     run("index", "--trust", cwd=planted)
     limited = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (700_000_000, 700_000_000)); "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import apsw
 import pytest
 
 from codelens.errors import IndexCorrupt
@@ -15,6 +14,7 @@ from codelens.store.store import Store
 from codelens.worktree import changes
 from tests.indexing.here import Tree
 from tests.worktree.pasts import DAY, START, Past
+from tests.writable import writable
 
 
 @pytest.fixture
@@ -108,9 +108,8 @@ def test_the_past_is_the_fresh_one_whatever_happened_between(
 def test_force_trusts_nothing(tree: Tree, past: Past) -> None:
     past.commit({"a.py": "x = 1\n"})
     tree.run()
-    connection = apsw.Connection(str(tree.index))
-    connection.execute("UPDATE changes SET commits = 70").fetchall()
-    connection.close()
+    with writable(tree.index) as connection:
+        connection.execute("UPDATE changes SET commits = 70").fetchall()
     tree.run()
     assert pasts(tree.index) == {"a.py": (70, 1)}
     tree.run(force=True)
@@ -171,13 +170,12 @@ def test_what_took_too_long_is_not_tried_again_before_a_commit(
 def test_an_index_of_the_schema_before_learns_its_past(tree: Tree, past: Past) -> None:
     past.commit({"a.py": "x = 1\n"})
     tree.run()
-    connection = apsw.Connection(str(tree.index))
-    connection.execute("DROP TABLE line_histories; DROP TABLE commits; DROP TABLE written_lines").fetchall()
-    connection.execute(
-        "DROP TABLE link_counts; DROP TABLE snapshot_log; ALTER TABLE documents DROP COLUMN digest"
-    ).fetchall()  # of later schemas
-    connection.execute("DROP TABLE histories; DROP TABLE changes; PRAGMA user_version = 3").fetchall()
-    connection.close()
+    with writable(tree.index) as connection:
+        connection.execute("DROP TABLE line_histories; DROP TABLE commits; DROP TABLE written_lines").fetchall()
+        connection.execute(
+            "DROP TABLE link_counts; DROP TABLE snapshot_log; ALTER TABLE documents DROP COLUMN digest"
+        ).fetchall()  # of later schemas
+        connection.execute("DROP TABLE histories; DROP TABLE changes; PRAGMA user_version = 3").fetchall()
     with pytest.raises(IndexCorrupt, match="old schema 3"):
         Store.read(tree.index)
     Store.write(tree.index).close()

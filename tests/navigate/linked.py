@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 
 from codelens.index import Index
 from codelens.related import Related, RelationOptions
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree
+from tests.writable import writable
 
 FILES = {
     "app/base.py": """\
@@ -108,10 +107,10 @@ def linked(folder: Path, files: dict[str, str | bytes] | None = None, edges: Ite
 
 def link(db: Path, edges: Iterable[Row]) -> None:
     rows = list(edges)
-    with closing(sqlite3.connect(db)) as plain, plain:
-        plain.execute("DELETE FROM edges")
-        plain.execute("UPDATE documents SET linked = 'by hand'")
-        plain.execute("DELETE FROM externals")
+    with writable(db) as connection:
+        connection.execute(
+            "DELETE FROM edges; UPDATE documents SET linked = 'by hand'; DELETE FROM externals"
+        ).fetchall()
     with Store.write(db) as store, store.writing():
         nodes = {d.path: -d.id for d in store.documents.rows()}
         for document in store.documents.rows():

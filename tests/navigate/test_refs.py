@@ -8,6 +8,7 @@ from codelens.errors import TargetError
 from codelens.index import Index
 from tests.navigate.linked import FILES, asking, linked, told
 from tests.search.trees import Tree
+from tests.writable import writable
 
 
 @pytest.fixture
@@ -90,12 +91,9 @@ def test_what_is_no_name_is_named_nowhere(index: Index, text: str) -> None:
 
 
 def test_a_graph_that_is_not_made_yet_is_told(tmp_path: Path) -> None:
-    import sqlite3
-    from contextlib import closing
-
     linked(tmp_path).close()
-    with closing(sqlite3.connect(tmp_path / "index.db")) as plain, plain:
-        plain.execute("UPDATE documents SET linked = ''")
+    with writable(tmp_path / "index.db") as connection:
+        connection.execute("UPDATE documents SET linked = ''").fetchall()
     notices = {n.code: n.text for n in Index.open(tmp_path / "index.db").refs("pi", asking()).notices}
     assert notices["unlinked"].startswith(f"{len(FILES)} files are not in the symbol graph")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from codelens.search.seeds import NOISE, by_folder
 from codelens.store.store import Store
 from tests.search.test_fuse import unit
 from tests.search.trees import QUICK, Tree, ask_one, checked, find, functions, names
+from tests.writable import writable
 
 STORE = {
     "store/ledger.py": '''\
@@ -258,11 +258,11 @@ def test_what_only_a_language_server_sees_weighs_less(tmp_path: Path) -> None:
         {"a.py": "def start():\n    left()\n    right()\n\n\ndef left():\n    pass\n\n\ndef right():\n    pass\n"},
     )
     tree.index().close()
-    with sqlite3.connect(tree.db) as connection:
+    with writable(tree.db) as connection:
         connection.execute(
             "UPDATE edges SET tier = ? WHERE target = (SELECT id FROM units WHERE name = 'right')",
             (TIERS["precise"].number,),
-        )
+        ).fetchall()
     step = {"hops": 1, "steps": 1, "faint": 0.0, "backward": 0.0}
     ranking = ranked(tree.db, "`start`", seeds={"fewest": 0, "seeds": {"0": 1}}, walk=step)
     held = {c.unit.name: ranking.trace.nearness[c.unit.id] for c in ranking.candidates}
@@ -345,9 +345,9 @@ def test_the_walk_can_be_left_out(index: Index) -> None:
 def test_without_edges_there_is_an_answer_and_a_note(tmp_path: Path, profile: str) -> None:
     tree = Tree(tmp_path, STORE)
     tree.index().close()
-    with sqlite3.connect(tree.db) as connection:
-        connection.execute("DELETE FROM edges")
-        connection.execute("UPDATE documents SET linked = ''")
+    with writable(tree.db) as connection:
+        connection.execute("DELETE FROM edges").fetchall()
+        connection.execute("UPDATE documents SET linked = ''").fetchall()
     with Index.open(tree.db, QUICK) as index:
         found = find(index, QUERY, profile=profile)
         assert found.hits

@@ -14,6 +14,7 @@ import pytest
 from codelens.errors import MemoryFault
 from codelens.remembered import FILE, Answer, Answered, Feedback, Learned, Place, file_of
 from codelens.store.memory import MOST_ANSWERS, MOST_STAMPS, Memory, MemoryWriter, remove_memory
+from tests.writable import writable
 
 RUN = Place("app", "src/app.py", "Flask.run", "method")
 OTHER = Place("app", "src/app.py", "Flask.stop", "method")
@@ -232,9 +233,8 @@ def test_damage_within_is_said_where_it_is_read(file: Path) -> None:
 def test_a_newer_file_and_a_strange_one_are_left_alone(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         memory.pin(RUN, 1)
-    with sqlite3.connect(file) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    connection.close()
+    with writable(file) as connection:
+        connection.execute("PRAGMA user_version = 99").fetchall()
     with pytest.raises(MemoryFault, match="newer codelens"), Memory.reading(file):
         pass
     file.unlink()

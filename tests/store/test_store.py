@@ -15,6 +15,7 @@ from codelens.store.connection import writer_lock
 from codelens.store.migrate import migrations, newest_version
 from codelens.store.postings import all_trigrams, quoted
 from codelens.store.store import Store
+from tests.writable import writable
 
 
 @pytest.fixture
@@ -113,9 +114,8 @@ def test_an_index_that_lacks_a_page_is_called_damaged(index: Path) -> None:
 
 
 def test_a_newer_schema_is_refused(index: Path) -> None:
-    connection = apsw.Connection(str(index))
-    connection.pragma("user_version", newest_version() + 1)
-    connection.close()
+    with writable(index) as connection:
+        connection.pragma("user_version", newest_version() + 1)
     with pytest.raises(SchemaTooNew):
         Store.read(index)
     with pytest.raises(SchemaTooNew):

@@ -1,0 +1,197 @@
+"""What an index holds, checked against itself: schema, counts, rows that belong together, spans, digests, packed values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import apsw
+import zstandard
+from xxhash import xxh3_128_digest
+
+from codelens.model import TODO
+from codelens.relations import KINDS, TIER_OF_NUMBER
+from codelens.store.lines import unpack_runs
+from codelens.store.packing import unpack_bindings, unpack_references
+from codelens.store.snapshots import SnapshotLog
+from codelens.store.vectors import PIECES
+
+
+class Finding(NamedTuple):
+    """Something that is wrong: in which table, and in how many rows what."""
+
+    table: str
+    text: str
+
+
+_OWNERS = {
+    "snapshots": ("document_id", "documents", "id"),
+    "units": ("document_id", "documents", "id"),
+    "refs": ("document_id", "documents", "id"),
+    "imports": ("document_id", "documents", "id"),
+    "link_counts": ("document_id", "documents", "id"),
+    "ref_names_docsize": ("id", "refs", "document_id"),
+    "link_asks_docsize": ("abs(id)", "documents", "id"),
+    "text_trigrams_docsize": ("id", "documents", "id"),
+    "unit_terms_docsize": ("id", "units", "id"),
+    "name_trigrams_docsize": ("id", "units", "id"),
+    "documents": ("repository_id", "repositories", "id"),
+    "skips": ("repository_id", "repositories", "id"),
+    "histories": ("repository_id", "repositories", "id"),
+    "changes": ("repository_id", "repositories", "id"),
+    "line_histories": ("repository_id", "repositories", "id"),
+    "commits": ("repository_id", "repositories", "id"),
+    "written_lines": ("repository_id", "repositories", "id"),
+    "vectors": (f"id / {PIECES}", "units", "id"),
+    "vector_bits": (f"id / {PIECES}", "units", "id"),
+}
+"""Table → (expression, the table that must have that value, in which column)."""
+_FEW = {
+    "snapshots": (
+        "documents without their text",
+        "SELECT count(*) FROM documents WHERE id NOT IN (SELECT document_id FROM snapshots)",
+    ),
+    "snapshot_log": (
+        "the newest line counts other documents than there are",
+        "SELECT count(*) FROM (SELECT documents, snapshot FROM snapshot_log ORDER BY number DESC LIMIT 1) "
+        "WHERE documents <> (SELECT count(*) FROM documents) AND snapshot = (SELECT value FROM meta WHERE key = 'snapshot')",
+    ),
+    "unit_terms": (
+        "units without their words, or words without their unit",
+        f"SELECT abs((SELECT count(*) FROM units WHERE kind <> '{TODO}') - (SELECT count(*) FROM unit_terms_docsize))",
+    ),
+    "vectors": (
+        "vectors more or fewer than the units have",
+        "SELECT abs((SELECT count(*) FROM vectors) - (SELECT coalesce(sum(pieces), 0) FROM units))",
+    ),
+    "vector_bits": (
+        "signs of vectors more or fewer than vectors",
+        "SELECT abs((SELECT count(*) FROM vectors) - (SELECT count(*) FROM vector_bits))",
+    ),
+}
+_MANY = (
+    (
+        "units",
+        "spans outside of their documents",
+        "SELECT count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE NOT (0 <= u.start_byte "
+        "AND u.start_byte <= u.end_byte AND u.end_byte <= d.size AND u.name_start BETWEEN -1 AND d.size "
+        "AND u.name_end BETWEEN -1 AND d.size AND u.body_start BETWEEN -1 AND d.size)",
+    ),
+    (
+        "units",
+        "lines outside of their documents",
+        "SELECT count(*) FROM units u JOIN documents d ON d.id = u.document_id "
+        "WHERE NOT (1 <= u.start_line AND u.start_line <= u.end_line AND u.end_line <= d.lines + 1)",
+    ),
+    (
+        "units",
+        "parents in other documents, or gone",
+        "SELECT count(*) FROM units u WHERE u.parent_id IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM units p WHERE p.id = u.parent_id AND p.document_id = u.document_id)",
+    ),
+    (
+        "vectors",
+        "units that do not have just the vectors that they count",
+        f"SELECT count(*) FROM units u WHERE pieces <> (SELECT count(*) FROM vectors v WHERE v.id >= u.id * {PIECES} "
+        f"AND v.id < u.id * {PIECES} + u.pieces)",
+    ),
+    (
+        "vectors",
+        "lengths that differ, or do not fit the signs",
+        "SELECT count(*) FROM vectors v LEFT JOIN vector_bits b USING (id) WHERE length(v.embedding) <> "
+        "(SELECT length(embedding) FROM vectors LIMIT 1) OR b.id IS NULL OR length(b.bits) * 8 <> length(v.embedding)",
+    ),
+    (
+        "edges",
+        "of an unknown kind or confidence",
+        f"SELECT count(*) FROM edges WHERE kind NOT IN ({', '.join(map(str, sorted(KINDS.values())))}) "
+        f"OR tier NOT IN ({', '.join(map(str, sorted(TIER_OF_NUMBER)))})",
+    ),
+    (
+        "edges",
+        "ends that are no unit, document or external",
+        "SELECT "
+        + " + ".join(
+            f"(SELECT count(*) FROM edges WHERE {end} < 0 AND -{end} NOT IN (SELECT id FROM documents)) + "
+            f"(SELECT count(*) FROM edges WHERE {end} >= 1 << 40 AND {end} - (1 << 40) NOT IN (SELECT id FROM externals)) + "
+            f"(SELECT count(*) FROM edges WHERE {end} BETWEEN 0 AND (1 << 40) - 1 AND {end} NOT IN (SELECT id FROM units))"
+            for end in ("source", "target")
+        ),
+    ),
+)
+
+
+def quick_faults(connection: apsw.Connection) -> Iterator[Finding]:
+    """Counts that must agree. The pages are for `checksums.file_faults`, the schema for whoever opens the file."""
+    for table, (text, sql) in _FEW.items():
+        yield from _counted(connection, table, text, sql)
+
+
+def full_faults(connection: apsw.Connection) -> Iterator[Finding]:
+    """All else: what SQLite and FTS5 check, and every row against the others. Reads the whole index."""
+    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]  # FTS5's tables with it
+    if found != ["ok"]:
+        yield from (Finding("SQLite", text) for text in found)
+    for table, (value, owner, key) in _OWNERS.items():
+        sql = f"SELECT count(*) FROM {table} WHERE {value} NOT IN (SELECT {key} FROM {owner})"
+        yield from _counted(connection, table, f"rows without their row of {owner}", sql)
+    for table, text, sql in _MANY:
+        yield from _counted(connection, table, text, sql)
+    yield from value_faults(connection)
+
+
+def value_faults(connection: apsw.Connection) -> Iterator[Finding]:
+    """Packed values that cannot be unpacked, and texts that are not what their digests say."""
+    yield from _told("snapshots", "texts that are damaged", map(_is_text, _texts(connection)))
+    rows = connection.execute("SELECT columns, bindings FROM refs")
+    yield from _told("refs", "references that cannot be unpacked", map(_is_references, rows))
+    packed: Any = connection.execute("SELECT runs FROM written_lines")
+    yield from _told(
+        "written_lines", "lines that cannot be unpacked", (_works(unpack_runs, bytes(row[0])) for row in packed)
+    )
+    kept = connection.execute("SELECT min(number) FROM snapshot_log WHERE facts IS NOT NULL").fetchone()
+    if kept and kept[0] is not None:
+        facts = SnapshotLog(connection).facts
+        yield from _told("snapshot_log", "facts that cannot be unpacked", [_works(facts, int(kept[0]))])
+
+
+def _counted(connection: apsw.Connection, table: str, text: str, sql: str) -> Iterator[Finding]:
+    (row,) = connection.execute(sql).fetchall()
+    if row[0]:
+        yield Finding(table, f"{row[0]} {text}")
+
+
+def _told(table: str, text: str, whole: Any) -> Iterator[Finding]:
+    if number := sum(not fine for fine in whole):
+        yield Finding(table, f"{number} {text}")
+
+
+def _works(unpack: Any, packed: Any) -> bool:
+    try:
+        unpack(packed)
+    except apsw.Error:
+        raise
+    except Exception:  # whatever a damaged value does to a decoder
+        return False
+    return True
+
+
+def _texts(connection: apsw.Connection) -> Any:
+    return connection.execute(
+        "SELECT s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
+    )
+
+
+def _is_text(row: Any) -> bool:
+    packed, size, content_hash, digest = row
+    try:
+        raw = zstandard.ZstdDecompressor().decompress(bytes(packed))
+    except zstandard.ZstdError:
+        return False
+    whole = len(raw) == size and xxh3_128_digest(raw) == content_hash
+    return whole and digest in (b"", hashlib.sha256(raw).digest())
+
+
+def _is_references(row: Any) -> bool:
+    return _works(unpack_references, bytes(row[0])) and _works(unpack_bindings, bytes(row[1]))

@@ -1,0 +1,180 @@
+"""A checksum at the end of each page of an index, written and verified beneath SQLite, as a VFS.
+
+It covers the page's number too: a page in the place of another is damage. SQLite's own checksum VFS (ext/misc/cksumvfs.c) leaves
+the number out, so that swapped pages pass, and reads overflow pages unverified where the file system allows parts of pages.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import apsw
+from xxhash import xxh3_128_digest
+
+RESERVED = 16
+"""Bytes at the end of each page that SQLite leaves alone: an xxh3_128, which costs no more than a shorter one. In 8 bytes SQLite's
+own checksum VFS, wherever it is loaded, would look for its own."""
+VFS = "codelens-pages"
+MAGIC = b"SQLite format 3\0"
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+SMALLEST_PAGE = 512
+"""Shorter reads and writes are of the header, or of other files."""
+_BLOCK = 1 << 20
+"""Bytes that a check of a file reads at a time: a multiple of every page size."""
+_TRIES, _PAUSE_SECONDS = 5, 0.02
+"""How often a page that seems damaged is read again, since a writer may be writing it, and the time between. Chosen."""
+_PENDING_BYTE = 1 << 30
+"""SQLite never uses the page that holds this byte (https://www.sqlite.org/fileformat.html#the_lock_byte_page)."""
+
+
+def _checksum(page: memoryview, number: int) -> bytes:
+    return xxh3_128_digest(page[:-RESERVED], number)
+
+
+def _is_whole(page: memoryview, number: int) -> bool:
+    """`number` counts from 0."""
+    return page[-RESERVED:] == _checksum(page, number)
+
+
+class _Pages(apsw.VFSFile):
+    """The main file of a database."""
+
+    def __init__(self, name: Any, flags: list[int]) -> None:
+        super().__init__("", name, flags)
+        self._read_only = bool(flags[1] & apsw.SQLITE_OPEN_READONLY)
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+        data = super().xRead(amount, offset)
+        if amount >= SMALLEST_PAGE and (len(data) < amount or not _is_whole(memoryview(data), offset // amount)):
+            if offset == 0 and not data.startswith(MAGIC):
+                return data  # SQLite says that it is no database
+            if offset == 0 and data[20] != RESERVED:
+                raise apsw.CorruptError("it has no page checksums")
+            raise apsw.CorruptError(f"page {offset // amount + 1} is {'damaged' if len(data) == amount else 'missing'}")
+        return data
+
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
+        if len(data) >= SMALLEST_PAGE:
+            page = memoryview(data)
+            data = bytes(page[:-RESERVED]) + _checksum(page, offset // len(page))
+        super().xWrite(data, offset)
+
+    def xLock(self, level: int) -> None:  # noqa: N802
+        """SQLite ignores that a reader cannot have the lock to tidy up when it closes; apsw would raise it."""
+        if self._read_only and level > apsw.SQLITE_LOCK_SHARED:
+            raise apsw.BusyError
+        super().xLock(level)
+
+    def xDeviceCharacteristics(self) -> int:  # noqa: N802
+        """Whole pages only: SQLite would read overflow pages without their checksum."""
+        return super().xDeviceCharacteristics() & ~apsw.SQLITE_IOCAP_SUBPAGE_READ
+
+
+class _Files(apsw.VFS):
+    def __init__(self) -> None:
+        super().__init__(VFS, "")
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
+            return _Pages(name, flags)
+        return super().xOpen(name, flags)
+
+
+_files = _Files()  # registered for as long as it is referred to
+
+
+def vfs_for(path: Path) -> str | None:
+    """The VFS for an index at `path`; None where it cannot be used: apsw hands names to it as text, so they must be UTF-8."""
+    try:
+        os.fsencode(path.resolve()).decode()
+    except UnicodeDecodeError:
+        return None
+    return VFS
+
+
+def has_checksums(path: Path) -> bool:
+    """Whether the header says that pages end with checksums; a file that is still to be made will."""
+    try:
+        with path.open("rb") as file:
+            return file.read(21)[20:] in (b"", bytes([RESERVED]))
+    except FileNotFoundError:
+        return True
+
+
+def file_faults(path: Path) -> Iterator[str]:
+    """What is wrong with the pages of a file at rest or in WAL mode, a line each; nothing is asked of SQLite.
+
+    Reads all of the file, a block at a time. A writer may be at work.
+    """
+    with path.open("rb") as file:
+        head = file.read(100)
+        if not head.startswith(MAGIC):
+            yield "the header is no database's"
+            return
+        size = int.from_bytes(head[16:18], "big")
+        size = 65_536 if size == 1 else size
+        if size < SMALLEST_PAGE or size & (size - 1):
+            yield f"the header says pages of {size} bytes"
+            return
+        if head[20] != RESERVED:
+            yield "it has no page checksums"
+            return
+        damaged = _damaged(file, size)
+        if damaged:
+            yield f"{len(damaged)} of {os.fstat(file.fileno()).st_size // size} pages are damaged, the first is {damaged[0] + 1}"
+        elif not any(_beside(path, suffix) for suffix in ("-wal", "-journal")):
+            wanted, there = size * int.from_bytes(head[28:32], "big"), os.fstat(file.fileno()).st_size
+            if wanted != there:
+                yield f"the file has {there} bytes, and should have {wanted}"
+
+
+def _damaged(file: BinaryIO, size: int) -> list[int]:
+    """Pages, from 0, whose checksum does not fit them, and that SQLite has written."""
+    found = list(_suspects(file, size))
+    if any(not any(_page(file, size, number)) for number in found):
+        unused = _unused_pages(file, size)
+        found = [number for number in found if number not in unused or any(_page(file, size, number))]
+    for _ in range(_TRIES):
+        if found:
+            time.sleep(_PAUSE_SECONDS)
+            found = [number for number in found if not _is_whole(memoryview(_page(file, size, number)), number)]
+    return found
+
+
+def _suspects(file: BinaryIO, size: int) -> Iterator[int]:
+    file.seek(0)
+    number = 0
+    while block := memoryview(file.read(_BLOCK)):
+        for at in range(0, len(block), size):
+            if not _is_whole(block[at : at + size], number) and number != _PENDING_BYTE // size:
+                yield number
+            number += 1
+
+
+def _page(file: BinaryIO, size: int, number: int) -> bytes:
+    file.seek(number * size)
+    return file.read(size)
+
+
+def _unused_pages(file: BinaryIO, size: int) -> set[int]:
+    """Pages, from 0, of the free list (https://www.sqlite.org/fileformat.html#the_freelist): SQLite may never have written them."""
+    head = _page(file, size, 0)
+    trunk, unused, seen = int.from_bytes(head[32:36], "big"), set(), set()
+    while trunk and trunk not in seen:
+        seen.add(trunk)
+        page = _page(file, size, trunk - 1)
+        words = [int.from_bytes(page[at : at + 4], "big") for at in range(0, len(page), 4)]
+        if len(words) < 2:
+            break
+        trunk, leaves = words[0], words[1]
+        unused |= {leaf - 1 for leaf in words[2 : 2 + leaves]}
+    return unused
+
+
+def _beside(path: Path, suffix: str) -> bool:
+    file = path.with_name(path.name + suffix)
+    return file.is_file() and file.stat().st_size > 0

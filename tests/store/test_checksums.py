@@ -1,0 +1,125 @@
+"""Pages with checksums: what is not whole is said by whoever reads it, and by a look at the whole file."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from codelens.errors import IndexCorrupt, MemoryFault
+from codelens.remembered import Place
+from codelens.store.checksums import RESERVED, file_faults
+from codelens.store.connection import open_reader, open_writer, to_rest, to_wal
+from codelens.store.memory import Memory, MemoryWriter
+
+PAGE = 4096
+ROWS = 300
+COUNT = "SELECT count(*), sum(length(content)), sum(instr(content, 'x')) FROM notes"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A database of some hundred pages, overflow pages among them."""
+    path = tmp_path / "pages.db"
+    rng = random.Random(1)
+    with closing(open_writer(path)[0]) as connection:
+        connection.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, content TEXT)").fetchall()
+        rows = [(rng.randbytes(rng.choice((50, 900, 6000))).hex(),) for _ in range(ROWS)]
+        connection.executemany("INSERT INTO notes (content) VALUES (?)", rows).fetchall()
+    return path
+
+
+def _read(path: Path) -> object:
+    with closing(open_reader(path)) as connection:
+        return connection.execute(COUNT).fetchall()
+
+
+def test_a_whole_file_has_no_faults_and_a_plain_sqlite_reads_it(path: Path) -> None:
+    assert list(file_faults(path)) == []
+    assert path.read_bytes()[20] == RESERVED
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as plain:
+        assert plain.execute(COUNT).fetchall() == _read(path)
+
+
+def test_every_damaged_page_is_said_by_its_reader_and_by_a_look_at_the_file(path: Path) -> None:
+    whole, rng = path.read_bytes(), random.Random(2)
+    pages = len(whole) // PAGE
+    for page in range(1, pages, 7):
+        content = bytearray(whole)
+        content[page * PAGE + rng.randrange(PAGE)] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        with pytest.raises(apsw.CorruptError, match=f"page {page + 1} is damaged"):
+            _read(path)
+        assert list(file_faults(path)) == [f"1 of {pages} pages are damaged, the first is {page + 1}"]
+
+
+def test_pages_in_each_other_s_place_are_damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    one, other = slice(10 * PAGE, 11 * PAGE), slice(20 * PAGE, 21 * PAGE)
+    content[one], content[other] = content[other], content[one]
+    path.write_bytes(content)
+    with pytest.raises(apsw.CorruptError, match=r"page (11|21) is damaged"):
+        _read(path)
+    (fault,) = file_faults(path)
+    assert fault.startswith("2 of ")
+
+
+@pytest.mark.parametrize("change", [-PAGE, -1, 1, PAGE])
+def test_a_file_of_another_length_is_damaged(path: Path, change: int) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:change] if change < 0 else content + bytes(change))
+    assert len(list(file_faults(path))) == 1
+    if change < 0:
+        with pytest.raises((apsw.CorruptError, IndexCorrupt)):
+            _read(path)
+
+
+def test_a_database_without_checksums_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plain.db"
+    with closing(apsw.Connection(str(path))) as plain:
+        plain.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, content TEXT)").fetchall()
+    assert list(file_faults(path)) == ["it has no page checksums"]
+    with pytest.raises(IndexCorrupt, match="no page checksums"), closing(open_writer(path)[0]):
+        pass
+
+
+def test_pages_that_were_never_written_are_no_damage(path: Path) -> None:
+    with closing(open_writer(path)[0]) as connection:
+        connection.execute("BEGIN; CREATE TABLE gone (content); CREATE TABLE last (content)").fetchall()
+        fill = "INSERT INTO {} VALUES (zeroblob(40000))"
+        connection.execute(fill.format("gone") + ";" + fill.format("last") + "; DELETE FROM gone; COMMIT").fetchall()
+        assert connection.pragma("freelist_count") > 0
+    assert list(file_faults(path)) == []
+    assert path.read_bytes().count(bytes(PAGE)), "there is a page that holds nothing, not even a checksum"
+
+
+def test_a_log_is_read_and_folded_in_with_checksums(path: Path) -> None:
+    before = _read(path)
+    with closing(open_writer(path)[0]) as connection:
+        to_wal(connection)
+        connection.execute("DELETE FROM notes WHERE id % 3 = 0").fetchall()
+        assert _read(path) != before
+        assert list(file_faults(path)) == []
+        assert to_rest(connection)
+        copy = path.with_name("copy.db")
+        connection.execute("VACUUM INTO ?", (str(copy),)).fetchall()
+    assert list(file_faults(path)) == []
+    assert list(file_faults(copy)) == []
+    assert _read(copy) == _read(path) != before
+
+
+def test_a_memory_with_a_flipped_bit_says_so(tmp_path: Path) -> None:
+    path, rng = tmp_path / "memory.db", random.Random(3)
+    place = Place("app", "a.py", "f", "function")
+    with MemoryWriter.recording(path) as memory:
+        memory.rate(place, 7.0, 1)
+    whole = path.read_bytes()
+    for _ in range(30):
+        content = bytearray(whole)
+        content[rng.randrange(100, PAGE)] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        with pytest.raises(MemoryFault, match="is damaged: page 1 is damaged"), Memory.reading(path) as memory:
+            memory.everything()
