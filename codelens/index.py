@@ -107,8 +107,8 @@ class Index:
         return holds_index(path)
 
     @staticmethod
-    def check(path: Path, full: bool) -> list[Finding]:
-        """What is wrong with the file: all pages and a few counts; with `full` every row. Raises NoIndex."""
+    def check(path: Path, full: bool, accepted: bool = False) -> list[Finding]:
+        """What is wrong with the file: all pages and a few counts; with `full` every row. Raises NoIndex and IndexNotTrusted."""
         from codelens.store.checks import Finding
         from codelens.store.checksums import file_faults
 
@@ -117,7 +117,7 @@ class Index:
         if pages := [Finding("pages", fault) for fault in file_faults(path)]:
             return pages
         try:
-            with Store.read(path) as store, store.reading():
+            with Store.read(path, accepted) as store, store.reading():
                 return list(store.faults(full))
         except IndexCorrupt as fault:
             return [Finding("file", str(fault))]

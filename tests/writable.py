@@ -15,4 +15,5 @@ from codelens.store.connection import open_writer
 def writable(path: Path) -> Iterator[apsw.Connection]:
     """A connection for any statement; each is committed by itself. Drain what it returns."""
     with closing(open_writer(path)[0]) as connection:
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)  # FTS5's own tables too
         yield connection

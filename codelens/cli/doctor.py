@@ -69,8 +69,9 @@ def _check_index(flags: DoctorFlags) -> int:
     from codelens.cli.workplace import reading_place
     from codelens.index import Index
 
-    path = reading_place(flags).index_path
-    found = [Check(BROKEN, f.table, f.text) for f in Index.check(path, full=flags.depth == "full")]
+    place = reading_place(flags)
+    path, accepted = place.index_path, place.settings.trust_indexes
+    found = [Check(BROKEN, f.table, f.text) for f in Index.check(path, flags.depth == "full", accepted)]
     code = _show(
         found or [Check(OK, "index", f"{path}: no damage found")], IndexCorrupt.exit_code if found else 0, flags
     )

@@ -13,7 +13,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-from codelens.errors import IndexCorrupt, NoVectors, SchemaTooNew
+from codelens.errors import IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew
 from codelens.store.connection import load_vector_extension
 
 
@@ -59,7 +59,7 @@ SCHEMA_DIGEST = "7ed58e86edcf8d98c6daedb1a8d647fb"
 
 
 def check_schema(connection: apsw.Connection) -> None:
-    """Raise IndexCorrupt unless the file has just the tables and indexes of its version, with just their SQL.
+    """Raise IndexNotTrusted unless the file has just the tables and indexes of its version, with just their SQL.
 
     So no view, trigger or other table takes the place of one that is asked. Comes before the first query to any of them.
     """
@@ -75,9 +75,10 @@ def check_schema(connection: apsw.Connection) -> None:
         expected = _objects(fresh)
         if found == expected:
             return
-    strange = min(set(found) ^ set(expected))
-    raise IndexCorrupt(
-        f"the tables of the file are not those of a codelens index: {strange[0]} {strange[1]} is another"
+    strange = min(set(found) ^ set(expected))  # no accident: the pages have checksums
+    raise IndexNotTrusted(
+        f"the tables of the file are not those of a codelens index ({strange[0]} {strange[1]})",
+        "`codelens index --rebuild` makes it from the files",
     )
 
 

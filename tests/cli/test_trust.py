@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import apsw
 import pytest
 import zstandard
 
@@ -50,7 +49,6 @@ def planted(own: Path, run: Run, tmp_path: Path) -> Path:
 
 def unsigned(index: Path, *statements: str) -> None:
     with writable(index) as connection:
-        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
         for statement in ("DELETE FROM meta WHERE key = 'mark'", *statements):
             connection.execute(statement).fetchall()
 
