@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
+from codelens.notation import parse_json
 from codelens.nouns import dataclass
 
 PREFIX = "codelens_"
@@ -43,7 +44,7 @@ def read_keys(path: Path) -> tuple[KeyRow, ...]:
     if os.name != "nt" and stat.S_IMODE(mode) & 0o077:
         raise UsageError(f"{path} is open to others", f"chmod 600 {path}")
     try:
-        rows = json.loads(raw)["keys"]
+        rows = parse_json(raw)["keys"]
         return tuple(sorted((KeyRow(str(r["name"]), str(r["sha256"])) for r in rows), key=lambda row: row.name))
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{path} is no list of keys", "remove it, and make new ones") from None

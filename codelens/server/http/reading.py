@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
+from codelens.notation import parse_json
 from codelens.server.http.faults import Fault, Refused
 from codelens.server.http.openapi import SHORT, openapi, parameters
 from codelens.server.http.questions import Question
@@ -56,8 +57,8 @@ def _parsed(request: Request, body: bytes) -> Any:
     if kind != "application/json":
         raise Refused(Fault(422, "the body is no application/json", "`Content-Type: application/json`"))
     try:
-        return json.loads(body, parse_float=_number, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        return parse_json(body, parse_float=_number, parse_constant=_no_constant)
+    except ValueError as error:
         raise Refused(Fault(400, "the body is no JSON", str(error)[:200] or HINT)) from None
 
 
