@@ -98,7 +98,7 @@ def test_the_list_of_keys(hostile: bytes, tmp_path: Path, run: Run) -> None:
 def test_the_header_of_a_model(hostile: bytes, tmp_path: Path) -> None:
     file = tmp_path / "own.model"
     file.write_bytes(MAGIC + len(hostile).to_bytes(4, "little") + hostile)
-    with pytest.raises(UsageError, match="own.model is damaged"):
+    with pytest.raises(UsageError, match=r"own\.model is damaged"):
         ModelFile(file)
     (tmp_path / "config.json").write_bytes(hostile)
     if hostile not in (b"null", b"[null]"):
