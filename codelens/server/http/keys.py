@@ -111,7 +111,7 @@ class KeyRing:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._stamp: tuple[int, int, int] | None = None
+        self._stamp: tuple[int, int, int, int] | None = None
         self._rows: tuple[KeyRow, ...] = ()
 
     def rows(self) -> tuple[KeyRow, ...]:
@@ -120,7 +120,7 @@ class KeyRing:
             return ()
         try:
             state = self._path.stat()
-            stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
+            stamp = (state.st_mtime_ns, state.st_size, state.st_ino, state.st_ctime_ns)
         except OSError:
             stamp = None
         if stamp is None:
