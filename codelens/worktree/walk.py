@@ -251,10 +251,10 @@ def _is_own(folder: str) -> bool:
 
 def _judge_own(path: str, here: _Here) -> Skip | _Folder:
     """codelens' own folder is entered for the notes in it, which git need not know of; .codelensignore can leave them out."""
-    notes = here.root / path / NOTES_FOLDER
+    notes = f"{here.root}/{path}{NOTES_FOLDER}"
     name = INDEX_FOLDER.encode()
     verdict = replace(here.scope, git=(), inherited="").judge(here.raw + name, name, True)
-    if not notes.is_dir() or notes.is_symlink() or (verdict and verdict.ignored):
+    if not _is_real_folder(notes) or (verdict and verdict.ignored):  # a Path would raise where it may not look
         return Skip(shown_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
     return _Folder(path, replace(here.scope, git=(), tracked=None, inherited=""), wanted=True)
 
