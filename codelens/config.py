@@ -2,20 +2,22 @@
 
 The ranking's numbers are data in weights.toml; every other number of the program that a person may want to
 change is a field here. A project's file may not name commands, networks or paths outside its root, so
-`NOT_FROM_PROJECTS` lists what it may not set and `PATHS` what it may set only to something below it.
+`NOT_FROM_PROJECTS` lists what it may not set and `PATHS` what it may set only to something below it. What is wrong in it is
+left out and told: a repository cannot stop its user. A fault in the user's own file, in a variable or a flag is an error.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from codelens.errors import SettingsError
+from codelens.notation import parse_toml
 from codelens.nouns import dataclass
 
 
@@ -103,6 +105,12 @@ ADDRESSES = ("http://", "https://")
 """What a model's address begins with."""
 
 
+LARGEST_FILE = 100_000
+"""Bytes of a configuration file. One with every setting has 2 000; chosen."""
+MOST_TOLD = 5
+"""Faults of a project's file that are told one by one."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
     """Settings together with who set each of them."""
@@ -110,43 +118,83 @@ class LoadedSettings:
     values: Settings
     origin: Mapping[str, str]
     """Setting → 'default', a file's path, an environment variable's name or 'flag'."""
+    ignored: tuple[str, ...] = ()
+    """What of the project's file does not count, a sentence each: file, key and reason."""
+
+
+Check = Callable[[str, Any, str], None]
+"""(setting, value, the file that sets it) → nothing. Raises SettingsError where the file that it names cannot be taken."""
 
 
 def load_settings(
-    start: Path, stop: Path | None = None, flags: Mapping[str, Any] | None = None, use_files: bool = True
+    start: Path,
+    stop: Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+    use_files: bool = True,
+    check: Check | None = None,
 ) -> LoadedSettings:
-    """Settings for work in `start`, with .codelens.toml from there up to `stop` (the root). Flags that are None are unset."""
-    layers: list[tuple[str, Mapping[str, Any]]] = []
-    if use_files:
-        user, project = _user_file(), _project_file(start, stop)
-        layers += [(str(user), _with_places(_read_toml(user), user))] if user else []
-        layers += [(str(project), _from_project(project))] if project else []
-    layers += [(f"${name}", {key: value}) for key, name, value in _environment()]
-    layers.append(("flag", {k: v for k, v in (flags or {}).items() if v is not None}))
-    values, origin = Settings(), {f.name: "default" for f in fields(Settings)}
-    for source, layer in layers:
-        for key, value in layer.items():
-            values = _assign(values, key, value, source)
-            origin[key] = source
-    return LoadedSettings(values, origin)
+    """Settings for work in `start`, with .codelens.toml from there up to `stop` (the root). Flags that are None are unset.
+
+    `check` is asked about each value of the project's file. Raises SettingsError for a fault anywhere but in that file.
+    """
+    values, origin, ignored = Settings(), {f.name: "default" for f in fields(Settings)}, list[str]()
+    project = _project_file(start, stop) if use_files else None
+    for source, key, value in _layers(project, flags or {}, use_files, ignored):
+        try:
+            assigned = _assign(values, key, value, source)
+            if check and source == str(project):
+                check(key, getattr(assigned, key), source)
+        except SettingsError as fault:
+            if source != str(project):
+                raise
+            ignored.append(_left_out(fault))
+        else:
+            values, origin[key] = assigned, source
+    more = [f"{project}: {len(ignored) - MOST_TOLD} more settings are ignored"] if len(ignored) > MOST_TOLD else []
+    return LoadedSettings(values, origin, (*ignored[:MOST_TOLD], *more))
+
+
+def _layers(
+    project: Path | None, flags: Mapping[str, Any], use_files: bool, ignored: list[str]
+) -> Iterator[tuple[str, str, Any]]:
+    """(who says it, setting, value), the strongest last."""
+    if use_files and (user := _user_file()):
+        yield from ((str(user), key, value) for key, value in _with_places(_read_toml(user), user).items())
+    if project:
+        yield from ((str(project), key, value) for key, value in _from_project(project, ignored).items())
+    yield from ((f"${name}", key, value) for key, name, value in _environment())
+    yield from (("flag", key, value) for key, value in flags.items() if value is not None)
+
+
+def _left_out(fault: SettingsError) -> str:
+    own = f"; {fault.hint}" if fault.hint == OWN_FILE else ""
+    return f"{fault}: ignored{own}"
 
 
 def _assign(values: Settings, key: str, value: Any, source: str) -> Settings:
     known = {f.name: type(getattr(values, f.name)) for f in fields(Settings)}
     if key not in known:
-        raise SettingsError(f"{source}: unknown setting '{key}'", f"known settings: {', '.join(sorted(known))}")
+        raise SettingsError(f"{source}: unknown setting '{key[:80]}'", f"known settings: {', '.join(sorted(known))}")
     wanted = known[key]
     said = f"--{key.replace('_', '-')}" if source == "flag" else f"{source}: '{key}'"
+    if isinstance(value, int) and abs(value) > MOST:
+        raise SettingsError(f"{said} is at most {MOST:,}, not {_shown(value)}")
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise SettingsError(f"{said} wants {wanted.__name__}, not {value!r}")
+        raise SettingsError(f"{said} wants {wanted.__name__}, not {_shown(value)}")
     allowed = tuple(load_weights()) if key == "profile" else CHOICES.get(key, (value,))
     if value not in allowed:
-        raise SettingsError(f"{said} is one of {', '.join(allowed)}, not {value!r}")
+        raise SettingsError(f"{said} is one of {', '.join(allowed)}, not {_shown(value)}")
     if not isinstance(value, (bool, str)) and not LEAST.get(key, 0) <= value < float("inf"):
-        raise SettingsError(f"{said} is at least {LEAST.get(key, 0):g}, not {value!r}")
+        raise SettingsError(f"{said} is at least {LEAST.get(key, 0):g}, not {_shown(value)}")
     return replace(values, **{key: value})
+
+
+def _shown(value: Any) -> str:
+    """A value in a message. Tables are named, not written: they may be deep."""
+    text = "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -156,6 +204,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 LEAST: Mapping[str, float] = {"max_file_size": 1, "commit_bytes": 1, "limit": 1, "parse_seconds": 0.1}
 """The least that a number may be, where that is not 0. No number is infinite or none (NaN)."""
+MOST = 2**63 - 1
+"""The largest integer: what SQLite keeps."""
 
 
 def _environment() -> list[tuple[str, str, Any]]:
@@ -181,23 +231,43 @@ def _from_text(raw: str, wanted: type, source: str) -> Any:
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+        if len(raw) > LARGEST_FILE:
+            raise ValueError(f"too large for a configuration file, {LARGEST_FILE:,} bytes at most")
+        return parse_toml(raw.decode("utf-8"))
+    except OSError as fault:
+        raise SettingsError(f"{path}: {fault.strerror or fault}") from None
+    except ValueError as fault:
         raise SettingsError(f"{path}: {fault}") from None
 
 
-def _from_project(path: Path) -> Mapping[str, Any]:
-    values = _read_toml(path)
-    refused = [key for key in sorted(NOT_FROM_PROJECTS & values.keys()) if values[key] != getattr(Settings(), key)]
-    if isinstance(model := values.get("model"), str) and model and model not in FOR_PROJECTS:
+def _from_project(path: Path, ignored: list[str]) -> Mapping[str, Any]:
+    """What a project's file sets, without what it may not: that is told in `ignored`."""
+    try:
+        values = _read_toml(path)
+    except SettingsError as fault:
+        ignored.append(_left_out(fault))
+        return {}
+    taken: dict[str, Any] = {}
+    for key, value in values.items():
+        try:
+            _allow(key, value, path)
+            taken[key] = value
+        except SettingsError as fault:
+            ignored.append(_left_out(fault))
+    return _with_places(taken, path)
+
+
+def _allow(key: str, value: Any, path: Path) -> None:
+    """Raises SettingsError for what a project's file may not set."""
+    if key in NOT_FROM_PROJECTS and value != getattr(Settings(), key):
+        raise SettingsError(f"{path}: a project may not set '{key}'", OWN_FILE)
+    if key == "model" and isinstance(value, str) and value and value not in FOR_PROJECTS:
         raise SettingsError(f"{path}: a project may set 'model' to {' or '.join(sorted(FOR_PROJECTS))} alone", OWN_FILE)
-    if refused:
-        raise SettingsError(f"{path}: a project may not set '{refused[0]}'", OWN_FILE)
-    placed, folder = _with_places(values, path), path.parent.resolve()
-    for key in sorted(PATHS & placed.keys()):
-        if _names_a_file(key, placed[key]) and not _lies_below(Path(placed[key]), folder):
-            raise SettingsError(f"{path}: '{key}' leads out of {folder}: {values[key]!r}", OWN_FILE)
-    return placed
+    folder = path.parent.resolve()
+    if key in PATHS and _names_a_file(key, value) and not _lies_below(path.parent.absolute() / value, folder):
+        raise SettingsError(f"{path}: '{key}' leads out of {folder}: {_shown(value)}", OWN_FILE)
 
 
 def _names_a_file(key: str, value: Any) -> bool:
@@ -285,11 +355,18 @@ def _users(variable: str, windows: str, below_home: str) -> Path | None:
 
 def _project_file(start: Path, stop: Path | None) -> Path | None:
     for folder in (start, *start.parents):
-        if (path := folder / ".codelens.toml").is_file():
+        if _is_file(path := folder / ".codelens.toml"):
             return path
         if folder == stop or stop is None:
             return None
     return None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a folder that may not be searched, as that of a link's target
+        return False
 
 
 @cache

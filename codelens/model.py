@@ -52,6 +52,14 @@ class FileStamp:
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int = 0
+    """Of the inode's last change, which no program can set; 0 where it is not known."""
+
+    def agrees(self, other: FileStamp) -> bool:
+        """Whether a file with this stamp is taken to be as it was with the other; a change time counts where both know it."""
+        if self.ctime_ns and other.ctime_ns and self.ctime_ns != other.ctime_ns:
+            return False
+        return (self.size, self.mtime_ns, self.inode) == (other.size, other.mtime_ns, other.inode)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Callable
@@ -189,37 +190,112 @@ def refused(run: Run, cwd: Path, *command: str) -> str:
     return line
 
 
-@pytest.mark.parametrize("whose", ["user's", "project's"])
+def warned(run: Run, cwd: Path, *command: str) -> str:
+    """The one line that says what does not count, of a command that did its work."""
+    ran = run(*command, cwd=cwd)
+    assert ran.code == 0 and ran.out
+    lines = [line for line in ran.err.splitlines() if line.startswith("codelens: warning: ")]
+    assert len(lines) == 1
+    return lines[0]
+
+
 @pytest.mark.parametrize(("text", "said"), WRONG)
-def test_a_file_that_cannot_be_taken_is_named(
-    whose: str,
-    text: str,
-    said: str,
-    project: Path,
-    user_file: Path,
-    run: Run,
+def test_a_fault_in_the_users_own_file_is_an_error(
+    text: str, said: str, project: Path, user_file: Path, run: Run
 ) -> None:
-    file = user_file if whose == "user's" else project / PROJECT
-    file.write_text(text + "\n")
-    assert refused(run, project, "config").startswith(f"codelens: error: {file}: {said}")
+    user_file.write_text(text + "\n")
+    assert refused(run, project, "config").startswith(f"codelens: error: {user_file}: {said}")
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG)
+def test_a_fault_in_a_projects_file_is_left_out(
+    text: str, said: str, project: Path, user_file: Path, run: Run, ask: Ask
+) -> None:
+    user_file.write_text('limit = 11\nmode = "exact"\n')
+    usual = ask(project)
+    (project / PROJECT).write_text(text + "\n")
+    line = warned(run, project, "config")
+    assert line.startswith(f"codelens: warning: {project / PROJECT}: {said}")
+    assert "ignored" in line
+    assert {key: row for key, row in show(run, project).items() if row != usual[key]} in (
+        {},
+        {"limit": (1, str(project / PROJECT))},
+    ), "the user's own value counts in its place"
+
+
+def show(run: Run, cwd: Path) -> dict[str, tuple[object, str]]:
+    """Setting → (value, origin), whatever is warned of."""
+    parts = [line.partition("  # ") for line in run("config", "--show-origin", cwd=cwd).out.splitlines()]
+    return {key: (value, origin) for line, _, origin in parts for key, value in tomllib.loads(line).items()}
+
+
+def test_what_is_right_in_a_projects_file_counts(project: Path, run: Run) -> None:
+    (project / PROJECT).write_text("limitt = 3\nlimit = 7\nmemory = true\nmax_file_size = -1\n")
+    told = show(run, project)
+    assert told["limit"] == (7, str(project / PROJECT))
+    assert told["memory"] == (False, "default")
+    assert told["max_file_size"] == (Settings().max_file_size, "default")
 
 
 def test_a_file_that_is_not_utf_8_is_named(project: Path, run: Run) -> None:
     (project / PROJECT).write_bytes(b'mode = "\xff"\n')
-    assert refused(run, project, "config").startswith(f"codelens: error: {project / PROJECT}: 'utf-8' codec")
+    assert warned(run, project, "config").startswith(f"codelens: warning: {project / PROJECT}: 'utf-8' codec")
 
 
-@pytest.mark.parametrize("command", ["index", "search widget", "why widget", "status", "symbols a.py", "config"])
-def test_every_command_refuses_a_broken_file(command: str, project: Path, run: Run) -> None:
+COMMANDS = ("index --json", "search widget", "why widget", "status", "symbols a.py", "config", "map")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("limit = \n", ": Invalid value (at line 1"),
+        ("allow_network = true\n", ": a project may not set 'allow_network'"),
+        ("limitt = 1\n", ": unknown setting 'limitt'"),
+        ("aliases = " + "[" * 50_000, ": it nests too deep"),
+        ("a" + ".a" * 40_000 + " = 1\n", ": a key of too many parts"),
+        ("limit.a" + ".a" * 45 + " = 1\n", ": 'limit' wants int, not a table"),
+        ("x = 1\n" * 100_000, ": too large for a configuration file"),
+        ("regex_seconds = 1" + "0" * 400, ": 'regex_seconds' is at most"),
+        ("max_file_size = 1" + "0" * 400, ": 'max_file_size' is at most"),
+        ("aliases = 'no.toml'\n", ": 'aliases': "),
+        ("classes = 'deep.toml'\n", ": 'classes': "),
+        ("metadata = 'deep.json'\n", ": 'metadata': "),
+        ("weights = 'deep.toml'\n", ": 'weights': "),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_no_command_is_stopped_by_a_repository(text: str, said: str, project: Path, run: Run) -> None:
+    (project / "a.py").write_text(functions(1))
+    (project / "deep.toml").write_text("a = " + "[" * 100_000)
+    (project / "deep.json").write_text("[" * 100_000)
+    (project / ".codelens").mkdir()
+    Index.build(project / ".codelens/index.db", [project], QUICK)
+    (project / PROJECT).write_text(text)
+    for command in COMMANDS:
+        assert warned(run, project, *command.split()).startswith(f"codelens: warning: {project / PROJECT}{said}")
+    assert run("search", "widget", "-q", cwd=project).err == ""
+    assert run("search", "widget", "--no-config", cwd=project).err == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["search widget", "search -l widget", "why widget", "status", "refs widget_0000", "map"]
+)
+def test_an_answer_in_json_says_what_does_not_count(command: str, project: Path, run: Run) -> None:
     (project / "a.py").write_text(functions(1))
     (project / ".codelens").mkdir()
-    db = project / ".codelens/index.db"
-    Index.build(db, [project], QUICK)
-    before = db.read_bytes()
-    (project / PROJECT).write_text("limit = \n")
-    assert refused(run, project, *command.split()).startswith(f"codelens: error: {project / PROJECT}: ")
-    assert db.read_bytes() == before
-    assert run(*command.split(), "--no-config", cwd=project).code == 0
+    Index.build(project / ".codelens/index.db", [project], QUICK)
+    (project / PROJECT).write_text("memory = true\n")
+    flags = [flag for flag in command.split() if flag != "-l"]
+    told = json.loads(run(*flags, "--json", cwd=project).out)["notices"]
+    assert told[0]["code"] == "settings"
+    assert told[0]["text"].startswith(f"{project / PROJECT}: a project may not set 'memory': ignored")
+
+
+def test_many_faults_are_counted(project: Path, run: Run) -> None:
+    (project / PROJECT).write_text("".join(f"x{n} = 1\n" for n in range(500)))
+    lines = run("config", cwd=project).err.splitlines()
+    assert len(lines) == 6
+    assert lines[-1] == f"codelens: warning: {project / PROJECT}: 495 more settings are ignored"
 
 
 @pytest.mark.parametrize(
@@ -286,6 +362,8 @@ def test_a_file_named_by_a_file_lies_beside_it(project: Path, user_file: Path, a
     for name in ("objects", "refs"):
         (project / ".git" / name).mkdir()
     (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (project / "doc").mkdir()
+    (project / "doc/ours.toml").write_text("")
     assert ask(deep)["classes"] == (str(project / "doc/ours.toml"), str(project / PROJECT))
     (project / PROJECT).write_text("classes = ''\n")
     assert ask(project)["classes"] == ("", str(project / PROJECT)), "a project may do without the user's"
@@ -297,8 +375,8 @@ def test_a_project_names_no_file_outside_it(key: str, value: str, project: Path,
     (project / "link").symlink_to(tmp_path)
     (project / "loop").symlink_to("loop")
     (project / PROJECT).write_text(f'{key} = "{value}"\n')
-    line = refused(run, project, "config")
-    assert line.startswith(f"codelens: error: {project / PROJECT}: '{key}' leads out of {project}: ")
+    line = warned(run, project, "config")
+    assert line.startswith(f"codelens: warning: {project / PROJECT}: '{key}' leads out of {project}: ")
 
 
 def test_own_classes_from_a_projects_file(project: Path, run: Run) -> None:
@@ -307,9 +385,9 @@ def test_own_classes_from_a_projects_file(project: Path, run: Run) -> None:
     Index.build(project / ".codelens/index.db", [project], QUICK)
     (project / PROJECT).write_text("classes = 'classes.toml'\n")
     asked = ("search", "blast radius", "--format", "{name}")
-    assert refused(run, project, *asked).endswith(f"{project / 'classes.toml'}: there is no such file")
+    assert warned(run, project, *asked).endswith(f"{project / 'classes.toml'}: there is no such file: ignored")
     (project / "classes.toml").write_text("[impact]\nphrases = 'blast radius'\ntargets = 'callersOf'\n")
     assert run(*asked, cwd=project).out.split() == ["callers_of", "blast_text"]
     assert run(*asked, "--no-config", cwd=project).out.split() == ["blast_text"]
     (project / "classes.toml").write_text("[impact]\nphrases = 'blast radius'\n")
-    assert refused(run, project, *asked).endswith("classes.toml: class 'impact' has no targets")
+    assert warned(run, project, *asked).endswith("classes.toml: class 'impact' has no targets: ignored")

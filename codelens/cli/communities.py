@@ -55,7 +55,7 @@ def communities(flags: CommunityFlags) -> int:
             from codelens.render.records import to_json
             from codelens.render.relations import communities_record
 
-            write_json([to_json(communities_record(result, shown, exit_code))])
+            write_json([to_json(communities_record(place.with_notices(result), shown, exit_code))])
         else:
             write(_lines(shown, flags.members, paths))
         say_notices(result.notices)

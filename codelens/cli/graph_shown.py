@@ -33,7 +33,7 @@ def ask_graph(
         result = ask(index, [target_here(t, place, index) for t in named], asked)
         exit_code = 0 if result.relations else 1
         if not flags.quiet:
-            _show(result, flags, place, exit_code)
+            _show(place.with_notices(result), flags, place, exit_code)
             say_notices(result.notices)
             _say_stale(result)
     return exit_code

@@ -45,7 +45,7 @@ def map_command(flags: MapFlags) -> int:
         result = index.map(flags.budget, RelationOptions(where=where), focus)
     exit_code = 0 if result.files else 1
     if not flags.quiet:
-        _show(result, flags, place, exit_code)
+        _show(place.with_notices(result), flags, place, exit_code)
         say_notices(result.notices)
     return exit_code
 

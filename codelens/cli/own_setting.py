@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from codelens.errors import SettingsError
+from codelens.notation import parse_toml
 
 
 def write_setting(path: Path, key: str, value: str) -> None:
@@ -36,12 +36,12 @@ def write_setting(path: Path, key: str, value: str) -> None:
 
 def with_setting(text: str, key: str, value: str) -> str:
     """The TOML text with this top-level key set. Raises ValueError where it is no TOML, or has the key in a form of its own."""
-    wanted: dict[str, Any] = {**tomllib.loads(text), key: value}
+    wanted: dict[str, Any] = {**parse_toml(text), key: value}
     for candidate in _candidates(text, key, value):
         try:
-            if tomllib.loads(candidate) == wanted:
+            if parse_toml(candidate) == wanted:
                 return candidate
-        except tomllib.TOMLDecodeError:
+        except ValueError:
             continue
     raise ValueError(f"'{key}' stands there in a form that cannot be changed for certain")
 

@@ -140,7 +140,7 @@ def _shown(
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
         stats=seconds,
     )
-    found, texts = render(result, shown, files)
+    found, texts = render(place.with_notices(result), shown, files)
     if not flags.quiet:
         if chosen in JSON_FORMATS:
             write_json(texts)

@@ -52,7 +52,8 @@ def _files_without(result: SearchResult, shown: Shown, files: Iterable[tuple[str
     from codelens.render.paths import real_path
 
     hit = {(hit.root, real_path(hit)) for hit in result.hits}
-    rest = [shown.paths.of(*file) for file in files if file not in hit]
+    paths = shown.paths.raw() if shown.null else shown.paths
+    rest = [paths.of(*file) for file in files if file not in hit]
     return bool(rest), (path + ("\0" if shown.null else "\n") for path in rest)
 
 

@@ -25,7 +25,8 @@ def status(flags: StatusFlags) -> int:
     """Show the state of the index. What it holds, what was skipped and why, and which files changed since."""
     from codelens.render.reports import fault_lines, skipped_lines, status_lines, status_record
 
-    with reading_place(flags).open() as index:
+    place = reading_place(flags)
+    with place.open() as index:
         found = index.status(check=not flags.no_check)
         stale = any(r.is_stale for r in found.repositories)
         exit_code = StaleIndex.exit_code if stale and flags.require_fresh else 0
@@ -34,7 +35,13 @@ def status(flags: StatusFlags) -> int:
         if flags.json:
             from codelens.render.records import to_json
 
-            write_json([to_json(status_record(found, exit_code, index.skipped() if flags.skipped else None))])
+            write_json(
+                [
+                    to_json(
+                        status_record(place.with_notices(found), exit_code, index.skipped() if flags.skipped else None)
+                    )
+                ]
+            )
         elif flags.skipped:
             write(skipped_lines(index.skipped(), len(found.repositories) > 1))
             write(fault_lines(found))

@@ -73,7 +73,7 @@ def test_scope(flags: ScopeFlags) -> int:
         paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories)
     exit_code = 0 if result.tests else 1
     if not flags.quiet:
-        _show(result, flags, paths, exit_code)
+        _show(result, place, flags, paths, exit_code)
     return exit_code
 
 
@@ -104,13 +104,13 @@ def _asked(flags: ScopeFlags, place: Workplace, index: Index) -> Change | list[s
         raise UsageError(f"--diff {flags.diff}: {fault.strerror}", "a range is written BASE..HEAD") from None
 
 
-def _show(result: ReachingTests, flags: ScopeFlags, paths: PathStyle, exit_code: int) -> None:
+def _show(result: ReachingTests, place: Workplace, flags: ScopeFlags, paths: PathStyle, exit_code: int) -> None:
     from codelens.render.reaching import reaching_lines, reaching_record
 
     if flags.json:
         from codelens.render.records import to_json
 
-        write_json([to_json(reaching_record(result, paths, exit_code))])
+        write_json([to_json(reaching_record(place.with_notices(result), paths, exit_code))])
     else:
         write(reaching_lines(result, paths, flags.format, flags.null))
     say_notices(result.notices)

@@ -37,7 +37,7 @@ def verify(flags: VerifyFlags) -> int:
     from codelens.merkle import holds
     from codelens.snapshots.proofs import from_json
 
-    proof = from_json(_read(flags.proof))
+    proof = from_json(_read(flags.proof), flags.proof if flags.proof not in (None, "-") else "this")
     if flags.root is not None and len(flags.root) < LEAST_DIGITS:
         raise UsageError(f"--root wants at least {LEAST_DIGITS} digits", "`codelens snapshots` shows whole roots")
     if flags.root is not None and not proof.root.startswith(flags.root.lower()):

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -83,7 +84,8 @@ def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags, 
         from codelens.render.explain import why_record
         from codelens.render.records import to_json
 
-        write_json([to_json(why_record(result, exit_code, flags.stats))])
+        told = replace(result, search=place.with_notices(result.search))
+        write_json([to_json(why_record(told, exit_code, flags.stats))])
         return
     if not result.explanations:
         say("nothing was found, so there is nothing to explain")

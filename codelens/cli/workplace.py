@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import say
 from codelens.config import LoadedSettings, Settings, load_settings
-from codelens.errors import NoIndex, TargetError, UsageError
+from codelens.errors import NoIndex, SettingsError, TargetError, UsageError
 from codelens.index import Index
-from codelens.model import RepositoryInfo
+from codelens.model import Notice, RepositoryInfo
+from codelens.render.visible import for_line
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top, new_index_place, unfinished_index
+
+T = TypeVar("T", bound=Any)
 
 
 class Workplace(NamedTuple):
@@ -38,6 +42,11 @@ class Workplace(NamedTuple):
         wanted = self.settings.color
         refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         return "never" if refused and self.loaded.origin["color"] != "flag" else wanted
+
+    def with_notices(self, answer: T) -> T:
+        """An answer for JSON, with what of the project's settings does not count; text has it on stderr."""
+        told = tuple(Notice("settings", text) for text in self.loaded.ignored)
+        return replace(answer, notices=(*told, *answer.notices)) if told else answer
 
     def open(self) -> Index:
         """The index, for reading. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
@@ -88,7 +97,39 @@ def settings_at(
     here = cwd.resolve()
     stop = folder.parent if folder and folder.name == INDEX_FOLDER else git_top(cwd)
     above = stop if stop in (here, *here.parents) else here
-    return load_settings(here, above, overrides, use_files=not flags.no_config)
+    loaded = load_settings(here, above, overrides, use_files=not flags.no_config, check=_check_file)
+    _warn(loaded, flags)
+    return loaded
+
+
+def _check_file(key: str, value: Any, source: str) -> None:
+    """A file that a project names is read before it counts: one that is broken must not stop the user's searches."""
+    from importlib import import_module
+
+    if value and key in OWN_FILES:
+        module, _, reader = OWN_FILES[key].partition(":")
+        try:
+            getattr(import_module(module), reader)(value)
+        except SettingsError as fault:
+            raise SettingsError(f"{source}: '{key}': {fault}") from None
+
+
+OWN_FILES: Mapping[str, str] = {
+    "aliases": "codelens.search.aliases:own_aliases",
+    "classes": "codelens.search.classfile:user_classes",
+    "metadata": "codelens.search.metadata:load_metadata",
+    "weights": "codelens.search.weightfile:profiles",
+}
+"""Setting → what reads its file; imported only where a project's file names one."""
+
+
+def _warn(loaded: LoadedSettings, flags: CommonFlags) -> None:
+    """Each sentence once a command, however many roots ask for their settings."""
+    told: set[str] = vars(flags).setdefault("_told", set())
+    for text in loaded.ignored:
+        if text not in told and not flags.quiet:
+            say(f"warning: {for_line(text)}")
+        told.add(text)
 
 
 def present_roots(roots: list[Path]) -> list[Path]:

@@ -19,6 +19,7 @@ from typing import Any
 from codelens import __version__
 from codelens.config import load_weights
 from codelens.model import IndexInfo, Notice
+from codelens.notation import parse_json
 from codelens.packed import ContextRequest, Layout, PackedText
 
 MOST_KEPT = 50
@@ -68,7 +69,7 @@ class KeptPacks:
     def find(self, key: str) -> tuple[PackedText, States] | None:
         """The pack, and what its files on disk were then; None where there is none that can be trusted."""
         try:
-            record: Any = json.loads((self._folder / (key + ENDING)).read_text(encoding="utf-8"))
+            record: Any = parse_json((self._folder / (key + ENDING)).read_text(encoding="utf-8"))
             text = str(record["text"])
             if record["key"] != key or record["digest"] != _digest(text):
                 return None

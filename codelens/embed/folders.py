@@ -6,7 +6,6 @@ anything else of sentence-transformers' layout by that package.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import xxhash
 
 from codelens.embed.base import Embedder
 from codelens.errors import UsageError
+from codelens.notation import parse_json
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
 WEIGHTS = "model.safetensors"
@@ -58,10 +58,10 @@ def is_static(path: Path) -> bool:
 def read_json(path: Path) -> Any:
     """What a file of a model's folder says; None where there is no such file. Raises UsageError where it is no JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as fault:
+    except (OSError, ValueError) as fault:
         raise UsageError(f"cannot read {path}: {fault}", "copy the model anew") from None
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import xxhash
 
 from codelens.errors import UsageError
+from codelens.notation import parse_json
 
 MAGIC = b"codelens embedding 1\n"
 ALIGNMENT = 64
@@ -55,7 +56,7 @@ class ModelFile:
     def _read_header(self) -> None:
         at = len(MAGIC)
         length = int.from_bytes(self._map[at : at + 4], "little")
-        self.header: Mapping[str, Any] = json.loads(self._map[at + 4 : at + 4 + length])
+        self.header: Mapping[str, Any] = parse_json(self._map[at + 4 : at + 4 + length])
         n, dimensions = int(self.header["rows"]), int(self.header["dimensions"])
         start = _aligned(at + 4 + length)
         view = memoryview(self._map)

@@ -15,6 +15,7 @@ from email.message import Message
 from typing import IO, Any
 
 from codelens.errors import EmbedderFault
+from codelens.notation import parse_json
 from codelens.nouns import dataclass
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -48,12 +49,12 @@ def post_json(url: str, body: object, key: str, patience: Patience) -> Any:
     payload, begun = json.dumps(body).encode(), time.monotonic()
     for attempt in range(1, patience.tries + 1):
         try:
-            return json.loads(_answer(urllib.request.Request(url, payload, headers), patience.seconds))
+            return parse_json(_answer(urllib.request.Request(url, payload, headers), patience.seconds))
         except _Refused as refused:
             fault, wait = refused.told(url, key), refused.wait
             if refused.status not in AGAIN:
                 raise fault from None
-        except (OSError, http.client.HTTPException, ValueError, RecursionError) as cause:
+        except (OSError, http.client.HTTPException, ValueError) as cause:
             fault, wait = _unanswered(url, cause), 0.0
         wait = min(max(wait, FIRST_WAIT * 2 ** (attempt - 1)), LONGEST_WAIT)
         if attempt == patience.tries or time.monotonic() - begun + wait > patience.in_all:

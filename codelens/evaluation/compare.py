@@ -7,7 +7,6 @@ seeded.
 
 from __future__ import annotations
 
-import json
 import random
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 from codelens.errors import UsageError
 from codelens.evaluation.metrics import METRICS
+from codelens.notation import parse_json
 from codelens.nouns import dataclass
 
 TRIALS = 10_000
@@ -63,7 +63,7 @@ class Run:
 def load_run(path: Path) -> Run:
     """Of a file that holds one. Raises UsageError for what does not."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = parse_json(path.read_text(encoding="utf-8"))
         rows = {f"{row['repo']}/{row['id']}": row for row in record["rows"]}
     except OSError as fault:
         raise UsageError(f"{path}: {fault.strerror}") from None

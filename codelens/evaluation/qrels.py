@@ -5,13 +5,13 @@ A document of TREC's is a path, or `path:Container.name`. Its judgements are tak
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from codelens.errors import UsageError
+from codelens.notation import parse_json
 from codelens.nouns import dataclass
 
 
@@ -77,7 +77,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _task(line: str, place: str) -> Task:
     try:
-        row = json.loads(line)
+        row = parse_json(line)
     except ValueError as fault:
         raise UsageError(f"{place}: no JSON: {fault}", FORM) from None
     if not isinstance(row, dict):
@@ -167,9 +167,9 @@ def _row(line: str) -> tuple[str, str]:
         topic, _, query = line.partition("\t")
         return topic.strip(), query.strip()
     try:
-        row = json.loads(line)
+        row = parse_json(line)
         return str(row["id"]), str(row["query"])
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         return "", ""
 
 

@@ -1,14 +1,15 @@
 """The tree on disk against the documents in the index: what is new, changed, removed, or the same.
 
-Size, modification time and inode decide that a file is unchanged; where they differ, or on --verify, its content's hash does.
+Size, modification time, inode and, where the system has one, the time of its last change decide that a file is unchanged; where
+they differ, or on --verify, its content's hash does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from codelens.model import SeenFile, Skip, SkipReason
+from codelens.model import DocumentId, FileStamp, SeenFile, Skip, SkipReason
 from codelens.store.documents import DocumentState
 
 
@@ -17,6 +18,8 @@ class UpdatePlan:
     """What an update has to look at. `suspects` and `new` are in order of path."""
 
     unchanged: list[DocumentState] = field(default_factory=list)
+    restamped: list[tuple[DocumentId, FileStamp]] = field(default_factory=list)
+    """Those of the unchanged whose change time was not known until now: no file is read for it."""
     suspects: list[tuple[SeenFile, DocumentState]] = field(default_factory=list)
     """Known paths whose stamp or recipe differs."""
     new: list[SeenFile] = field(default_factory=list)
@@ -39,10 +42,14 @@ def compare(
         if isinstance(entry, Skip):
             plan.skips.append(entry)
         elif state := known.get(entry.path):
-            same = state.stamp == entry.stamp and is_current(state) and not verify
-            plan.unchanged.append(state) if same else plan.suspects.append((entry, state))
+            if verify or not state.stamp.agrees(entry.stamp) or not is_current(state):
+                plan.suspects.append((entry, state))
+                continue
+            plan.unchanged.append(state)
+            if state.stamp != entry.stamp:
+                plan.restamped.append((state.id, entry.stamp))
         elif (skip := skipped.get(entry.path)) and _stays(skip, entry) and not verify:
-            plan.skips.append(skip)
+            plan.skips.append(replace(skip, stamp=entry.stamp))
         else:
             plan.new.append(entry)
     indexed = {s.path for s in plan.unchanged} | {f.path for f, _ in plan.suspects}
@@ -52,4 +59,4 @@ def compare(
 
 def _stays(skip: Skip, seen: SeenFile) -> bool:
     """A file that was left out for its content needs no second look; what failed may work now."""
-    return skip.stamp == seen.stamp and skip.reason is not SkipReason.UNREADABLE
+    return skip.stamp is not None and skip.stamp.agrees(seen.stamp) and skip.reason is not SkipReason.UNREADABLE

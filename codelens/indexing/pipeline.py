@@ -118,6 +118,9 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
         transaction.begin()
         concerned.note(gone.id)
         store.remove_document(gone.id)
+    for document, stamp in plan.restamped:
+        transaction.begin()
+        store.documents.set_stamp(document, stamp)
     known = {seen.path: state for seen, state in plan.suspects}
     skips = plan.skips
     total = len(plan.new) + len(plan.suspects)

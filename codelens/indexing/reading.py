@@ -31,7 +31,7 @@ def read_text(
     root: Path, seen: SeenFile, settings: Settings, known_hash: bytes | None = None
 ) -> ReadText | Skip | Unchanged:
     """Read one file once and judge it by its content; Unchanged where it has the `known_hash`. Raises OSError."""
-    let_clock_tick(seen.stamp.mtime_ns)
+    let_clock_tick(seen.stamp.mtime_ns, seen.stamp.ctime_ns)
     raw = _read(root / seen.os_path, settings.max_file_size)
     if len(raw) > settings.max_file_size:
         return Skip(seen.path, SkipReason.TOO_LARGE, "grew over the limit while indexing", seen.stamp)
@@ -51,15 +51,16 @@ def unreadable(seen: SeenFile, fault: OSError) -> Skip:
     return Skip(seen.path, SkipReason.UNREADABLE, reason, seen.stamp)
 
 
-def let_clock_tick(mtime_ns: int) -> None:
-    """Wait until whoever writes to the file from now on gives it another time than the one that we note.
+def let_clock_tick(*times_ns: int) -> None:
+    """Wait until whoever writes to the file from now on gives it another time than those that we note.
 
     File times advance with the kernel's tick, so a second write within one tick would go unnoticed for ever if the file
     kept its size: git's "racily clean" entries (Documentation/technical/racy-git.txt).
     """
-    wait = mtime_ns + TICK_NS - time.time_ns()
-    if 0 < wait <= TICK_NS:
-        time.sleep(wait / 1e9)
+    now = time.time_ns()
+    waits = [wait for noted in times_ns if 0 < (wait := noted + TICK_NS - now) <= TICK_NS]
+    if waits:
+        time.sleep(max(waits) / 1e9)
 
 
 def _read(path: Path, limit: int) -> bytes:

@@ -96,5 +96,5 @@ def _compared(
 
 def _new(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
     """Files that no run has seen as they are; others are only tried again."""
-    known = {skip.path: skip.stamp for skip in store.documents.skips(row.id)}
-    return tuple(seen.path for seen in plan.new if known.get(seen.path) != seen.stamp)
+    known = {skip.path: skip.stamp for skip in store.documents.skips(row.id) if skip.stamp}
+    return tuple(seen.path for seen in plan.new if seen.path not in known or not known[seen.path].agrees(seen.stamp))

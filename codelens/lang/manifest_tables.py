@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 from codelens.lang.packages import Dependency, Lines, Manifest, in_order, strings, table, text_at
+from codelens.notation import parse_json, parse_toml
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
-_DEEP = re.compile(r"(?<![\w.\"'-])(?:[\w\"'-]++\s*+\.\s*+){50}")
 _GROUPS = {"dependencies": "", "devDependencies": "dev", "peerDependencies": "peer", "optionalDependencies": "optional"}
 
 
 def npm(path: str, text: str) -> Manifest:
     """package.json, with the folders that `file:` and `link:` name."""
-    content, lines = json.loads(text), Lines(text)
+    content, lines = parse_json(text), Lines(text)
     dependencies = [
         Dependency(name, lines.of(name, "json"), group, _local(version))
         for key, group in _GROUPS.items()
@@ -42,7 +40,7 @@ def _local(version: Any) -> str:
 
 def composer(path: str, text: str) -> Manifest:
     """composer.json with its PSR-4 and PSR-0 prefixes; PHP itself and its extensions are no dependencies."""
-    content, lines = json.loads(text), Lines(text)
+    content, lines = parse_json(text), Lines(text)
     dependencies = [
         Dependency(name, lines.of(name, "json"), group)
         for key, group in (("require", ""), ("require-dev", "dev"))
@@ -61,7 +59,7 @@ def composer(path: str, text: str) -> Manifest:
 
 def cargo(path: str, text: str) -> Manifest:
     """Cargo.toml. The root is the library's name as code writes it; a dependency under another name keeps the package's."""
-    content, lines = _toml(text), Lines(text)
+    content, lines = parse_toml(text), Lines(text)
     dependencies = list(_crates(content, lines))
     for target in table(content, "target").values():
         dependencies += _crates(target, lines)
@@ -86,7 +84,7 @@ def _crates(content: Any, lines: Lines) -> Iterator[Dependency]:
 
 def pyproject(path: str, text: str) -> Manifest:
     """pyproject.toml by PEP 621 and 735, or Poetry's tables."""
-    content, lines = _toml(text), Lines(text)
+    content, lines = parse_toml(text), Lines(text)
     project, poetry = table(content, "project"), table(content, "tool", "poetry")
     dependencies = list(_required(project.get("dependencies"), "", lines))
     for group, needs in (
@@ -108,13 +106,6 @@ def pyproject(path: str, text: str) -> Manifest:
         roots=tuple(dict.fromkeys(("", folder) for folder in folders if folder)),
         entries=tuple(dict.fromkeys(strings(scripts))),
     )
-
-
-def _toml(text: str) -> dict[str, Any]:
-    """The tables of a text. Raises ValueError, and for a key of very many parts, which takes tomllib time by their square."""
-    if _DEEP.search(text):
-        raise ValueError("a key of too many parts")
-    return tomllib.loads(text)
 
 
 def python_name(name: str) -> str:

@@ -44,7 +44,7 @@ def read_manifest(path: str, text: str) -> Manifest | None:
         return None
     try:
         return reader(path, text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError, AttributeError, TypeError):  # whatever shape its author gave it
+    except (ValueError, AttributeError, TypeError):  # whatever shape its author gave it
         return None
 
 

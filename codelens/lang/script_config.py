@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from typing import Any
 
 from codelens.lang.packages import strings, table, text_at
+from codelens.notation import parse_json
 from codelens.nouns import dataclass
 
 _STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
@@ -41,7 +41,7 @@ def read_script_config(path: str, text: str) -> ScriptConfig | None:
     """The configuration; None where it cannot be read."""
     try:
         content = loads_with_comments(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     if not isinstance(content, dict):
         return None
@@ -62,9 +62,9 @@ def read_script_config(path: str, text: str) -> ScriptConfig | None:
 
 
 def loads_with_comments(text: str) -> Any:
-    """JSON with comments and trailing commas. Raises ValueError, and RecursionError where it nests too deep."""
+    """JSON with comments and trailing commas. Raises ValueError."""
     bare = _COMMENT.sub(lambda found: found[1] or " ", text.removeprefix("\ufeff"))
-    return json.loads(_TRAILING.sub(lambda found: found[1] or "", bare))
+    return parse_json(_TRAILING.sub(lambda found: found[1] or "", bare))
 
 
 def _below(folder: str, path: str) -> str:

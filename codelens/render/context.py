@@ -41,7 +41,7 @@ class _Layout:
     forms = frozenset(Form)
 
     def __init__(self, paths: PathStyle) -> None:
-        self.paths = paths
+        self.paths = paths.raw()  # one_line sees to what is in them
         self.name = f"{type(self).__name__} {paths.style} {paths.cwd}"
 
     def path(self, root: str, unit: UnitRow) -> str:

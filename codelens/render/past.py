@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from codelens.past import Difference, EdgePlace, SymbolPlace
 from codelens.render.records import SCHEMA, Record, path_b64
-from codelens.render.visible import for_line
+from codelens.render.visible import for_column, for_line
 from codelens.store.snapshots import LoggedSnapshot
 
 
@@ -27,13 +27,13 @@ def difference_lines(difference: Difference, edges: bool) -> Iterator[str]:
 
 
 def _told(place: SymbolPlace) -> str:
-    return for_line(f"{place.path}:{place.symbol.line} {place.symbol.kind} {place.symbol.name}")
+    return for_line(f"{for_column(place.path)}:{place.symbol.line} {place.symbol.kind} {place.symbol.name}")
 
 
 def _edge(place: EdgePlace) -> str:
     edge = place.edge
     target = f"{edge.path}:{edge.target}" if edge.path and edge.path != place.path else edge.target or edge.path
-    return for_line(f"{place.path} {edge.source or place.path} {edge.kind} {target}")
+    return for_line(f"{for_column(place.path)} {edge.source or place.path} {edge.kind} {target}")
 
 
 def difference_record(difference: Difference, exit_code: int) -> Record:

@@ -1,15 +1,28 @@
 """How a hit's path is written in text: relative to the working directory, to the repository's root, or absolute.
 
-Text that goes into a pipe carries the path's own bytes (surrogates of os.fsdecode), so that `xargs` finds the file.
+Text that goes into a pipe carries the path's own bytes (surrogates of os.fsdecode), so that `xargs` finds the file. A name that
+would break its line or speak to a terminal is quoted as git does with core.quotePath=false, but where NUL bytes part the names.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from codelens.model import Hit, RepositoryInfo
+
+_QUOTED = re.compile(r'[\x00-\x1f\x7f"]' if os.sep == "\\" else r'[\x00-\x1f\x7f"\\]')
+"""What git quotes a name for (quote.c). On Windows a backslash parts folders, and no name can hold one."""
+_ESCAPES = {**dict(zip("\a\b\t\n\v\f\r", "abtnvfr", strict=True)), '"': '"', "\\": "\\"}
+
+
+def quoted_path(path: str) -> str:
+    """An ordinary name as it is; else in double quotes, with C's escapes and octal numbers, as git writes it."""
+    if not _QUOTED.search(path):
+        return path
+    return '"' + re.sub(r'[\x00-\x1f\x7f"\\]', lambda m: "\\" + _ESCAPES.get(m[0], f"{ord(m[0]):03o}"), path) + '"'
 
 
 class PathStyle(NamedTuple):
@@ -18,6 +31,12 @@ class PathStyle(NamedTuple):
     style: str
     cwd: str
     repositories: Sequence[RepositoryInfo] = ()
+    quoted: bool = True
+    """Whether names are quoted where they must be: not before a NUL byte, and not in JSON."""
+
+    def raw(self) -> PathStyle:
+        """The same without quotes."""
+        return self._replace(quoted=False)
 
     def of_hit(self, hit: Hit) -> str:
         """The path of a hit's file in this style, with the file's own bytes."""
@@ -25,6 +44,10 @@ class PathStyle(NamedTuple):
 
     def of(self, root: str, path: str) -> str:
         """`path` is relative to `root`; a folder's trailing slash stays. Where roots are left out, names tell them apart."""
+        shown = self._of(root, path)
+        return quoted_path(shown) if self.quoted else shown
+
+    def _of(self, root: str, path: str) -> str:
         if self.style == "root":
             name = next((r.name for r in self.repositories if r.root == root), "") if len(self.repositories) > 1 else ""
             return f"{name}/{path}" if name else path

@@ -52,12 +52,14 @@ def render_vimgrep(result: SearchResult, paths: PathStyle) -> Iterator[str]:
 
 def render_paths(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator[str]:
     """-l: each file once, in the order of its best hit."""
+    paths = paths.raw() if null else paths
     seen = dict.fromkeys(paths.of_hit(hit) for hit in hits)
     yield from (path + ("\0" if null else "\n") for path in seen)
 
 
 def render_counts(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator[str]:
     """-c: path:hits of each file that has one."""
+    paths = paths.raw() if null else paths
     counts: dict[str, int] = {}
     for hit in hits:
         path = paths.of_hit(hit)
@@ -100,8 +102,9 @@ def _after_path(null: bool, mark: str = ":") -> str:
 
 def _line(hit: Hit, view: PlainView, number: int, column: int | None, text: str, mark: str = ":") -> str:
     numbers = [number] if column is None else [number, column]
+    paths = view.paths.raw() if view.null else view.paths
     place = "".join(_in(PLACE, str(n), view) + mark for n in numbers) if view.line_numbers else ""
-    return f"{_in(PATH, view.paths.of_hit(hit), view)}{_after_path(view.null, mark)}{place}{text}\n"
+    return f"{_in(PATH, paths.of_hit(hit), view)}{_after_path(view.null, mark)}{place}{text}\n"
 
 
 def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:

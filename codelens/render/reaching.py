@@ -43,6 +43,7 @@ FORMS = {"paths": "{path}", "pytest": "{pytest}"}
 def reaching_lines(result: ReachingTests, paths: PathStyle, form: str, null: bool = False) -> Iterator[str]:
     """One test a line by a template of FORMS or of one's own, the same line once; `null`: a NUL byte in place of the break."""
     fill = parse_template(FORMS.get(form, form), FIELDS)
+    paths = paths.raw() if null else paths
     for text in dict.fromkeys(fill(reaching, paths) for reaching in result.tests):
         yield text + "\0" if null else ended(text)
 
@@ -53,7 +54,7 @@ def reaching_record(result: ReachingTests, paths: PathStyle, exit_code: int) -> 
         "schema": SCHEMA,
         "touched": [node_record(named) for named in result.touched],
         "tests": [
-            node_record(r.test) | {"depth": r.depth, "through": list(r.through), "pytest": pytest_id(r, paths)}
+            node_record(r.test) | {"depth": r.depth, "through": list(r.through), "pytest": pytest_id(r, paths.raw())}
             for r in result.tests
         ],
         "total": len(result.tests),

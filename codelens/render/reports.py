@@ -8,7 +8,7 @@ from pathlib import Path
 from codelens.model import SeenFile, Skip
 from codelens.past import HistoryRead
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64
-from codelens.render.visible import for_line
+from codelens.render.visible import for_column, for_line
 from codelens.runs import Changes, IndexReport, RepositoryStatus, Status, WatchEvent, WatchStep
 
 _REPORT_FIELDS = (
@@ -110,9 +110,9 @@ def plan_lines(entries: Iterable[SeenFile | Skip]) -> Iterator[str]:
     """index --dry-run: each file and folder that the walk saw, with what would become of it."""
     for entry in entries:
         if isinstance(entry, Skip):
-            yield f"skip\t{for_line(entry.path)}\t{skip_text(entry)}\n"
+            yield f"skip\t{for_column(entry.path)}\t{skip_text(entry)}\n"
         else:
-            yield f"index\t{for_line(entry.path)}\n"
+            yield f"index\t{for_column(entry.path)}\n"
 
 
 def plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record:
@@ -144,7 +144,7 @@ def skipped_lines(skips: Iterable[tuple[str, Skip]], with_repository: bool) -> I
     """status --skipped: path and reason, a tab between."""
     for repository, skip in skips:
         path = f"{repository}/{skip.path}" if with_repository else skip.path
-        yield f"{for_line(path)}\t{skip_text(skip)}\n"
+        yield f"{for_column(path)}\t{skip_text(skip)}\n"
 
 
 def fault_lines(status: Status) -> Iterator[str]:
@@ -152,7 +152,7 @@ def fault_lines(status: Status) -> Iterator[str]:
     for r in status.repositories:
         for path, fault in r.faults.items():
             shown = f"{r.name}/{path}" if len(status.repositories) > 1 else path
-            yield f"{for_line(shown)}\tparsed in part: {for_line(fault)}\n"
+            yield f"{for_column(shown)}\tparsed in part: {for_line(fault)}\n"
 
 
 def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
@@ -231,7 +231,9 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
     yield f"skipped     {_listed(r.skipped) or 'none'}\n"
     if r.faults:
         yield f"faults      {_number(len(r.faults), 'file')} parsed only in part\n"
-        yield from (f"            {for_line(path)}: {for_line(fault)}\n" for path, fault in list(r.faults.items())[:5])
+        yield from (
+            f"            {for_column(path)}: {for_line(fault)}\n" for path, fault in list(r.faults.items())[:5]
+        )
     if r.stale:
         yield f"stale       {_number(r.stale, 'file')} made by another version: the next index run derives them anew\n"
     yield f"history     {for_line(history_text(r.history))}\n"

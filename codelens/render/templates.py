@@ -28,7 +28,15 @@ def parse_template(
         pieces += [template[end : found.start()], _piece(found, fields)]
         end = found.end()
     pieces.append(template[end:])
-    return lambda told, paths: "".join(p if isinstance(p, str) else str(p(told, paths)) for p in pieces)
+    raw = "\0" in "".join(
+        piece for piece in pieces if isinstance(piece, str)
+    )  # whoever reads it parts names by NUL bytes
+
+    def fill(told: T, paths: PathStyle) -> str:
+        paths = paths.raw() if raw else paths
+        return "".join(p if isinstance(p, str) else str(p(told, paths)) for p in pieces)
+
+    return fill
 
 
 def _piece(

@@ -20,6 +20,11 @@ def for_terminal(text: str) -> str:
     return _UNSAFE.sub(_escape, text)
 
 
+def for_column(text: str) -> str:
+    """The path of a list, which a tab may follow: all that a terminal would obey is an escape, and tabs are."""
+    return for_terminal(text).replace("\t", "\\t")
+
+
 def for_line(text: str) -> str:
     """Text that stays on its line and can be encoded."""
     return _BREAKS.sub(_escape, text)

@@ -6,11 +6,11 @@ the semantic conventions for source code, today's (`code.function.name`) before 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from codelens.errors import TracesFault
+from codelens.notation import parse_json
 from codelens.traced import Ran
 
 FUNCTION = ("code.function.name", "code.function")
@@ -38,10 +38,10 @@ def _objects(content: bytes, name: str) -> Iterator[dict[str, Any]]:
     try:
         text = content.decode("utf-8-sig")
         try:
-            found = [json.loads(text)]
-        except json.JSONDecodeError:
-            found = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (ValueError, RecursionError) as fault:
+            found = [parse_json(text)]
+        except ValueError:
+            found = [parse_json(line) for line in text.splitlines() if line.strip()]
+    except ValueError as fault:
         raise TracesFault(
             f"{name} is no JSON: {fault}", "give it OTLP as JSON, as a collector's file exporter writes"
         ) from None

@@ -6,13 +6,13 @@ word stands in the place of the shipped one.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
 from codelens.errors import SettingsError
+from codelens.notation import parse_toml
 from codelens.search.expand import ExpandedQuery, Term
 from codelens.search.ownfiles import read_own_file
 from codelens.text.terms import BEGINNING, beginning_terms, token_terms, tokens
@@ -61,8 +61,8 @@ def own_aliases(path: str) -> Aliases:
 @lru_cache(maxsize=4)
 def _parsed(text: str, path: str) -> Aliases:
     try:
-        return {_key(word): _words(word, meant) for word, meant in tomllib.loads(text).items()}
-    except (ValueError, RecursionError) as fault:  # TOMLDecodeError is a ValueError
+        return {_key(word): _words(word, meant) for word, meant in parse_toml(text).items()}
+    except ValueError as fault:
         raise SettingsError(f"{path}: {fault}", HINT) from None
 
 
@@ -75,5 +75,7 @@ def _key(word: str) -> str:
 def _words(word: str, meant: object) -> tuple[str, ...]:
     """An empty text switches a shipped alias off."""
     if not isinstance(meant, str):
-        raise ValueError(f"alias '{word}' stands for one string with blanks between the words, not {meant!r}")
+        raise ValueError(
+            f"alias '{word}' stands for one string with blanks between the words, not a {type(meant).__name__}"
+        )
     return tuple(tokens(meant))

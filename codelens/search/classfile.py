@@ -5,7 +5,6 @@ A table for each class, phrases and targets as one string each, as in words.toml
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,14 +12,18 @@ from typing import Any
 
 from codelens.errors import SettingsError
 from codelens.lang.registry import accepted_names
+from codelens.notation import parse_toml
 from codelens.search.equivalence import SHORTEST_TARGET, EquivalenceClass, usable_targets
 from codelens.search.expand import load_words
+from codelens.search.ownfiles import read_own_file
 
 SHIPPED = Path(__file__).with_name("classes")
 SHIPPED_WEIGHT = 0.8
 """Of universal classes and those of a language; knowing's figure."""
 USER_WEIGHT = 1.0
 """Of the classes of a person's own file, where it says nothing else; knowing's figure."""
+LARGEST = 1_000_000
+"""Bytes of such a file; the largest of those that are shipped has 28 000. Chosen."""
 HINT = "a class is a table: phrases = 'blast radius, ripple effect' and targets = 'impact_of TransitiveCallers'"
 _QUOTE = "'"
 
@@ -56,27 +59,21 @@ def _shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
     return found
 
 
-def user_classes(path: Path) -> Sequence[EquivalenceClass]:
+def user_classes(path: str) -> Sequence[EquivalenceClass]:
     """The classes of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
-    try:
-        if not path.is_file():  # a pipe would be waited for
-            raise SettingsError(f"{path}: there is no such file", "the setting `classes` names a file of classes")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as fault:
-        raise SettingsError(f"{path}: {fault}", HINT) from None
-    return _parse(text, path, USER_WEIGHT, own=True)
+    return _parse(read_own_file(path, "classes", HINT, LARGEST), path, USER_WEIGHT, own=True)
 
 
-def _parse(text: str, path: Path, weight: float, own: bool) -> list[EquivalenceClass]:
+def _parse(text: str, path: Path | str, weight: float, own: bool) -> list[EquivalenceClass]:
     """A table for each class; `phrases` with commas between, `targets` with blanks between, as in words.toml.
 
     `weight` is that of a class that names none; `languages` stands in a class, or above all for the whole file.
     """
     try:
-        table = tomllib.loads(text)
+        table = parse_toml(text)
         everywhere = _languages(table.pop("languages", ""), own)
         return [_class(name, row, weight, everywhere, own) for name, row in table.items()]
-    except ValueError as fault:  # TOMLDecodeError is one
+    except ValueError as fault:
         raise SettingsError(f"{path}: {fault}", HINT) from None
 
 

@@ -7,13 +7,13 @@ over what one says of its folder, and that over what is said of its repository.
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from codelens.errors import SettingsError
+from codelens.notation import parse_json
 from codelens.nouns import dataclass
 from codelens.search.ownfiles import read_own_file
 
@@ -77,7 +77,7 @@ def _parsed(text: str, path: str) -> Metadata:
             except ValueError as fault:
                 raise SettingsError(f"{path}: {place}: {fault}", HINT) from None
             rows[key] = values
-    except (ValueError, RecursionError) as fault:  # JSONDecodeError is a ValueError
+    except ValueError as fault:
         raise SettingsError(f"{path}: {fault}", HINT) from None
     columns = frozenset(column for values in rows.values() for column in values)
     times = [int(values[UPDATED]) for values in rows.values() if UPDATED in values]
@@ -85,7 +85,7 @@ def _parsed(text: str, path: str) -> Metadata:
 
 
 def _json_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    found = json.loads(text)
+    found = parse_json(text)
     if not isinstance(found, list):
         raise ValueError("it is no list of objects")
     for number, row in enumerate(found, start=1):

@@ -6,13 +6,13 @@ a file says all that it means.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from codelens.config import load_weights
 from codelens.errors import SettingsError
+from codelens.notation import parse_toml
 from codelens.search.features import FEATURES
 from codelens.search.intent import SHAPES
 from codelens.search.ownfiles import read_own_file
@@ -46,11 +46,11 @@ def replaces(own: str, profile: str) -> bool:
 @lru_cache(maxsize=4)
 def _parsed(text: str, own: str) -> Mapping[str, Mapping[str, Any]]:
     try:
-        rows = tomllib.loads(text)
+        rows = parse_toml(text)
         if not rows:
             raise ValueError("it has no weights")
         return {name: _profile(name, row) for name, row in rows.items()}
-    except (ValueError, RecursionError) as fault:  # TOMLDecodeError is a ValueError
+    except ValueError as fault:
         raise SettingsError(f"{own}: {fault}", HINT) from None
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from codelens.errors import TargetError, UsageError
 from codelens.merkle import ALGORITHM, Proof, audit_path, leaf_hash, root_hash
+from codelens.notation import parse_json
 from codelens.store.store import Store
 
 
@@ -44,10 +44,10 @@ def as_record(proof: Proof, snapshot: str) -> dict[str, object]:
     }
 
 
-def from_json(raw: bytes) -> Proof:
-    """What somebody hands in as a proof. Raises UsageError where it is none."""
+def from_json(raw: bytes, name: str) -> Proof:
+    """What somebody hands in as a proof, `name` being its file's. Raises UsageError where it is none."""
     try:
-        record: Any = json.loads(raw)
+        record: Any = parse_json(raw)
         if not isinstance(record, Mapping) or record.get("algorithm") != ALGORITHM:
             raise ValueError(f"its `algorithm` is not {ALGORITHM}")
         texts = [record[key] for key in ("root", "repository", "path", "sha256")]
@@ -57,8 +57,8 @@ def from_json(raw: bytes) -> Proof:
         if not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
             raise ValueError("size and index are no numbers")
     except KeyError as fault:
-        raise UsageError(f"this is no proof: it lacks {fault}", "as `codelens prove PATH` prints it") from None
-    except (ValueError, TypeError, RecursionError) as fault:
-        raise UsageError(f"this is no proof: {fault}", "as `codelens prove PATH` prints it") from None
+        raise UsageError(f"{name} is no proof: it lacks {fault}", "as `codelens prove PATH` prints it") from None
+    except (ValueError, TypeError) as fault:
+        raise UsageError(f"{name} is no proof: {fault}", "as `codelens prove PATH` prints it") from None
     root, repository, path, sha256 = texts
     return Proof(root, numbers[0], numbers[1], repository, path, sha256, tuple(audit))

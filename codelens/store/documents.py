@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class DocumentRow:
     fault: str
 
 
-_ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, content_hash, language, roles, encoding, bom, fault"
+_ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, roles, encoding, bom, fault"
 
 
 class Documents:
@@ -113,9 +114,9 @@ class Documents:
         self._next = max(self._first_free(), identity + 1)
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
         self._connection.execute(
-            "INSERT INTO documents (id, repository_id, path, os_path, size, mtime_ns, inode, content_hash, language, roles, "
-            "encoding, confidence, bom, lines, recipe, namespace, fault, embedder) "
-            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO documents (id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, "
+            "roles, encoding, confidence, bom, lines, recipe, namespace, fault, embedder) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 identity,
                 repository,
@@ -124,6 +125,7 @@ class Documents:
                 seen.stamp.size,
                 seen.stamp.mtime_ns,
                 seen.stamp.inode,
+                seen.stamp.ctime_ns,
                 derived.content_hash,
                 derived.language,
                 " ".join(sorted(derived.roles)),
@@ -158,8 +160,8 @@ class Documents:
     def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
         """The same content was seen under another stamp: after a touch, or a checkout there and back."""
         self._connection.execute(
-            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ? WHERE id = ?",
-            (stamp.size, stamp.mtime_ns, stamp.inode, document),
+            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?",
+            (stamp.size, stamp.mtime_ns, stamp.inode, stamp.ctime_ns, document),
         ).fetchall()
 
     def embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
@@ -180,12 +182,13 @@ class Documents:
     def states(self, repository: RepositoryId) -> dict[str, DocumentState]:
         """Path → state of all documents of a repository."""
         rows = self._connection.execute(
-            "SELECT id, path, size, mtime_ns, inode, content_hash, language, recipe FROM documents WHERE repository_id = ?",
+            "SELECT id, path, content_hash, language, recipe, size, mtime_ns, inode, ctime_ns FROM documents "
+            "WHERE repository_id = ?",
             (repository,),
         )
         return {
-            path: DocumentState(DocumentId(i), path, FileStamp(size, mtime, inode), digest, language, recipe)
-            for i, path, size, mtime, inode, digest, language, recipe in rows
+            path: DocumentState(DocumentId(i), path, FileStamp(*stamp), digest, language, recipe)
+            for i, path, digest, language, recipe, *stamp in rows
         }
 
     def rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
@@ -269,9 +272,9 @@ class Documents:
 
     def skips(self, repository: RepositoryId) -> Iterator[Skip]:
         """What the last run left out, in order of path."""
-        sql = "SELECT path, reason, detail, size, mtime_ns, inode FROM skips WHERE repository_id = ? ORDER BY path"
-        for path, reason, detail, size, mtime, inode in self._connection.execute(sql, (repository,)):
-            stamp = FileStamp(size, mtime, inode) if size is not None else None
+        sql = "SELECT path, reason, detail, size, mtime_ns, inode, ctime_ns FROM skips WHERE repository_id = ? ORDER BY path"
+        for path, reason, detail, size, mtime, inode, ctime in self._connection.execute(sql, (repository,)):
+            stamp = FileStamp(size, mtime, inode, ctime) if size is not None else None
             yield Skip(path, SkipReason(reason), detail, stamp)
 
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
@@ -280,14 +283,14 @@ class Documents:
             "DELETE FROM skips WHERE repository_id = ? AND path = ?", [(repository, path) for path in gone]
         ).fetchall()
         self._connection.executemany(
-            "INSERT OR REPLACE INTO skips VALUES (?,?,?,?,?,?,?)",
+            "INSERT OR REPLACE INTO skips VALUES (?,?,?,?,?,?,?,?)",
             [
                 (
                     repository,
                     s.path,
                     s.reason.value,
                     s.detail,
-                    *((s.stamp.size, s.stamp.mtime_ns, s.stamp.inode) if s.stamp else (None,) * 3),
+                    *(astuple(s.stamp) if s.stamp else (None, None, None, 0)),
                 )
                 for s in new
             ],
@@ -295,13 +298,13 @@ class Documents:
 
 
 def _document_row(row: Any) -> DocumentRow:
-    (i, repository, path, os_path, size, mtime, inode, digest, language, roles, encoding, bom, fault) = row
+    (i, repository, path, os_path, size, mtime, inode, ctime, digest, language, roles, encoding, bom, fault) = row
     return DocumentRow(
         i,
         repository,
         path,
         os.fsdecode(os_path) if os_path is not None else path,
-        FileStamp(size, mtime, inode),
+        FileStamp(size, mtime, inode, ctime),
         digest,
         language,
         frozenset(str(roles).split()),

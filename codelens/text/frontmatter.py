@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from codelens.notation import parse_json
 from codelens.nouns import dataclass
 
 Item = str | Mapping[str, object]
@@ -172,8 +173,8 @@ def _item(said: str) -> Item | None:
 
 def _json(said: str) -> object:
     try:
-        return json.loads(said)
-    except (ValueError, RecursionError):
+        return parse_json(said)
+    except ValueError:
         return None
 
 

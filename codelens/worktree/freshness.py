@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -15,6 +16,12 @@ def content_hash(raw: bytes) -> bytes:
     return xxhash.xxh3_128_digest(raw)
 
 
+def stamp_of(found: os.stat_result) -> FileStamp:
+    """What tells whether the file is still the same. Windows has no change time: there `st_ctime` is that of creation."""
+    changed = 0 if os.name == "nt" else found.st_ctime_ns
+    return FileStamp(found.st_size, found.st_mtime_ns, found.st_ino, changed)
+
+
 def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:
     """Whether the file still is what was indexed: `indexed` is the `content_hash` of that.
 
@@ -26,7 +33,7 @@ def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Fre
         found = path.lstat()
         if not stat.S_ISREG(found.st_mode) or found.st_size != stamp.size:
             return Freshness.CHANGED
-        if FileStamp(found.st_size, found.st_mtime_ns, found.st_ino) == stamp:
+        if stamp.agrees(stamp_of(found)):
             return Freshness.FRESH
         same = content_hash(path.read_bytes()) == indexed
     except (FileNotFoundError, NotADirectoryError):

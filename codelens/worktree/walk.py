@@ -17,8 +17,9 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import UsageError
-from codelens.model import FileStamp, SeenFile, Skip, SkipReason
+from codelens.model import SeenFile, Skip, SkipReason
 from codelens.worktree.classify import classify_folder, classify_name
+from codelens.worktree.freshness import stamp_of
 from codelens.worktree.ignore import GIT, OWN, Scope, outermost_scope
 from codelens.worktree.paths import shown_path
 from codelens.worktree.place import INDEX_FOLDER, NOTES_FOLDER
@@ -250,10 +251,10 @@ def _is_own(folder: str) -> bool:
 
 def _judge_own(path: str, here: _Here) -> Skip | _Folder:
     """codelens' own folder is entered for the notes in it, which git need not know of; .codelensignore can leave them out."""
-    notes = here.root / path / NOTES_FOLDER
+    notes = f"{here.root}/{path}{NOTES_FOLDER}"
     name = INDEX_FOLDER.encode()
     verdict = replace(here.scope, git=(), inherited="").judge(here.raw + name, name, True)
-    if not notes.is_dir() or notes.is_symlink() or (verdict and verdict.ignored):
+    if not _is_real_folder(notes) or (verdict and verdict.ignored):  # a Path would raise where it may not look
         return Skip(shown_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
     return _Folder(path, replace(here.scope, git=(), tracked=None, inherited=""), wanted=True)
 
@@ -266,7 +267,7 @@ def _judge_file(entry: os.DirEntry[str], path: str, settings: Settings, wanted: 
     if not stat.S_ISREG(found.st_mode):
         return _judge_other(entry, path, found.st_mode)
     shown = shown_path(path)
-    stamp = FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
+    stamp = stamp_of(found)
     if not found.st_mode & 0o444 and not os.access(entry.path, os.R_OK):
         return Skip(shown, SkipReason.UNREADABLE, os.strerror(errno.EACCES), stamp)
     named = None if wanted or settings.include_vendored else classify_name(path)

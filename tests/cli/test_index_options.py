@@ -46,7 +46,8 @@ def test_without_vectors_nothing_is_near(lamps: Path, run: Run) -> None:
     assert run(*asked, "--mode", "vector", cwd=lamps).out.startswith("lamps.py:4:5:def light_lamp(level):\n")
 
 
-def test_verify_sees_a_change_that_kept_size_and_time(lamps: Path, run: Run) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="no change time")
+def test_a_change_that_kept_size_and_time_is_seen(lamps: Path, run: Run) -> None:
     run("index", "-q", cwd=lamps)
     file = lamps / "lamps.py"
     before = file.stat()
@@ -54,9 +55,7 @@ def test_verify_sees_a_change_that_kept_size_and_time(lamps: Path, run: Run) -> 
         opened.write(b"import re")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert file.stat().st_size == before.st_size
-    assert "3 files indexed (nothing changed)" in run("index", cwd=lamps).err
-    assert run("search", "-q", "-F", "import re", cwd=lamps).code == 1
-    assert "3 files indexed (1 changed)" in run("index", "--verify", cwd=lamps).err
+    assert "3 files indexed (1 changed)" in run("index", cwd=lamps).err
     assert run("search", "-F", "import re", cwd=lamps).out == "lamps.py:1:1:import re\n"
     assert "3 files indexed (nothing changed)" in run("index", "--verify", cwd=lamps).err
 

@@ -23,9 +23,10 @@ from codelens.index import Index
 from codelens.indexing import derive, reading
 from codelens.indexing.build import BUILDING
 from codelens.indexing.workers import Job
-from codelens.model import FileStamp, SearchOptions, SeenFile, Skip, SkipReason
+from codelens.model import Freshness, SearchOptions, SeenFile, Skip, SkipReason
 from codelens.store.migrate import newest_version
 from codelens.store.store import Store
+from codelens.worktree.freshness import content_hash, stamp_of
 from tests.dump import dump, orphans
 from tests.indexing.documents import derived
 from tests.indexing.here import Derivations, Tree
@@ -115,11 +116,79 @@ def test_an_inode_that_is_another_is_looked_at(some: Tree) -> None:
     assert some.run().changed == 1
 
 
-def test_the_same_size_and_time_need_verify(some: Tree) -> None:
-    file = some.root / "a.py"
+def edit_unseen(file: Path) -> None:
+    """Another content of the same size, in the same inode and with the same modification time."""
     times = (file.stat().st_atime_ns, file.stat().st_mtime_ns)
     file.write_text(PYTHON.replace("first", "thrid"))
     os.utime(file, ns=times)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no change time")
+def test_the_same_size_and_time_are_told_by_the_change_time(some: Tree) -> None:
+    edit_unseen(some.root / "a.py")
+    with Index.open(some.index) as index:
+        (repository,) = index.status(check=True).repositories
+        assert repository.changes is not None and repository.changes.changed == ("a.py",)
+        (hit, *_) = index.search("first", SearchOptions(literal=True)).hits
+        assert hit.freshness is Freshness.CHANGED
+    report = some.run()
+    assert (report.changed, report.unchanged) == (1, 3)
+    assert some.derivations.derived == ["a.py"]
+    some.rests()
+    some.equals_fresh()
+
+
+def test_files_of_another_mode_are_read_once(some: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """chmod changes the change time: the content is hashed, its stamp is noted, and that is all."""
+    read = list[str]()
+    monkeypatch.setattr(reading, "content_hash", lambda raw: read.append("a file") or content_hash(raw))
+    some.write("left-out.bin", bytes(range(256)) * 4)
+    some.run()
+    read.clear()
+    for file in (some.root, *some.root.rglob("*")):
+        file.chmod(0o755)
+    report = some.run()
+    assert (report.changed, report.unchanged, report.removed) == (0, 4, 0)
+    assert len(read) == (0 if os.name == "nt" else 4)
+    assert some.derivations.derived == []
+    read.clear()
+    some.rests()
+    assert read == []
+
+
+def test_an_index_that_knows_no_change_times_learns_them(some: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a migration leaves it: nothing is read for that, and what is edited from then on is seen."""
+    some.write("left-out.bin", bytes(range(256)) * 4)
+    some.run()
+    connection = apsw.Connection(str(some.index))
+    for table in ("documents", "skips"):
+        connection.execute(f"UPDATE {table} SET ctime_ns = 0").fetchall()
+    connection.close()
+    read = list[str]()
+    monkeypatch.setattr(reading, "content_hash", lambda raw: read.append("a file") or content_hash(raw))
+    report = some.run()
+    assert (report.changed, report.unchanged, report.wrote, read) == (0, 4, os.name != "nt", [])
+    some.rests()
+    if os.name != "nt":
+        edit_unseen(some.root / "a.py")
+        assert some.run().changed == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no change time")
+def test_a_file_that_was_left_out_is_seen_to_change(some: Tree) -> None:
+    file = some.write("data.py", b"\0" * len(PYTHON))
+    assert some.run().skipped
+    edit_unseen(file)
+    assert some.run().added == 1
+
+
+def test_where_no_change_time_is_known_the_same_size_and_time_need_verify(
+    some: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows."""
+    monkeypatch.setattr("codelens.worktree.walk.stamp_of", lambda found: replace(stamp_of(found), ctime_ns=0))
+    some.run()
+    edit_unseen(some.root / "a.py")
     assert not some.run().wrote
     report = some.run(verify=True)
     assert (report.changed, report.unchanged) == (1, 3)
@@ -618,12 +687,13 @@ def test_a_file_is_read_only_when_its_next_change_would_show(tmp_path: Path) -> 
         file.write_text("x = 1\n")
         (result,) = Derivations()([Job(str(tmp_path), _seen(file))], Settings())
         assert isinstance(result, DerivedDocument)
-        assert time.time_ns() >= result.seen.stamp.mtime_ns + reading.TICK_NS
+        stamp = result.seen.stamp
+        assert time.time_ns() >= max(stamp.mtime_ns, stamp.ctime_ns) + reading.TICK_NS
 
 
 def _seen(file: Path) -> SeenFile:
     found = file.stat()
-    return SeenFile(file.name, file.name, FileStamp(found.st_size, found.st_mtime_ns, found.st_ino))
+    return SeenFile(file.name, file.name, stamp_of(found))
 
 
 def test_only_what_this_tick_wrote_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -636,3 +706,7 @@ def test_only_what_this_tick_wrote_is_waited_for(monkeypatch: pytest.MonkeyPatch
         reading.let_clock_tick(now - age)
         assert [round(seconds * 1e9) for seconds in slept] == ([wait] if wait else []), f"{age} ns old"
         slept.clear()
+    reading.let_clock_tick(now - 10**9, now)
+    assert [round(seconds * 1e9) for seconds in slept] == [tick], (
+        "a time that was set back says nothing of the last change"
+    )

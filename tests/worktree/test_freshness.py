@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from codelens.model import FileStamp, Freshness
-from codelens.worktree.freshness import content_hash, freshness
+from codelens.worktree.freshness import content_hash, freshness, stamp_of
 
 
 @pytest.fixture
@@ -22,9 +23,8 @@ def judged(file: Path, stamp: FileStamp, raw: bytes = b"x = 1\n") -> Freshness:
     return freshness(file.parent, file.name, stamp, content_hash(raw))
 
 
-def stamp_of(file: Path) -> FileStamp:
-    found = file.stat()
-    return FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
+def stamp(file: Path) -> FileStamp:
+    return stamp_of(file.stat())
 
 
 def test_hash_is_xxh3_128() -> None:
@@ -32,38 +32,48 @@ def test_hash_is_xxh3_128() -> None:
 
 
 def test_equal_stat_is_not_read(file: Path) -> None:
-    assert judged(file, stamp_of(file), b"other") is Freshness.FRESH
+    assert judged(file, stamp(file), b"other") is Freshness.FRESH
 
 
 def test_touched_is_fresh_by_its_content(file: Path) -> None:
-    stamp = stamp_of(file)
+    noted = stamp(file)
     os.utime(file, ns=(1, 1))
-    assert judged(file, stamp) is Freshness.FRESH
-    assert judged(file, stamp, b"x = 2\n") is Freshness.CHANGED
+    assert judged(file, noted) is Freshness.FRESH
+    assert judged(file, noted, b"x = 2\n") is Freshness.CHANGED
+
+
+def test_a_kept_time_hides_no_edit(file: Path) -> None:
+    noted, times = stamp(file), (file.stat().st_atime_ns, file.stat().st_mtime_ns)
+    file.write_bytes(b"x = 2\n")
+    os.utime(file, ns=times)
+    assert judged(file, noted) is (Freshness.FRESH if os.name == "nt" else Freshness.CHANGED)
+    assert judged(file, replace(noted, ctime_ns=0)) is Freshness.FRESH, (
+        "where no change time was noted, none is compared"
+    )
 
 
 def test_other_size_is_changed(file: Path) -> None:
-    stamp = stamp_of(file)
+    noted = stamp(file)
     file.write_bytes(b"x = 10\n")
-    assert judged(file, stamp) is Freshness.CHANGED
+    assert judged(file, noted) is Freshness.CHANGED
 
 
 def test_gone_is_deleted(file: Path) -> None:
-    stamp = stamp_of(file)
+    noted = stamp(file)
     file.unlink()
-    assert judged(file, stamp) is Freshness.DELETED
-    assert freshness(file.parent, "a.py/b", stamp, b"") is Freshness.DELETED
+    assert judged(file, noted) is Freshness.DELETED
+    assert freshness(file.parent, "a.py/b", noted, b"") is Freshness.DELETED
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links")
 def test_what_became_a_link_or_folder_is_changed(file: Path) -> None:
-    stamp = stamp_of(file)
+    noted = stamp(file)
     file.rename(file.parent / "b.py")
     file.symlink_to("b.py")
-    assert judged(file, stamp) is Freshness.CHANGED
+    assert judged(file, noted) is Freshness.CHANGED
     file.unlink()
     file.mkdir()
-    assert judged(file, stamp) is Freshness.CHANGED
+    assert judged(file, noted) is Freshness.CHANGED
     file.rmdir()
     (file.parent / "b.py").write_text("x")
-    assert freshness(file.parent, "b.py/c", stamp, b"") is Freshness.DELETED
+    assert freshness(file.parent, "b.py/c", noted, b"") is Freshness.DELETED

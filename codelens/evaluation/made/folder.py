@@ -5,12 +5,12 @@ What was made before is known by its rows. Trees lie outside any work tree, whos
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
+from codelens.notation import parse_json
 from codelens.worktree.repository import Repository, bare_repository_at, enclosing_repository
 
 KINDS = ("commits", "tasks", "docs", "names", "topics", "concepts")
@@ -83,7 +83,7 @@ def _is_own(entry: Path) -> bool:
     try:
         with entry.open("rb") as file:
             line = file.readline()
-        first = json.loads(line) if line else {"repo": name, "kind": ""}
+        first = parse_json(line) if line else {"repo": name, "kind": ""}
     except (OSError, ValueError):
         return False
     return isinstance(first, dict) and first.get("repo") == name and "kind" in first

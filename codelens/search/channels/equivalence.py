@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from codelens.model import Match, UnitId
 from codelens.search.classfile import shipped_classes, user_classes
@@ -32,7 +31,7 @@ class EquivalenceChannel:
 
         Shipped classes want a strong match. Raises SettingsError for a file of classes that cannot be taken.
         """
-        own = user_classes(Path(self._classes)) if self._classes else ()
+        own = user_classes(self._classes) if self._classes else ()
         said = stems_of(query.texts) if own or self._shipped else []
         matches = match_classes(said, (*own, *(shipped_classes(said) if self._shipped else ())))
         learned = list(query.learned)

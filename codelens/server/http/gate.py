@@ -33,6 +33,11 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """No other page may read, frame or embed an answer, and nothing of it stays in a browser. There is no CORS header at all."""
+LONGEST_BODY = 256_000
+"""Bytes. Chosen: the longest question that its model allows, with every character escaped."""
+MCP = "/mcp"
+LONGEST_MESSAGE = 4_000_000
+"""Bytes of a message to MCP: what its SDK takes."""
 OPEN = ("/static/",)
 """What belongs to the program and tells nothing of the index."""
 
@@ -98,8 +103,13 @@ class Gate:
 
     def _admit(self, scope: MutableMapping[str, object]) -> None:
         headers = Headers(scope=scope)
-        if self._rules.hosts is not None and _name_of(headers.get("host", "")) not in self._rules.hosts:
+        names = [_name_of(host) for host in headers.getlist("host")]
+        if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
             raise Refused(Fault(400, "this is no name of this server", "ask for it as 127.0.0.1 or localhost"))
+        if not str(scope["path"]).startswith("/"):  # http://other/, as proxies are asked
+            raise Refused(Fault(400, "this is no proxy", "the address of a request begins with a slash"))
+        if _length(headers.get("content-length", "")) > longest_body(str(scope["path"])):
+            raise Refused(too_long(str(scope["path"])))
         if str(scope["path"]).startswith(OPEN):
             return
         key = presented(headers.get("authorization", ""))
@@ -109,6 +119,20 @@ class Gate:
             raise Refused(Fault(401, said, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` makes one"))
         if name is not None and (seconds := self._buckets.take(name)):
             raise Refused(Fault(429, "this key has asked too much", f"ask again in {seconds} s", retry_after=seconds))
+
+
+def longest_body(path: str) -> int:
+    """Bytes that a request to this address may send."""
+    return LONGEST_BODY if path != MCP else LONGEST_MESSAGE
+
+
+def too_long(path: str) -> Fault:
+    """The answer to a longer one."""
+    return Fault(413, f"the body is longer than {longest_body(path)} bytes", "ask for less at once")
+
+
+def _length(said: str) -> int:
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 20 else 0 if not said else 1 << 63
 
 
 def _name_of(host: str) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
+from codelens.notation import parse_json
 from codelens.nouns import dataclass
 
 PREFIX = "codelens_"
@@ -43,7 +44,7 @@ def read_keys(path: Path) -> tuple[KeyRow, ...]:
     if os.name != "nt" and stat.S_IMODE(mode) & 0o077:
         raise UsageError(f"{path} is open to others", f"chmod 600 {path}")
     try:
-        rows = json.loads(raw)["keys"]
+        rows = parse_json(raw)["keys"]
         return tuple(sorted((KeyRow(str(r["name"]), str(r["sha256"])) for r in rows), key=lambda row: row.name))
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{path} is no list of keys", "remove it, and make new ones") from None
@@ -110,7 +111,7 @@ class KeyRing:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._stamp: tuple[int, int, int] | None = None
+        self._stamp: tuple[int, int, int, int] | None = None
         self._rows: tuple[KeyRow, ...] = ()
 
     def rows(self) -> tuple[KeyRow, ...]:
@@ -119,7 +120,7 @@ class KeyRing:
             return ()
         try:
             state = self._path.stat()
-            stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
+            stamp = (state.st_mtime_ns, state.st_size, state.st_ino, state.st_ctime_ns)
         except OSError:
             stamp = None
         if stamp is None:

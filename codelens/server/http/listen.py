@@ -2,16 +2,78 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codelens.errors import UsageError
 
 BACKLOG = 128
 LONGEST_HEAD = 65_536
 """Bytes of a request's line and headers. uvicorn's own limit, said here because an address may hold a long query."""
+
+
+HEAD_SECONDS = 10.0
+"""For the whole head of a request, from its first byte or the connection on; a slow line sends one in 1. Chosen, as the next."""
+BODY_SECONDS = 20.0
+"""For the whole body."""
+LEAVE_SECONDS = 30.0
+"""For a client to take its answer, once the connection is to be closed."""
+MOST_BODY = 5_000_000
+"""Bytes of a body, whoever reads it or not. The SDK of the Model Context Protocol takes 4 MB."""
+MOST_CONNECTIONS = 256
+"""Open at once; each needs a file descriptor, of which a process often has 1024. Chosen."""
+
+
+class Bounded(H11Protocol):
+    """A connection that is closed where a request takes too long or too much to send."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """One too many is closed at once."""
+        super().connection_made(transport)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._waits_for: object = None
+        self._bytes = 0
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+        else:
+            self._set_deadline(h11.IDLE, HEAD_SECONDS)
+
+    def data_received(self, data: bytes) -> None:
+        """The clock of a head or body runs from its beginning to its end, however slowly its bytes come."""
+        super().data_received(data)
+        state = self.conn.their_state
+        if state is h11.IDLE and self.conn.our_state is h11.IDLE:
+            self._set_deadline(h11.IDLE, HEAD_SECONDS)
+        elif state is h11.SEND_BODY:
+            self._set_deadline(h11.SEND_BODY, BODY_SECONDS)
+            self._bytes += len(data)
+            if self._bytes > MOST_BODY + LONGEST_HEAD:
+                self.transport.abort()
+        else:
+            self._set_deadline(None, 0)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is left to wait for."""
+        self._set_deadline(None, 0)
+        super().connection_lost(exc)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Closing waits until the client took its answer, which is not for ever."""
+        super().timeout_keep_alive_handler()
+        self.loop.call_later(LEAVE_SECONDS, self.transport.abort)
+
+    def _set_deadline(self, waits_for: object, seconds: float) -> None:
+        if waits_for is not None and waits_for is self._waits_for:
+            return
+        if self._deadline:
+            self._deadline.cancel()
+        self._waits_for, self._bytes = waits_for, 0
+        self._deadline = self.loop.call_later(seconds, self.transport.abort) if waits_for is not None else None
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -34,6 +96,11 @@ def address_of(listener: socket.socket) -> str:
 
 def serve(app: ASGIApp, listener: socket.socket) -> None:
     """Until SIGINT or SIGTERM; requests that are being answered are finished first."""
+    server_of(app).run(sockets=[listener])
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """The server, before it runs."""
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -41,8 +108,8 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
         server_header=False,
         date_header=True,
         h11_max_incomplete_event_size=LONGEST_HEAD,
-        http="h11",
+        http=Bounded,
         ws="none",
         timeout_graceful_shutdown=5,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)

@@ -9,12 +9,12 @@ from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
+from codelens.notation import parse_json
 from codelens.server.http.faults import Fault, Refused
+from codelens.server.http.gate import LONGEST_BODY, too_long
 from codelens.server.http.openapi import SHORT, openapi, parameters
 from codelens.server.http.questions import Question
 
-LONGEST_BODY = 256_000
-"""Bytes. Chosen: the longest question that its model allows, with every character escaped."""
 HINT = "/openapi.json says what there is"
 
 
@@ -47,7 +47,7 @@ async def _body(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > LONGEST_BODY:
-            raise Refused(Fault(413, f"the body is longer than {LONGEST_BODY} bytes", "ask for less at once"))
+            raise Refused(too_long(request.url.path))
     return body
 
 
@@ -56,8 +56,8 @@ def _parsed(request: Request, body: bytes) -> Any:
     if kind != "application/json":
         raise Refused(Fault(422, "the body is no application/json", "`Content-Type: application/json`"))
     try:
-        return json.loads(body, parse_float=_number, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        return parse_json(body, parse_float=_number, parse_constant=_no_constant)
+    except ValueError as error:
         raise Refused(Fault(400, "the body is no JSON", str(error)[:200] or HINT)) from None
 
 

@@ -28,6 +28,8 @@ def fault_response(fault: Fault, wants_page: bool = False) -> Response:
         response = json_response(fault.record(), fault.status)
     if fault.retry_after is not None:
         response.headers["Retry-After"] = str(fault.retry_after)
+    if fault.status == 413:
+        response.headers["Connection"] = "close"  # what is still to come is not read
     if fault.status == 401:
         for challenge in CHALLENGES:
             response.headers.append("WWW-Authenticate", challenge)

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import IO, Any, NamedTuple
 
 from codelens import __version__
+from codelens.notation import parse_json
 
 NAME = "codelens"
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -66,8 +67,8 @@ def _stdout_alone() -> IO[bytes]:
 def greeting(line: bytes) -> str | None:
     """The answer to an `initialize` request as a line; None for anything else."""
     try:
-        asked: Any = json.loads(line)
-    except (ValueError, RecursionError):
+        asked: Any = parse_json(line)
+    except ValueError:
         return None
     if not _is_plain(asked):
         return None

@@ -1,0 +1,70 @@
+"""Folders and files that may not be read: each is a skip with its reason, and the run goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codelens.index import Index
+from codelens.model import SearchOptions
+from tests.indexing.here import Tree
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes")
+NOBODY = 65534
+
+
+@pytest.fixture
+def as_somebody(tmp_path: Path) -> Iterator[None]:
+    """Root may read everything; so the effective user is another while the test runs."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for folder in (tmp_path, *tmp_path.rglob("*")):
+        os.chown(folder, NOBODY, NOBODY)
+    opened = [(folder, folder.stat().st_mode) for folder in tmp_path.parents if not folder.stat().st_mode & 1]
+    for folder, mode in opened:
+        folder.chmod(mode | 0o011)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        for folder, mode in opened:
+            folder.chmod(mode & 0o7777)
+
+
+CLOSED = ("closed", "src/closed", ".codelens/notes", "src/.codelens", ".git", "src/.git", ".scip")
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o400, 0o100])
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_folder_that_may_not_be_read_ends_no_run(name: str, mode: int, tree: Tree, as_somebody: None) -> None:
+    tree.write("good.py", "def wanted(): pass\n")
+    tree.write(f"{name}/inner.py", "def hidden_away(): pass\n")
+    tree.write(f"{name}/index.scip", b"\0")
+    closed = tree.root / name
+    closed.chmod(mode)
+    try:
+        report = tree.run()
+        assert report.added == 1
+        with Index.open(tree.index) as index:
+            assert [hit.unit.path for hit in index.search("wanted", SearchOptions(literal=True)).hits] == ["good.py"]
+            index.status(check=True)
+        if "." not in name:
+            assert report.skipped.get("unreadable", 0) >= 1
+        assert not tree.run().wrote
+    finally:
+        closed.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    "name", ["shut.py", ".gitignore", ".codelensignore", "src/.gitignore", ".gitattributes", "index.scip"]
+)
+def test_a_file_that_may_not_be_read_ends_no_run(name: str, tree: Tree, as_somebody: None) -> None:
+    tree.write("good.py", "def wanted(): pass\n")
+    tree.write(name, "*.log\n").chmod(0)
+    tree.write(".git/HEAD", "ref: refs/heads/main\n")
+    assert tree.run().added == 1
