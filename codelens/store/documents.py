@@ -111,8 +111,8 @@ class Documents:
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
         self._connection.execute(
             "INSERT INTO documents (id, repository_id, path, os_path, size, mtime_ns, inode, content_hash, language, roles, "
-            "encoding, confidence, bom, lines, recipe, namespace, fault, embedder) "
-            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "encoding, confidence, bom, lines, recipe, namespace, fault, embedder, digest) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 identity,
                 repository,
@@ -132,6 +132,7 @@ class Documents:
                 derived.extraction.namespace,
                 derived.extraction.fault,
                 derived.embedder,
+                derived.digest,
             ),
         ).fetchall()
         document = identity
