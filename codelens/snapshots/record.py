@@ -22,7 +22,7 @@ from codelens.store.store import Store
 
 MOST_LINES = 1000
 """Lines of the log: some hundred bytes each. Chosen."""
-PIECE = 1 << 18
+PIECE = 1 << 15
 """Bytes of text that are read at a time. Chosen."""
 LEVEL = 3
 """zstandard's usual; 9 takes four times as long for a twentieth less."""

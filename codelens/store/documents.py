@@ -203,10 +203,14 @@ class Documents:
         found = self._connection.execute(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", (path,))
         return list(map(_document_row, found))
 
-    def linkable(self, repository: RepositoryId) -> list[tuple[int, str, str, str, str]]:
-        """(id, path, language, namespace, roles separated by spaces) of all documents, by path."""
-        sql = "SELECT id, path, language, namespace, roles FROM documents WHERE repository_id = ? ORDER BY path"
-        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
+    def linkable(
+        self, repository: RepositoryId, only: DocumentId | None = None
+    ) -> list[tuple[int, str, str, str, str]]:
+        """(id, path, language, namespace, roles separated by spaces) of all documents, by path; or of one of them."""
+        where = "repository_id = ?" if only is None else "repository_id = ? AND id = ?"
+        sql = f"SELECT id, path, language, namespace, roles FROM documents WHERE {where} ORDER BY path"
+        values = (repository,) if only is None else (repository, only)
+        rows: list[Any] = self._connection.execute(sql, values).fetchall()
         return rows
 
     def snapshot(self, document: DocumentId) -> bytes:
