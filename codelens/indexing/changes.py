@@ -33,20 +33,18 @@ def compare(
     verify: bool = False,
 ) -> UpdatePlan:
     """Sort what the walk saw. `is_current` says whether a document's recipe is today's."""
-    plan, met = UpdatePlan(), set[str]()
+    plan, gone = UpdatePlan(), dict(known)
     for entry in seen:
-        met.add(entry.path)
         if isinstance(entry, Skip):
             plan.skips.append(entry)
-        elif state := known.get(entry.path):
+        elif state := gone.pop(entry.path, None):
             same = state.stamp == entry.stamp and is_current(state) and not verify
             plan.unchanged.append(state) if same else plan.suspects.append((entry, state))
         elif (skip := skipped.get(entry.path)) and _stays(skip, entry) and not verify:
             plan.skips.append(skip)
         else:
             plan.new.append(entry)
-    indexed = {s.path for s in plan.unchanged} | {f.path for f, _ in plan.suspects}
-    plan.removed = [state for path, state in sorted(known.items()) if path not in indexed]
+    plan.removed = [gone[path] for path in sorted(gone)]
     return plan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import xxhash
@@ -24,8 +24,7 @@ class RepositoryRow:
     root: Path
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentState:
+class DocumentState(NamedTuple):
     """What decides whether a document must be derived again."""
 
     id: DocumentId
@@ -242,17 +241,12 @@ class Documents:
             digest.update(f"{name}\0{head}\0{terms}\0".encode())
         return digest.hexdigest()
 
-    def counts(self, column: str) -> dict[str, dict[str, int]]:
-        """Repository's name → value of a column (language, encoding) → documents."""
+    def counts(self, column: str, repository: RepositoryId) -> dict[str, int]:
+        """Value of a column (language, encoding) → documents of a repository, the most first."""
         assert column in ("language", "encoding")
-        sql = (
-            f"SELECT r.name, d.{column}, count(*) FROM documents d JOIN repositories r ON r.id = d.repository_id "
-            f"GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2"
-        )
-        counts: dict[str, dict[str, int]] = {}
-        for name, value, number in self._connection.execute(sql):
-            counts.setdefault(name, {})[value] = number
-        return counts
+        sql = f"SELECT {column}, count(*) FROM documents WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
+        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
+        return dict(rows)
 
     def totals(self, repository: RepositoryId) -> tuple[int, int]:
         """(documents, source bytes)."""
