@@ -29,10 +29,11 @@ class References:
             self._connection.execute(
                 "INSERT INTO ref_names (rowid, names) VALUES (?, ?)", (document, packed.names)
             ).fetchall()
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO imports VALUES (?,?,?,?,?,?)",
-            [(document, i.start, i.line, i.module, i.name, i.alias) for i in extraction.imports],
-        ).fetchall()
+        if extraction.imports:
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO imports VALUES (?,?,?,?,?,?)",
+                [(document, i.start, i.line, i.module, i.name, i.alias) for i in extraction.imports],
+            ).fetchall()
 
     def remove(self, document: DocumentId) -> None:
         """Take a document out, and out of the index of names."""

@@ -204,7 +204,7 @@ def _here(folder: _Folder, scope: Scope, root: Path, settings: Settings) -> _Her
 def _ordered(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
     """The name's bytes to sort by, with a slash behind a folder's, as its content has in the path."""
     is_folder = _is_folder(entry)
-    name = os.fsencode(entry.name)
+    name = entry.name.encode() if entry.name.isascii() else os.fsencode(entry.name)
     return (name + b"/" if is_folder else name), is_folder, entry
 
 
