@@ -164,6 +164,8 @@ class DerivedDocument:
 
     seen: SeenFile
     content_hash: bytes
+    digest: bytes
+    """SHA-256 of the file's own bytes."""
     language: str
     encoding: str
     confidence: float

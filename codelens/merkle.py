@@ -44,7 +44,8 @@ def root_hash(leaves: Sequence[bytes]) -> bytes:
     if not level:
         return hashlib.sha256(b"").digest()
     while len(level) > 1:  # the same tree from below: a last node without a partner goes up as it is
-        level = [_node(*level[i : i + 2]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+        pairs = list(map(_node, level[::2], level[1::2]))
+        level = pairs + level[2 * len(pairs) :]
     return level[0]
 
 

@@ -36,12 +36,11 @@ def compare(
     verify: bool = False,
 ) -> UpdatePlan:
     """Sort what the walk saw. `is_current` says whether a document's recipe is today's."""
-    plan, met = UpdatePlan(), set[str]()
+    plan, gone = UpdatePlan(), dict(known)
     for entry in seen:
-        met.add(entry.path)
         if isinstance(entry, Skip):
             plan.skips.append(entry)
-        elif state := known.get(entry.path):
+        elif state := gone.pop(entry.path, None):
             if verify or not state.stamp.agrees(entry.stamp) or not is_current(state):
                 plan.suspects.append((entry, state))
                 continue
@@ -52,8 +51,7 @@ def compare(
             plan.skips.append(replace(skip, stamp=entry.stamp))
         else:
             plan.new.append(entry)
-    indexed = {s.path for s in plan.unchanged} | {f.path for f, _ in plan.suspects}
-    plan.removed = [state for path, state in sorted(known.items()) if path not in indexed]
+    plan.removed = [gone[path] for path in sorted(gone)]
     return plan
 
 

@@ -5,6 +5,7 @@ A function of the bytes, the path and the recipe alone: nothing here may depend 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -107,6 +108,7 @@ def derive(
     return DerivedDocument(
         seen=seen,
         content_hash=content_hash,
+        digest=hashlib.sha256(raw).digest(),
         language=language,
         encoding=decoded.encoding,
         confidence=decoded.confidence,

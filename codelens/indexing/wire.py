@@ -35,7 +35,7 @@ _reference_row = attrgetter("kind", "name", "receiver", "unit", "start", "line")
 _import_row = attrgetter("module", "name", "alias", "start", "line")
 _posting_row = attrgetter("name", "concepts", "path", "container", "doc", "signature", "body")
 _document_row = attrgetter(
-    *("content_hash", "language", "encoding", "confidence", "bom", "lines", "recipe"),
+    *("content_hash", "digest", "language", "encoding", "confidence", "bom", "lines", "recipe"),
     *(
         "references.columns",
         "references.names",
@@ -98,10 +98,10 @@ def _skip(seen: SeenFile, reason: str, detail: str) -> Skip:
 
 
 def _derived(seen: SeenFile, document: Any, extraction: Any, postings: Any) -> DerivedDocument:
-    content_hash, language, encoding, confidence, bom, lines, recipe, columns, names, bindings, *rest = document
+    content_hash, digest, language, encoding, confidence, bom, lines, recipe, columns, names, bindings, *rest = document
     vectors, embedder, trigram_text, snapshot, roles = rest
     return DerivedDocument(
-        *(seen, content_hash, language, encoding, confidence, bom, lines, recipe),
+        *(seen, content_hash, digest, language, encoding, confidence, bom, lines, recipe),
         extraction=unpack_extraction(extraction),
         references=PackedReferences(columns, names, bindings),
         postings=tuple([Posting(*row) for row in postings]),

@@ -30,11 +30,12 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[str, str], Manifest | None]], .
         (r".*\.(?:cs|fs|vb)proj|Directory\.Packages\.props", manifest_lines.msbuild),
     )
 )
+_ANY = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in _READERS))
 
 
 def is_manifest(path: str) -> bool:
     """Whether a file is one that `read_manifest` knows, by its name."""
-    return _reader(path) is not None
+    return _ANY.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def read_manifest(path: str, text: str) -> Manifest | None:

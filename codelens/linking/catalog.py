@@ -44,9 +44,9 @@ class Namesake(NamedTuple):
 
 
 class Catalog:
-    """The facts of one repository's documents."""
+    """The facts of one repository's documents, or of `only` one of them where nothing is to be looked up in others."""
 
-    def __init__(self, store: Store, repository: RepositoryId) -> None:
+    def __init__(self, store: Store, repository: RepositoryId, only: DocumentId | None = None) -> None:
         self._store = store
         self._repository = repository
         self.files: dict[int, FileInfo] = {}
@@ -71,9 +71,11 @@ class Catalog:
         self._loaded = self._rows = 0
         self.looked_at = 0
         """Rows of tables by name and paths that were looked at: how much a test counts."""
-        for identity, path, language, namespace, roles in store.documents.linkable(repository):
-            row = languages().get(language, NO_LANGUAGE)
-            self._add(FileInfo(identity, path, row, dotted(namespace), frozenset(roles.split())))
+        rows, sets = languages(), dict[str, frozenset[str]]()
+        for identity, path, language, namespace, roles in store.documents.linkable(repository, only):
+            if (said := sets.get(roles)) is None:
+                said = sets[roles] = frozenset(roles.split())
+            self._add(FileInfo(identity, path, rows.get(language, NO_LANGUAGE), dotted(namespace), said))
         for folder in sorted(self.folders):
             self.folders_named.setdefault(folder.rpartition("/")[2], []).append(folder)
         manifests = [f for f in self.files.values() if is_asked(f.path)]
@@ -85,9 +87,12 @@ class Catalog:
     def _add(self, file: FileInfo) -> None:
         self.files[file.id] = self.by_path[file.path] = file
         folder, kin = file.path.rpartition("/")[0], file.language.kin
-        self.by_folder.setdefault((kin, folder), []).append(file)
         if file.namespace:
             self.by_namespace.setdefault((kin, file.namespace), []).append(file)
+        if (others := self.by_folder.get((kin, folder))) is not None:
+            others.append(file)
+            return
+        self.by_folder[kin, folder] = [file]
         while folder and folder not in self.folders:
             self.folders.add(folder)
             folder = folder.rpartition("/")[0]
@@ -204,10 +209,10 @@ class Catalog:
             keys[manifest[0]] = manifest[1]
         return keys
 
-    def declared(self) -> list[int]:
-        """Documents that manifests say something of, or that are manifests."""
-        of, owners, ask = self.manifests.of, self.manifests.owners, self.ask
-        return [i for i, f in self.files.items() if of(f.path) or owners(f.path, ask)]
+    def declared(self, document: int) -> bool:
+        """Whether manifests say something of a document, or it is one."""
+        path = self.files[document].path
+        return bool(self.manifests.of(path) or self.manifests.owners(path, _not_noted))
 
     # Definitions by name
 
@@ -355,3 +360,7 @@ class Catalog:
     def line_of(self, definition: Definition) -> int:
         """The line of a definition's name, from 1."""
         return self._store.units.rows([UnitId(definition.id)])[UnitId(definition.id)].name_line
+
+
+def _not_noted(*key: str) -> None:
+    """In place of `Catalog.ask`, where no edge depends on the answer."""

@@ -22,7 +22,6 @@ class Concerned:
     def __init__(self, store: Store, repository: RepositoryId) -> None:
         self._store = store
         self._repository = repository
-        self._catalog: Catalog | None = None
         self._before: dict[Key, list[str]] = {}
         self._units: set[UnitId] = set()
         self._documents: set[DocumentId] = set()
@@ -33,10 +32,9 @@ class Concerned:
 
     def note(self, document: DocumentId) -> None:
         """Read what a document offers, before it is removed or replaced."""
-        if self._catalog is None:
-            self._catalog = Catalog(self._store, self._repository)
-        facts = self._catalog.facts(document)
-        _gather(self._before, self._catalog.offers(document))
+        catalog = Catalog(self._store, self._repository, only=document)
+        facts = catalog.facts(document)
+        _gather(self._before, catalog.offers(document))
         units = [UnitId(d.id) for d in facts.definitions]
         self._units.update(units)
         self._documents.add(document)

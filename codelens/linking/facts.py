@@ -80,7 +80,7 @@ class FileInfo(NamedTuple):
 
 def dotted(name: str) -> str:
     """A namespace with dots, however its language separates its parts."""
-    return name.replace("\\", ".").replace("::", ".").strip(".")
+    return name and name.replace("\\", ".").replace("::", ".").strip(".")
 
 
 class DocumentFacts:

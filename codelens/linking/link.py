@@ -66,13 +66,11 @@ class Linker:
         self._known = known or Known(store, repository)
         self._resolver = Resolver(self.evaluator)
         self._procedures = Procedures(self.evaluator)
-        self._worth = (
-            store.references.documents() | {DocumentId(d) for d in self.catalog.declared()} | self._known.documents()
-        )
+        self._precise = self._known.documents()
 
     def link(self, document: int, whole: bool) -> Links:
         """The edges of one document; of its types also those that follow from others, if all of the repository is linked."""
-        if document not in self._worth:
+        if not self._is_worth(DocumentId(document)):
             return Links(document, [], [token(OWNERS)], [], {})
         catalog = self.catalog
         facts = catalog.facts(document)
@@ -97,6 +95,11 @@ class Linker:
         )
         self._trim()
         return links
+
+    def _is_worth(self, document: DocumentId) -> bool:
+        """Whether a document may have edges."""
+        held = self._store.references.any_in(document)
+        return held or document in self._precise or self.catalog.declared(document)
 
     def _trim(self) -> None:
         """Keep what is held in memory within bounds, whatever the size of the repository."""

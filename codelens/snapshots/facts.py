@@ -33,15 +33,8 @@ class FactsLine(NamedTuple):
 
 def facts_of(store: Store) -> list[DocumentFacts]:
     """The facts of all documents, in the order of repository and path. What is local to a function is part of it."""
-    paths = paths_of(store)
-    ordered = sorted(paths, key=lambda d: paths[d])
-    return list(from_text(b"\n".join([FORMAT, *(line.text for line in lines_of(store, paths, ordered))])))
-
-
-def paths_of(store: Store) -> dict[int, tuple[str, str]]:
-    """Document → its repository's name, and its path."""
-    repositories = {row.id: row.name for row in store.documents.repositories()}
-    return {int(d.id): (repositories[d.repository], d.path) for d in store.documents.rows()}
+    paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
+    return list(from_text(b"\n".join([FORMAT, *(line.text for line in lines_of(store, paths, list(paths)))])))
 
 
 def lines_of(store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[int]) -> Iterator[FactsLine]:

@@ -13,7 +13,7 @@ from codelens.store.store import Store
 
 def prove(store: Store, path: str, repository: str = "") -> Proof:
     """The proof for the document with this path, in this repository where several have it. Raises TargetError."""
-    rows = store.log.digests()
+    rows = [(name, known, digest) for _, name, known, digest in store.log.leaves()]
     places = [i for i, (name, known, _) in enumerate(rows) if known == path and repository in ("", name)]
     if not places:
         raise TargetError(f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out")

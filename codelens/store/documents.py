@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import xxhash
@@ -26,8 +26,7 @@ class RepositoryRow:
     root: Path
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentState:
+class DocumentState(NamedTuple):
     """What decides whether a document must be derived again."""
 
     id: DocumentId
@@ -115,8 +114,8 @@ class Documents:
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
         self._connection.execute(
             "INSERT INTO documents (id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, "
-            "roles, encoding, confidence, bom, lines, recipe, namespace, fault, embedder) "
-            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "roles, encoding, confidence, bom, lines, recipe, namespace, fault, embedder, digest) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 identity,
                 repository,
@@ -137,6 +136,7 @@ class Documents:
                 derived.extraction.namespace,
                 derived.extraction.fault,
                 derived.embedder,
+                derived.digest,
             ),
         ).fetchall()
         document = identity
@@ -208,10 +208,14 @@ class Documents:
         found = self._connection.execute(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", (path,))
         return list(map(_document_row, found))
 
-    def linkable(self, repository: RepositoryId) -> list[tuple[int, str, str, str, str]]:
-        """(id, path, language, namespace, roles separated by spaces) of all documents, by path."""
-        sql = "SELECT id, path, language, namespace, roles FROM documents WHERE repository_id = ? ORDER BY path"
-        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
+    def linkable(
+        self, repository: RepositoryId, only: DocumentId | None = None
+    ) -> list[tuple[int, str, str, str, str]]:
+        """(id, path, language, namespace, roles separated by spaces) of all documents, by path; or of one of them."""
+        where = "repository_id = ?" if only is None else "repository_id = ? AND id = ?"
+        sql = f"SELECT id, path, language, namespace, roles FROM documents WHERE {where} ORDER BY path"
+        values = (repository,) if only is None else (repository, only)
+        rows: list[Any] = self._connection.execute(sql, values).fetchall()
         return rows
 
     def snapshot(self, document: DocumentId) -> bytes:
@@ -243,17 +247,12 @@ class Documents:
             digest.update(f"{name}\0{head}\0{terms}\0".encode())
         return digest.hexdigest()
 
-    def counts(self, column: str) -> dict[str, dict[str, int]]:
-        """Repository's name → value of a column (language, encoding) → documents."""
+    def counts(self, column: str, repository: RepositoryId) -> dict[str, int]:
+        """Value of a column (language, encoding) → documents of a repository, the most first."""
         assert column in ("language", "encoding")
-        sql = (
-            f"SELECT r.name, d.{column}, count(*) FROM documents d JOIN repositories r ON r.id = d.repository_id "
-            f"GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2"
-        )
-        counts: dict[str, dict[str, int]] = {}
-        for name, value, number in self._connection.execute(sql):
-            counts.setdefault(name, {})[value] = number
-        return counts
+        sql = f"SELECT {column}, count(*) FROM documents WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
+        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
+        return dict(rows)
 
     def totals(self, repository: RepositoryId) -> tuple[int, int]:
         """(documents, source bytes)."""

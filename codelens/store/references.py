@@ -29,10 +29,11 @@ class References:
             self._connection.execute(
                 "INSERT INTO ref_names (rowid, names) VALUES (?, ?)", (document, packed.names)
             ).fetchall()
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO imports VALUES (?,?,?,?,?,?)",
-            [(document, i.start, i.line, i.module, i.name, i.alias) for i in extraction.imports],
-        ).fetchall()
+        if extraction.imports:
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO imports VALUES (?,?,?,?,?,?)",
+                [(document, i.start, i.line, i.module, i.name, i.alias) for i in extraction.imports],
+            ).fetchall()
 
     def remove(self, document: DocumentId) -> None:
         """Take a document out, and out of the index of names."""
@@ -45,10 +46,11 @@ class References:
         row = self._connection.execute("SELECT columns FROM refs WHERE document_id = ?", (document,)).fetchone()
         return unpack_references(row[0]) if row else ()
 
-    def documents(self) -> set[DocumentId]:
-        """Documents that hold references, bindings or imports."""
-        sql = "SELECT document_id FROM refs UNION SELECT document_id FROM imports"
-        return {DocumentId(row[0]) for row in self._connection.execute(sql)}
+    def any_in(self, document: DocumentId) -> bool:
+        """Whether a document holds references, bindings or imports."""
+        sql = "SELECT EXISTS (SELECT 1 FROM refs WHERE document_id = ?1) OR EXISTS (SELECT 1 FROM imports WHERE document_id = ?1)"
+        row = self._connection.execute(sql, (document,)).fetchone()
+        return bool(row and row[0])
 
     def bindings_of(self, document: DocumentId) -> tuple[Binding, ...]:
         """In order of place; `unit` is a position in the document's list of units."""

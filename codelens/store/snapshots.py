@@ -128,14 +128,14 @@ class SnapshotLog:
         rows: list[Any] = self._connection.execute(sql, (json.dumps(documents),)).fetchall()
         return {document: bytes(digest) for document, digest in rows}
 
-    def digests(self) -> list[tuple[str, str, bytes]]:
-        """(repository, path, SHA-256) of all documents, in the order of the leaves; empty for one that no run has hashed."""
+    def leaves(self) -> list[tuple[int, str, str, bytes]]:
+        """(document, repository, path, SHA-256) of all documents, in their order; empty for one that no run has hashed."""
         sql = (
-            "SELECT r.name, d.path, d.digest FROM documents d JOIN repositories r ON r.id = d.repository_id "
+            "SELECT d.id, r.name, d.path, d.digest FROM documents d JOIN repositories r ON r.id = d.repository_id "
             "ORDER BY r.name, d.path"
         )
         rows: list[Any] = self._connection.execute(sql).fetchall()
-        return [(str(name), str(path), bytes(digest)) for name, path, digest in rows]
+        return rows
 
 
 def _packed(older: OlderFacts) -> bytes:

@@ -39,6 +39,8 @@ class Vectors:
             for unit, pieces in zip(units, vectors, strict=True)
             for piece, vector in enumerate(pieces)
         ]
+        if not rows:
+            return
         self._connection.executemany("INSERT INTO vectors VALUES (?, ?)", rows).fetchall()
         sql = "INSERT INTO vector_bits VALUES (?, vec_quantize_binary(vec_int8(?)))"
         self._connection.executemany(sql, rows).fetchall()

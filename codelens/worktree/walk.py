@@ -45,6 +45,8 @@ class _Here:
     raw: bytes
     scope: Scope
     settings: Settings
+    own: bool
+    """Whether it is a .codelens."""
 
 
 RULE_FILES = frozenset({GIT, OWN})
@@ -135,7 +137,7 @@ class Sight:
             return entered[0]
         if entered.reason != SkipReason.UNREADABLE:
             return None
-        return _Here(self._root, folder.path, os.fsencode(folder.path), folder.scope, self._settings)
+        return _here(folder, folder.scope, self._root, self._settings)
 
 
 def _is_real_folder(path: str) -> bool:
@@ -193,14 +195,17 @@ def _enter(folder: _Folder, root: Path, settings: Settings) -> tuple[_Here, list
         if made:
             return Skip(shown_path(folder.path), *made)
     known = names - {GIT} if _is_own(folder.path) else names  # whatever git is told of the index, notes are read
-    scope = folder.scope.inside(folder.path, known, folder.inherited)
-    return _Here(root, folder.path, os.fsencode(folder.path), scope, settings), entries
+    return _here(folder, folder.scope.inside(folder.path, known, folder.inherited), root, settings), entries
+
+
+def _here(folder: _Folder, scope: Scope, root: Path, settings: Settings) -> _Here:
+    return _Here(root, folder.path, os.fsencode(folder.path), scope, settings, _is_own(folder.path))
 
 
 def _ordered(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
     """The name's bytes to sort by, with a slash behind a folder's, as its content has in the path."""
     is_folder = _is_folder(entry)
-    name = os.fsencode(entry.name)
+    name = entry.name.encode() if entry.name.isascii() else os.fsencode(entry.name)
     return (name + b"/" if is_folder else name), is_folder, entry
 
 
@@ -228,7 +233,7 @@ def _judge_name(name: str, raw: bytes, is_folder: bool, here: _Here) -> Skip | _
     path = here.path + name + "/" if is_folder else here.path + name
     if is_folder and name == INDEX_FOLDER:
         return _judge_own(path, here)
-    if _is_own(here.path) and not (is_folder and name == NOTES_FOLDER):
+    if here.own and not (is_folder and name == NOTES_FOLDER):
         return Skip(shown_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
     verdict = here.scope.judge(here.raw + raw, raw, is_folder)
     wanted = verdict is not None and verdict.wanted

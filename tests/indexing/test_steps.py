@@ -1,0 +1,96 @@
+"""What an update does grows with what changed, not with the tree: statements and calls are counted, no time is."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import apsw
+import pytest
+
+from codelens.config import Settings
+from codelens.index import Index
+from codelens.indexing import build
+from codelens.snapshots import record
+from tests.indexing.here import derive_here
+
+SETTINGS = Settings(jobs=1, vector=False)
+
+
+def tree(root: Path, files: int) -> Path:
+    for number in range(files):
+        file = root / f"part{number // 20}" / f"m{number:03}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"import json\n\n\ndef work{number}(x):\n    return json.dumps(x)\n", encoding="utf-8")
+    return root
+
+
+def edit(root: Path) -> None:
+    with (root / "part1/m025.py").open("a", encoding="utf-8") as file:
+        file.write("\n\ndef more(x):\n    return x\n")
+
+
+def statements(run: Callable[[], object]) -> int:
+    """How many statements SQLite executes, each row of an `executemany` counted."""
+    count = 0
+
+    def trace(cursor: apsw.Cursor, sql: str, values: object) -> bool:
+        nonlocal count
+        count += 1
+        return True
+
+    def hook(connection: apsw.Connection) -> None:
+        connection.exec_trace = trace
+
+    apsw.connection_hooks.append(hook)
+    try:
+        run()
+    finally:
+        apsw.connection_hooks.remove(hook)
+    return count
+
+
+def calls(run: Callable[[], object]) -> Counter[str]:
+    """How often each function is called."""
+    found: Counter[str] = Counter()
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            found[f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"] += 1
+
+    sys.setprofile(profile)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def test_the_statements_of_an_update_do_not_grow_with_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    derive_here(monkeypatch)
+    nothing, one = [], []
+    for files in (40, 160):
+        root, db = tree(tmp_path / f"tree{files}", files), tmp_path / f"{files}.db"
+        Index.build(db, [root], SETTINGS)
+        nothing.append(statements(lambda db=db, root=root: Index.build(db, [root], SETTINGS)))
+        edit(root)
+        one.append(statements(lambda db=db, root=root: Index.build(db, [root], SETTINGS)))
+    assert nothing[0] == nothing[1] > 0
+    assert one[0] == one[1] > nothing[0]
+
+
+def test_an_edit_reads_the_facts_of_few_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the others their paths alone, and of the log whole pieces."""
+    derive_here(monkeypatch)
+    monkeypatch.setattr(record, "PIECE", 1000)
+    root, db = tree(tmp_path / "tree", 160), tmp_path / "index.db"
+    Index.build(db, [root], SETTINGS)
+    edit(root)
+    made = calls(lambda: build.build_index(db, [root], SETTINGS))
+    assert made["documents._document_row"] == 0
+    assert 0 < made["facts.__init__"] <= 10
+    assert made["catalog._add"] <= 161
+    assert 0 < made["record._named"] < 60
