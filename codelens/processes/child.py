@@ -93,7 +93,11 @@ def _await_eof(number: signal.Signals, parent: int) -> None:
 
 
 def connection() -> tuple[BinaryIO, BinaryIO]:
-    """(inbox, outbox) of a worker. stdout is for our frames alone: what a library prints goes to stderr."""
-    private = os.dup(1)
+    """(inbox, outbox) of a worker. They are for our frames alone: what a library prints goes to stderr, and a program that it
+    starts has nothing to read."""
+    inbox, outbox = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     os.dup2(2, 1)
-    return sys.stdin.buffer, os.fdopen(private, "wb")
+    return os.fdopen(inbox, "rb"), os.fdopen(outbox, "wb")

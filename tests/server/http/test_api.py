@@ -186,6 +186,18 @@ def test_worker_processes_give_the_same_answer(client: TestClient, serve: Serve,
     assert with_processes.get("/api/symbols?path=no.go").status_code == 404
 
 
+def test_a_worker_that_was_killed_costs_one_question(serve: Serve, built: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    client = serve(built, workers=1)
+    before = set(psutil.Process().children())
+    assert client.get("/api/search?q=order").status_code == 200
+    (worker,) = set(psutil.Process().children()) - before
+    worker.kill()
+    got = client.get("/api/search?q=catalog")
+    assert (got.status_code, got.json()["hint"]) == (503, "ask again")
+    assert client.get("/api/search?q=catalog").status_code == 200
+
+
 def test_files_kinds_and_beginnings_are_those_of_the_command(client: TestClient) -> None:
     files = client.get("/api/search", params={"q": "catalog", "files_only": "true", "limit": 3}).json()["results"]
     assert files[0]["kind"] == "file"
