@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from codelens.store.connection import writer_lock
+from tests.writable import writable
+from tools.campaign import Report
+from tools.faults import damage
 
 from .conftest import Run
 
@@ -33,6 +37,56 @@ def test_damage_met_while_reading_is_called_damage(command: tuple[str, ...], own
             assert "--rebuild" in ran.err
     assert 3 in codes
     assert codes <= {0, 1, 3}, "an answer from whole pages, or the fault by its name"
+
+
+def test_no_damage_is_answered_wrongly(tmp_path: Path) -> None:
+    """The first files of the campaign `python -m tools.faults.damage`, which makes thousands."""
+    report = Report("damaged-files")
+    damage.run(24, 1, tmp_path, report)
+    assert report.tried == 24
+    assert report.counts["doctor --check 3"] > 12
+    assert report.failures == []
+
+
+def test_index_makes_a_damaged_index_anew_and_says_so(own: Path, run: Run) -> None:
+    run("index", "-q", "--no-vector", cwd=own)
+    index = own / ".codelens/index.db"
+    memory = index.with_name("memory.db")
+    memory.write_bytes(b"whatever users said")
+    before = run("search", "password", cwd=own)
+    whole = index.read_bytes()
+    page = len(whole) // PAGE - 2
+    index.write_bytes(whole[: page * PAGE] + b"\xff" * PAGE + whole[(page + 1) * PAGE :])
+    ran = run("index", "--json", cwd=own)
+    assert ran.code == 0
+    assert '"code": "rebuilt"' in ran.out
+    assert [line for line in ran.err.splitlines() if f"the first is {page + 1}; it was built anew" in line]
+    assert run("search", "password", cwd=own).raw == before.raw
+    assert "vectors" not in run("index", cwd=own).err, "it is what it was: an index without vectors"
+    assert memory.read_bytes() == b"whatever users said"
+
+
+def test_doctor_check_tells_damage_in_lines_and_in_json(own: Path, run: Run) -> None:
+    run("index", "-q", cwd=own)
+    for asked in (("--check",), ("--check", "quick"), ("--check", "full")):
+        ran = run("doctor", *asked, cwd=own)
+        assert (ran.code, ran.out.split()[0]) == (0, "ok")
+    assert run("doctor", "full", cwd=own).code == 2
+    assert run("doctor", "--check", "deep", cwd=own).code == 2
+    with writable(own / ".codelens/index.db") as connection:
+        connection.execute("UPDATE units SET end_line = 100000 WHERE id = 1").fetchall()
+    assert run("doctor", "--check", cwd=own).code == 0
+    ran = run("doctor", "--check", "full", cwd=own)
+    assert (ran.code, ran.out) == (3, "broken  units: 1 lines outside of their documents\n")
+    assert "codelens index --rebuild" in ran.err
+    checks = json.loads(run("doctor", "--check", "full", "--json", cwd=own).out)
+    assert checks["exit_code"] == 3
+    assert checks["checks"] == [{"state": "broken", "what": "units", "text": "1 lines outside of their documents"}]
+    index = own / ".codelens/index.db"
+    index.write_bytes(index.read_bytes()[:-PAGE])
+    assert "the file has" in run("doctor", "--check", cwd=own).out
+    index.unlink()
+    assert run("doctor", "--check", cwd=own).code == 3
 
 
 def test_a_damaged_index_is_rebuilt_wherever_it_lies(own: Path, run: Run) -> None:
