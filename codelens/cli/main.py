@@ -90,8 +90,8 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         silence_stdout()
         return 0
-    except (KeyboardInterrupt, typer.Abort):
-        say("interrupted" + ("; `codelens index` goes on where it was" if arguments[:1] == ["index"] else ""))
+    except (KeyboardInterrupt, typer.Abort) as ending:
+        say("; ".join(["interrupted", *map(str, ending.args)]))
         return INTERRUPTED
     except typer.Exit as ending:
         return ending.exit_code

@@ -66,6 +66,8 @@ class Store:
         self._connection = connection
         self.changed: set[int] = set()
         """Documents whose symbols or edges were written since the store was opened."""
+        self.committed = False
+        """Whether a transaction of this store was kept."""
         self.documents = Documents(connection, path)
         self.units = Units(connection)
         self.references = References(connection)
@@ -220,7 +222,10 @@ class Store:
 
     def commit(self) -> None:
         """Keep what was written since `begin`."""
-        self._connection.execute("COMMIT").fetchall()
+        try:
+            self._connection.execute("COMMIT").fetchall()
+        finally:  # an interrupt is raised when SQLite returns, be the work kept by then or not
+            self.committed = self.committed or not self._connection.in_transaction
 
     def rollback(self) -> None:
         """Forget what was written since `begin`; nothing where no transaction is open."""
