@@ -1,0 +1,189 @@
+"""Campaigns: a check repeated with many seeds, each failure reported with the command that repeats it alone.
+
+    python -m tools.faults [--only NAME...] [--count N] [--seed S] [--out FILE.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PROGRESS_SECONDS = 10.0
+"""Between two lines on stderr about a campaign that runs."""
+LONGEST = 1500
+"""Characters kept of what a failure says."""
+
+
+class Failed(AssertionError):
+    """What codelens did against what it promises."""
+
+
+def expect(holds: object, said: str) -> None:
+    """Raise Failed, saying what was found, unless the promise holds."""
+    if not holds:
+        raise Failed(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that failed; `--seed SEED --count 1` makes the same attempt again."""
+
+    seed: int
+    said: str
+
+
+@dataclass
+class Report:
+    """What a campaign has tried so far, and what came of it."""
+
+    name: str
+    tried: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What could not be tried here, and why."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """What happened how often: exit codes, the phases in which kills fell."""
+    _told: float = field(default_factory=time.monotonic, repr=False)
+
+    @contextmanager
+    def attempt(self, seed: int, tries: int = 1) -> Iterator[None]:
+        """Around one attempt, which counts as `tries`: whatever it raises is a failure of this seed."""
+        self.tried += tries
+        try:
+            yield
+        except Failed as fault:
+            self.fail(seed, str(fault))
+        except Exception:
+            self.fail(seed, traceback.format_exc())
+        if time.monotonic() - self._told > PROGRESS_SECONDS:
+            self._told = time.monotonic()
+            print(f"{self.name}: {self.tried} tried, {len(self.failures)} failed", file=sys.stderr, flush=True)
+
+    def fail(self, seed: int, said: str) -> None:
+        """Count a failure, and say it at once."""
+        self.failures.append(Failure(seed, said if len(said) <= LONGEST else "…" + said[-LONGEST:]))
+        print(f"{self.name}, seed {seed}: {self.failures[-1].said}", file=sys.stderr, flush=True)
+
+    def note(self, text: str) -> None:
+        """Say once that something could not be tried here."""
+        if text not in self.notes:
+            self.notes.append(text)
+            print(f"{self.name}: {text}", file=sys.stderr, flush=True)
+
+
+Run = Callable[[int, int, Path, Report], None]
+"""(count, seed, folder, report): make `count` attempts with the seeds from `seed` on. The folder is empty and may be filled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A named check. `count` is the default number of attempts, chosen to end within ten minutes on two cores."""
+
+    name: str
+    run: Run
+    count: int
+    what: str
+
+
+def main(module: str, campaigns: Sequence[Campaign], arguments: Sequence[str] | None = None) -> int:
+    """Run the campaigns that are asked for, print a table, and write the JSON; 1 if something failed."""
+    options = _options(module, campaigns, arguments)
+    result: dict[str, Any] = _circumstances() | {"campaigns": []}
+    for campaign in campaigns:
+        if options.only and campaign.name not in options.only:
+            continue
+        result["campaigns"].append(_ran(module, campaign, options.count or campaign.count, options.seed))
+        if options.out:
+            options.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print("\n".join(_table(result["campaigns"])))
+    return int(any(row["failed"] for row in result["campaigns"]))
+
+
+def _options(module: str, campaigns: Sequence[Campaign], arguments: Sequence[str] | None) -> argparse.Namespace:
+    names = "\n".join(f"  {c.name:<20} {c.count:>7}  {c.what}" for c in campaigns)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {module}",
+        description=f"campaign, default count, and what is tried:\n{names}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these campaigns")
+    parser.add_argument("--count", type=int, help="attempts of each campaign")
+    parser.add_argument("--seed", type=int, default=1, help="of the first attempt; the next has the next number")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the results as JSON, after each campaign")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.only or ()) - {c.name for c in campaigns}:
+        parser.error(f"no such campaign: {', '.join(sorted(unknown))}")
+    return options
+
+
+def _ran(module: str, campaign: Campaign, count: int, seed: int) -> dict[str, Any]:
+    report, started = Report(campaign.name), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix=f"{campaign.name}-", ignore_cleanup_errors=True) as folder:
+        try:
+            campaign.run(count, seed, Path(folder), report)
+        except Exception:  # the campaign itself broke: that is no answer, and must not pass for one
+            report.fail(seed, f"the campaign broke off: {traceback.format_exc()}")
+    repeat = f"python -m {module} --only {campaign.name}"
+    return {
+        "name": campaign.name,
+        "what": campaign.what,
+        "tried": report.tried,
+        "failed": len(report.failures),
+        "failures": [asdict(f) | {"command": f"{repeat} --count 1 --seed {f.seed}"} for f in report.failures],
+        "notes": report.notes,
+        "counts": dict(sorted(report.counts.items())),
+        "seconds": round(time.monotonic() - started, 1),
+        "seed": seed,
+        "command": f"{repeat} --count {count} --seed {seed}",
+    }
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    lines = [("campaign", "tried", "failures", "command")]
+    lines += [(r["name"], f"{r['tried']:,}".replace(",", " "), str(r["failed"]), r["command"]) for r in rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(3)]
+    for name, tried, failed, command in lines:
+        yield f"{name:<{widths[0]}}  {tried:>{widths[1]}}  {failed:>{widths[2]}}  {command}"
+    for row in rows:
+        yield from (f"{row['name']}: {note}" for note in row["notes"])
+        commands = Counter(failure["command"] for failure in row["failures"])
+        yield from (f"{row['name']} failed: {command}" for command in commands)
+
+
+def _circumstances() -> dict[str, Any]:
+    """What the result depends on: the commit, with a plus if files differ from it, and versions."""
+    import apsw
+
+    from codelens import __version__
+
+    git = ["git", "-C", str(ROOT)]
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False).stdout
+    asked = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout.split()
+    return {
+        "commit": commit + ("+" if changed.strip() else ""),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "codelens": __version__,
+            "python": platform.python_version(),
+            "sqlite": apsw.sqlite_lib_version(),
+            "git": asked[2] if len(asked) > 2 else "",
+            "system": f"{platform.system()} {platform.release()}",
+        },
+        "cores": os.cpu_count(),
+    }

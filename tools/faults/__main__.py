@@ -1,0 +1,13 @@
+"""python -m tools.faults [--only NAME...] [--count N] [--seed S] [--out FILE.json]"""
+
+from __future__ import annotations
+
+import sys
+
+from tools.campaign import main
+from tools.faults import disk, kills
+
+CAMPAIGNS = (*kills.campaigns(), *disk.CAMPAIGNS)
+
+if __name__ == "__main__":
+    sys.exit(main("tools.faults", CAMPAIGNS))
