@@ -1,6 +1,6 @@
 """Campaigns: a check repeated with many seeds, each failure reported with the command that repeats it alone.
 
-    python -m tools.faults [--only NAME...] [--count N] [--seed S] [--out FILE.json]
+python -m tools.faults [--only NAME...] [--count N] [--seed S] [--out FILE.json]
 """
 
 from __future__ import annotations

@@ -117,7 +117,9 @@ def listed(folder: Path) -> dict[str, tuple[int, int, int]]:
             with suppress(OSError):
                 status = os.lstat(path)
                 is_folder = os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114
-                found[path] = (status.st_ino, 0, 0) if is_folder else (status.st_ino, status.st_size, status.st_mtime_ns)
+                found[path] = (
+                    (status.st_ino, 0, 0) if is_folder else (status.st_ino, status.st_size, status.st_mtime_ns)
+                )
     return found
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from tools.campaign import main
-from tools.faults import disk, kills
+from tools.faults import disk, gitconfig, kills, planted, trees
 
-CAMPAIGNS = (*kills.campaigns(), *disk.CAMPAIGNS)
+CAMPAIGNS = (*kills.campaigns(), *disk.CAMPAIGNS, *trees.CAMPAIGNS, *gitconfig.CAMPAIGNS, *planted.CAMPAIGNS)
 
 if __name__ == "__main__":
     sys.exit(main("tools.faults", CAMPAIGNS))

@@ -109,9 +109,7 @@ def full(count: int, seed: int, folder: Path, report: Report) -> None:
             with _filled(disk.at, room) as is_small:
                 if not is_small:
                     report.note("no file system of memory may be mounted: a limit for each file stands for a full disk")
-                ran = disk.run_index(
-                    *OPERATIONS[operation], codes=(0, *TOLD), file_bytes=None if is_small else room
-                )
+                ran = disk.run_index(*OPERATIONS[operation], codes=(0, *TOLD), file_bytes=None if is_small else room)
                 disk.told(ran)
                 report.counts[f"{operation}, exit {ran.code}"] += 1
             disk.mended(operation)

@@ -317,7 +317,9 @@ class Broken:
             expect(state in (self._before, self._after), "a state that is neither the old one nor the new")
         for message in self._messages:
             changed = state != before and not isinstance(state, set)
-            expect(changed == (DONE in message), f"the index {'changed' if changed else 'stayed'}, and told was: {message}")
+            expect(
+                changed == (DONE in message), f"the index {'changed' if changed else 'stayed'}, and told was: {message}"
+            )
         return state
 
     def _content(self, before: State) -> State:
