@@ -76,9 +76,9 @@ def _until_stopped(watch: Watch, until_eof: bool) -> int:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
-    if until_eof:
-        Thread(target=_await_eof, name="codelens-eof", daemon=True).start()
     try:
+        if until_eof:
+            Thread(target=_await_eof, name="codelens-eof", daemon=True).start()
         watch.run()
     except KeyboardInterrupt:
         if not stopped:

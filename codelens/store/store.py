@@ -26,6 +26,7 @@ from codelens.store.connection import (
     open_writer,
     to_rest,
     to_wal,
+    unreadable,
     uri_of,
 )
 from codelens.store.documents import Documents, RepositoryRow
@@ -162,6 +163,8 @@ class Store:
         with damage_told(self.path):
             try:
                 yield
+            except apsw.IOError as fault:
+                raise unreadable(self.path, fault) from fault
             except apsw.Error:
                 self.verify()  # damage has many faces: a page of zeros is "disk full" here and "blob read error" there
                 raise
