@@ -1,4 +1,4 @@
-"""An index run killed or interrupted at random moments: what was committed stays, what is there is whole, the next run ends the work.
+"""An index run killed or interrupted at random moments: what was committed stays, the file is whole, the next run ends the work.
 
 A few of each; `make faults` tries hundreds.
 """

@@ -1,4 +1,4 @@
-"""A disk that is full, fails, is read-only or loses the working directory: the fault is told, what was committed stays, the next run ends the work."""
+"""A disk that is full, fails or is read-only, and a working directory that is gone: the fault is told, what was committed stays."""
 
 from __future__ import annotations
 

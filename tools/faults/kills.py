@@ -82,7 +82,7 @@ class Running:
         return [line for line in self.said if not line.startswith("@")]
 
 
-def start(arguments: list[str], home: Path, variables: Mapping[str, str] = {}) -> Running:  # noqa: B006 - read only
+def start(arguments: list[str], home: Path, variables: Mapping[str, str] = {}) -> Running:
     """A codelens command. It is forked, since importing everything anew would be half of such a short run.
 
     Progress is said as `@index`, …, and `@indexed`, `@linked` where a phase is at its end.
@@ -129,7 +129,7 @@ def _tell_each_step() -> None:
         phase = f"{step.phase}ed" if step.total and step.done == step.total else step.phase
         print(f"@{phase}", file=sys.stderr, flush=True)
 
-    shown._JsonLines = lambda: say  # type: ignore[assignment,misc]
+    shown._JsonLines = lambda: say  # type: ignore[assignment,misc,return-value]
 
 
 def index_command(index: Path, root: Path, *more: str) -> list[str]:

@@ -231,9 +231,9 @@ class Grown:
             b"nowhere",
             b"x" * 4000,
         ):
-            os.symlink(target, self._path(b"link%d.py" % self.luck.randrange(10**6)))
-        os.symlink(b"loop.py", self._path(b"loop.py"))
-        os.symlink(os.fsencode(self._outside / "kept.py"), os.path.join(self.root, b"out.py"))  # noqa: PTH118
+            os.symlink(target, self._path(b"link%d.py" % self.luck.randrange(10**6)))  # noqa: PTH211
+        os.symlink(b"loop.py", self._path(b"loop.py"))  # noqa: PTH211
+        os.symlink(os.fsencode(self._outside / "kept.py"), os.path.join(self.root, b"out.py"))  # noqa: PTH118, PTH211
 
     def _special(self) -> None:
         os.mkfifo(self._path(b"pipe.py"))
