@@ -53,7 +53,7 @@ def test_a_campaign_that_breaks_off_is_a_failure() -> None:
         *((c, 1) for c in gitconfig.CAMPAIGNS),
         *((c, 60) for c in trees.CAMPAIGNS),
         *((c, 1) for c in planted.CAMPAIGNS),
-        *((c, 300) for c in readers.CAMPAIGNS),
+        *((c, 60) for c in readers.CAMPAIGNS),
         *((c, 30) for c in mcp.CAMPAIGNS),
     ],
     ids=lambda value: value.name if isinstance(value, Campaign) else "",

@@ -264,5 +264,5 @@ def _attempt(folder: Path, kind: str, luck: random.Random) -> None:
 
 
 CAMPAIGNS = (
-    Campaign("planted", run, 120, "indexes, settings, notes, skills and precise indexes that a repository brings"),
+    Campaign("planted", run, 60, "indexes, settings, notes, skills and precise indexes that a repository brings"),
 )

@@ -36,8 +36,8 @@ NOTE = (
     b"---\ntitle: A note\nkind: decision\nlinks:\n  - a.py:3\n  - {path: b.py, symbol: f}\ntags: [x, 'y']\n---\n"
     b"# A note\n\ntext\n"
 )
-ALIASES = b'auth = ["authentication", "login"]\ndb = "database"\n'
-METADATA = b'{"repo/a.py": {"stars": 3, "rating": 4.5, "tags": ["x"]}}\n'
+ALIASES = b'auth = "authentication login"\ndb = "database"\n'
+METADATA = b'[{"path": "a.py", "stars": 3, "rating": 4.5, "categories": "x"}, {"path": "b.py"}]\n'
 TABLE = b"path,stars,rating,updated\na.py,3,4.5,2020-01-01\nb.py,,,\n"
 SETTINGS = b'limit = 5\ncolor = "never"\nprofile = "rrf"\nregex_seconds = 2\nfuzzy = false\naliases = "a.toml"\n'
 NOTEBOOK = json.dumps(
@@ -148,6 +148,9 @@ def run(count: int, seed: int, folder: Path, report: Report) -> None:
     """Each attempt gives one altered content to one reader, in turn."""
     readers = _readers()
     names: Sequence[str] = list(readers)
+    for name, (honest, read) in readers.items():
+        (folder / name).mkdir()
+        read(honest, folder / name / "file")  # or what is altered would be refused for another reason
     for number in range(seed, seed + count):
         name, luck = names[number % len(names)], random.Random(number)
         honest, read = readers[name]
