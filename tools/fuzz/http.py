@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -109,8 +110,10 @@ def serving(index: Path, home: Path) -> Iterator[int]:
         with suppress(subprocess.TimeoutExpired):
             process.wait(60)
         left = left_behind(process.pid)
-        process.kill()
-        process.communicate()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
         errors.seek(0)
         said = errors.read()
         errors.close()
