@@ -10,7 +10,7 @@ SCORE = $(BIN)/python "$(EVAL)/score.py" --trees "$(abspath $(TREES))"
 ASK = $(BIN)/codelens eval --no-config --indexes "$(INDEXES)"
 BESIDE = $(BIN)/codelens eval --no-config --compare --markdown --metrics P@10,MRR,snDCG@10,shit@10,file@10
 
-.PHONY: demo test check format lint types contracts golden wheel bench tour recheck model eval weights clean
+.PHONY: demo test check format lint types contracts golden wheel bench tour faults fuzz recheck model eval weights clean
 
 $(VENV)/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "codelens needs Python 3.11 or newer: make PYTHON=path/to/python3.12"; exit 2; }
@@ -55,6 +55,14 @@ bench: $(VENV)/ready  ## speed beside public tools: make bench TREE=path/to/a/tr
 tour: $(VENV)/ready  ## what indexing many real trees costs, beside bars: make tour TREES=folder [ONLY="sympy rails"] [OUT=file.json]
 	@test -n "$(TREES)" || { echo 'usage: make tour TREES=folder [ONLY="sympy rails"] [OUT=file.json]'; exit 2; }
 	$(BIN)/python -m tools.tour "$(TREES)" $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out "$(OUT)")
+
+CAMPAIGN = $(if $(ONLY),--only $(ONLY)) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(OUT),--out "$(OUT)")
+
+faults: $(VENV)/ready  ## kills, bad disks, damage, hostile trees, planted files: make faults [ONLY="git planted"] [COUNT=n] [SEED=n] [OUT=file.json]
+	$(BIN)/python -m tools.faults $(CAMPAIGN)
+
+fuzz: $(VENV)/ready  ## queries, source, file formats, HTTP, MCP: make fuzz [ONLY="queries derive"] [COUNT=n] [SEED=n] [OUT=file.json]
+	$(BIN)/python -m tools.fuzz $(CAMPAIGN)
 
 recheck: $(VENV)/ready  ## every score of 200 queries, computed again from its account: make recheck TREE=path/to/a/tree
 	@test -n "$(TREE)" || { echo "usage: make recheck TREE=path/to/a/tree"; exit 2; }

@@ -59,6 +59,9 @@ class Progress:
 
 ProgressSink = Callable[[Progress], None]
 
+WRITTEN, UNFINISHED = "the index is up to date", "`codelens index` goes on where it was"
+"""What the KeyboardInterrupt of an interrupted run carries: whether it came after the work was written."""
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,15 @@ class Campaign:
     run: Run
     count: int
     what: str
+
+
+def by_name(name: str, module: str, count: int, what: str) -> Campaign:
+    """A campaign that is the `run` of a module, imported when it runs."""
+
+    def run(count: int, seed: int, folder: Path, report: Report) -> None:
+        import_module(module).run(count, seed, folder, report)
+
+    return Campaign(name, run, count, what)
 
 
 def main(module: str, campaigns: Sequence[Campaign], arguments: Sequence[str] | None = None) -> int:

@@ -15,7 +15,7 @@ from codelens.config import LoadedSettings
 from codelens.errors import FilesFailed, UsageError
 from codelens.index import Index
 from codelens.model import PARTLY, SeenFile, Skip, SkipReason
-from codelens.runs import IndexReport
+from codelens.runs import WRITTEN, IndexReport
 from codelens.worktree.place import prepare_index_folder
 
 WALK = "Files"
@@ -86,7 +86,10 @@ def index(flags: IndexFlags) -> int:
             settings_of=settings_of,
         )
     failed = _failures(reports)
-    _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)
+    try:
+        _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)
+    except KeyboardInterrupt as ending:
+        raise type(ending)(WRITTEN) from None
     if flags.strict and failed:
         raise FilesFailed(f"{failed} files had errors")
     return 0

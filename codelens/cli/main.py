@@ -106,8 +106,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     except (KeyboardInterrupt, typer.Abort) as ending:
         terminated = isinstance(ending, Terminated)
-        goes_on = "; `codelens index` goes on where it was" if arguments[:1] == ["index"] else ""
-        say(("terminated" if terminated else "interrupted") + goes_on)
+        say("; ".join(["terminated" if terminated else "interrupted", *map(str, ending.args)]))
         return TERMINATED if terminated else INTERRUPTED
     except typer.Exit as ending:
         return ending.exit_code

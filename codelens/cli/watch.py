@@ -74,9 +74,9 @@ def _until_stopped(watch: Watch, until_eof: bool) -> int:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
-    if until_eof:
-        end_at_eof(signal.SIGTERM)
     try:
+        if until_eof:
+            end_at_eof(signal.SIGTERM)
         watch.run()
     except KeyboardInterrupt:
         if not stopped:

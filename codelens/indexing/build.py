@@ -16,7 +16,7 @@ from codelens.indexing.embedding import embedder_of
 from codelens.indexing.pipeline import PhaseClock, Run, Tally, finish_run, update_repository
 from codelens.indexing.transaction import LazyTransaction
 from codelens.model import CHUNK_KINDS, NOTE_KINDS, TODO, Notice
-from codelens.runs import IndexReport, Progress, ProgressSink
+from codelens.runs import UNFINISHED, WRITTEN, IndexReport, Progress, ProgressSink
 from codelens.store.abilities import probe_abilities
 from codelens.store.checksums import file_faults
 from codelens.store.connection import damage_told, holds_index, looks_begun, put_to_rest, writer_lock, writing_told
@@ -136,9 +136,23 @@ def _all_roots(path: Path, tops: Sequence[Path]) -> list[Path]:
     return [*tops, *(root for root in known if root not in tops)]
 
 
+@contextmanager
+def _interrupt_told(is_written: Callable[[], bool]) -> Iterator[None]:
+    """An interrupt says whether it came before the work was written, or after."""
+    try:
+        yield
+    except KeyboardInterrupt as ending:  # or an order to end, which is one
+        raise type(ending)(WRITTEN if is_written() else UNFINISHED) from None
+
+
 def _update(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ...]:
     """Raises IndexCorrupt before anything is written if a page is damaged, and where the index turns out to be no whole one."""
     store = Store.write(path, accepted=run.settings.trust_indexes)
+    with _interrupt_told(lambda: store.committed):
+        return _update_in(store, path, roots, run)
+
+
+def _update_in(store: Store, path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ...]:
     try:
         for fault in file_faults(path):
             raise IndexCorrupt(f"{path} is damaged: {fault}")
@@ -190,6 +204,21 @@ def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ..
             Notice("no-vec0", "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"),
         )
         run = replace(run, settings=replace(run.settings, vector=False))
+    before = _identity(path)
+    with _interrupt_told(lambda: _identity(path) != before):
+        reports = _build_beside(building, compacted, path, roots, run)
+    size = path.stat().st_size
+    return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
+
+
+def _identity(path: Path) -> int | None:
+    """Another number once another file has taken the place."""
+    return path.stat().st_ino if path.exists() else None
+
+
+def _build_beside(
+    building: Path, compacted: Path, path: Path, roots: Sequence[Path], run: Run
+) -> tuple[IndexReport, ...]:
     store, resumed = _open_building(building, path, roots, run.settings)
     try:
         store.begin_build()
@@ -205,9 +234,7 @@ def _build(path: Path, roots: Sequence[Path], run: Run) -> tuple[IndexReport, ..
         store.verify()
     _swap_in(compacted, building, path)
     renew(path)
-    reports = (*reports[:-1], _with_finish(reports[-1], clock))
-    size = path.stat().st_size
-    return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
+    return (*reports[:-1], _with_finish(reports[-1], clock))
 
 
 def _open_building(building: Path, path: Path, roots: Sequence[Path], settings: Settings) -> tuple[Store, bool]:

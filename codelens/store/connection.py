@@ -6,6 +6,7 @@ readers go on with the state before it, and switches back as soon as no reader h
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -54,6 +55,13 @@ def open_reader(path: Path) -> apsw.Connection:
             return _checked(_connect(path, "mode=ro&immutable=1"))
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
+    except apsw.IOError as fault:
+        raise unreadable(path, fault) from fault
+
+
+def unreadable(path: Path, fault: Exception) -> IndexCorrupt:
+    """A disk that fails: the file may be whole, and another try may do."""
+    return IndexCorrupt(f"{path} cannot be read: {fault}", "try again; if the disk is well, `codelens index --rebuild`")
 
 
 def _is_unfinished(path: Path) -> bool:
@@ -83,6 +91,14 @@ def writing_told(path: Path) -> Iterator[None]:
         yield
     except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as fault:
         raise CannotWrite(f"{path} cannot be written: {fault}") from fault
+    except OSError as fault:
+        named = Path(os.fsdecode(fault.filename)) if isinstance(fault.filename, (str, bytes)) else path
+        if fault.errno not in _DISK_FAULTS or not named.is_relative_to(path.parent):
+            raise
+        raise CannotWrite(f"{named} cannot be written: {fault.strerror}") from fault
+
+
+_DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", "ENOSPC", "EPERM", "EROFS")}
 
 
 def uri_of(path: Path) -> str:

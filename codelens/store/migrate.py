@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -126,9 +127,12 @@ def _apply(connection: apsw.Connection, upto: int, with_vectors: bool) -> None:
                         connection.execute(statement).fetchall()  # drained: apsw runs it only as its rows are read
                 connection.pragma("user_version", number)
             connection.execute("COMMIT").fetchall()
-        except BaseException:
+        except BaseException as fault:
+            failed = connection.system_errno if isinstance(fault, apsw.SQLError) else 0
             if connection.in_transaction:  # a full disk ends it by itself
                 connection.execute("ROLLBACK").fetchall()
+            if failed:  # a virtual table says no more than "SQL logic error" where its own statements meet a bad disk
+                raise apsw.IOError(os.strerror(failed)) from fault
             raise
 
 

@@ -26,6 +26,7 @@ from codelens.store.connection import (
     open_writer,
     to_rest,
     to_wal,
+    unreadable,
     uri_of,
 )
 from codelens.store.documents import Documents, RepositoryRow
@@ -72,6 +73,8 @@ class Store:
         self._connection = connection
         self.changed: set[int] = set()
         """Documents whose symbols or edges were written since the store was opened."""
+        self.committed = False
+        """Whether a transaction of this store was kept."""
         self.documents = Documents(connection, place or path.resolve())
         self.units = Units(connection)
         self.references = References(connection)
@@ -195,6 +198,9 @@ class Store:
                 yield
             except (CodelensError, OSError, OutOfTime, apsw.InterruptError, apsw.BusyError):
                 raise
+            except apsw.IOError as fault:
+                raise unreadable(self.path, fault) from fault
+                raise
             except Exception:
                 self._tell_damage()  # what a damaged value does to its reader: anything
                 raise
@@ -273,7 +279,10 @@ class Store:
 
     def commit(self) -> None:
         """Keep what was written since `begin`."""
-        self._connection.execute("COMMIT").fetchall()
+        try:
+            self._connection.execute("COMMIT").fetchall()
+        finally:  # an interrupt is raised when SQLite returns, be the work kept by then or not
+            self.committed = self.committed or not self._connection.in_transaction
 
     def rollback(self) -> None:
         """Forget what was written since `begin`; nothing where no transaction is open."""

@@ -8,30 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codelens.errors import PreciseIndexError
-from codelens.precise.columns import in_utf8
-from codelens.precise.facts import PreciseDocument
-from codelens.precise.matching import match
-from tests.precise.indexes import CASES, INDEXES, read
+from tests.precise.indexes import CASES, INDEXES
+from tools.fuzz.readers import survives
 
-TEXT = "größe = '😀'\narea()\n"
 ROUNDS = 300
-
-
-def survives(index: str, content: bytes) -> bool:
-    """Whether the reader took these bytes. What it gives must be usable; any fault but its own fails the test."""
-    try:
-        documents = [facts for facts in read(index, content) if isinstance(facts, PreciseDocument)]
-    except PreciseIndexError as fault:
-        assert 0 <= fault.offset <= len(content)
-        return False
-    for facts in documents:
-        assert not facts.path.startswith(("/", "../")) and facts.path.encode("utf-8")
-        for found in facts.occurrences:
-            assert 1 <= found.range.start_line <= found.range.end_line < 1 << 31
-        in_utf8(facts, TEXT)
-    assert list(match(documents, lambda path: []).references) == []
-    return True
 
 
 @settings(max_examples=300)

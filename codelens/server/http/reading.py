@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 from starlette.datastructures import QueryParams
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from codelens.notation import parse_json
 from codelens.server.http.faults import Fault, Refused
@@ -44,10 +44,13 @@ def from_parameters(parameters_given: QueryParams, asked: type[Question]) -> Que
 
 async def _body(request: Request) -> bytes:
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LONGEST_BODY:
-            raise Refused(too_long(request.url.path))
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > LONGEST_BODY:
+                raise Refused(too_long(request.url.path))
+    except ClientDisconnect:  # nobody reads the answer; else it would be a traceback on stderr
+        raise Refused(Fault(400, "the body ended early", HINT)) from None
     return body
 
 

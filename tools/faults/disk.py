@@ -1,0 +1,234 @@
+"""A disk that is full, fails or is read-only, and a working directory that is gone: the fault is told, what was committed stays."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.dump import dump
+from tools.campaign import Campaign, Report, expect
+from tools.faults.kills import beside
+from tools.program import Program, Ran
+
+FILES = 8
+OPERATIONS = {"build": (), "update": (), "rebuild": ("--rebuild",)}
+TOLD = (2, 3, 5)
+"""Exit codes that say that an index could not be made or read: an error, an index that cannot be used, or that is still held."""
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("index",),
+    ("search", "task"),
+    ("why", "task"),
+    ("files", "task"),
+    ("context", "task"),
+    ("refs", "task_1_1"),
+    ("callers", "run"),
+    ("callees", "task_1_1"),
+    ("impact", "task_1_1"),
+    ("map",),
+    ("export",),
+    ("snapshots",),
+    ("status",),
+    ("symbols", "module1.py"),
+    ("config",),
+    ("doctor",),
+    ("clean",),
+    ("note", "list"),
+    ("hooks", "status"),
+    ("help",),
+)
+"""Each that a user may run in a folder that is gone."""
+
+
+def write_tree(root: Path, version: int) -> None:
+    root.mkdir(exist_ok=True)
+    for number in range(FILES):
+        lines = (
+            f'def task_{number}_{i}(limit={version}):\n    """Do task {i}."""\n    return run({i})\n' for i in range(20)
+        )
+        (root / f"module{number}.py").write_text("\n".join(lines))
+
+
+class Disk:
+    """A tree with its index in a folder of its own, before and after each operation."""
+
+    def __init__(self, folder: Path, at: Path) -> None:
+        self.program = Program(folder / "home")
+        self.root, self.at, self._kept = folder / "tree", at, folder / "kept"
+        for made in (self.program.home, self._kept, at):
+            made.mkdir(parents=True, exist_ok=True)
+        self.index = at / "index.db"
+        write_tree(self.root, 1)
+        self.run_index()
+        shutil.copy2(self.index, self._kept)
+        write_tree(self.root, 2)
+        self.index.unlink()
+        self.run_index()
+        self.fresh = dump(self.index)
+
+    def run_index(self, *more: str, **how: object) -> Ran:
+        codes = how.pop("codes", (0,))
+        command = ("index", str(self.root), "--db", str(self.index), "--jobs", "1", *more)
+        return self.program.run(*command, codes=codes, **how)  # type: ignore[arg-type]
+
+    def prepare(self, operation: str) -> None:
+        for name in beside(self.index):
+            self.index.with_name(name).unlink()
+        if operation != "build":
+            shutil.copy2(self._kept / "index.db", self.index)
+
+    def told(self, ran: Ran) -> None:
+        """A run that failed says which file, and what to do."""
+        if ran.code:
+            expect("hint: " in ran.err and str(self.at) in ran.err, f"the fault is not told: {ran}")
+
+    def mended(self, operation: str) -> None:
+        """With a disk that works again: the old state or the new one is searched, and the next run ends the work."""
+        codes = (0, 3) if operation == "build" else (0,)
+        self.program.run("search", "task", "--db", str(self.index), codes=codes)
+        self.run_index(*OPERATIONS[operation])
+        expect(dump(self.index) == self.fresh, "the index differs from a fresh one after the next run")
+        expect(beside(self.index) == ["index.db"], f"left beside the index: {beside(self.index)}")
+
+
+def full(count: int, seed: int, folder: Path, report: Report) -> None:
+    """A small file system of memory where that is allowed, else a limit for each file."""
+    disk = Disk(folder, folder / "at")
+    most = disk.index.stat().st_size * 3
+    for number in range(seed, seed + count):
+        luck = random.Random(number)
+        operation, room = luck.choice(list(OPERATIONS)), luck.randrange(4096, most)
+        with report.attempt(number):
+            disk.prepare(operation)
+            with _filled(disk.at, room) as is_small:
+                if not is_small:
+                    report.note("no file system of memory may be mounted: a limit for each file stands for a full disk")
+                ran = disk.run_index(*OPERATIONS[operation], codes=(0, *TOLD), file_bytes=None if is_small else room)
+                disk.told(ran)
+                report.counts[f"{operation}, exit {ran.code}"] += 1
+            disk.mended(operation)
+
+
+@contextmanager
+def _filled(at: Path, room: int) -> Iterator[bool]:
+    """While it lasts, the folder lies on a file system with this much room beside what it holds; whether that can be."""
+    held = sum(file.stat().st_size for file in at.iterdir())
+    small = at.with_name("small")
+    small.mkdir(exist_ok=True)
+    size = (held + room) // 4096 + 1
+    if sys.platform != "linux" or not _ran("mount", "-t", "tmpfs", "-o", f"nr_blocks={size}", "tmpfs", str(small)):
+        yield False
+        return
+    try:
+        for file in at.iterdir():
+            shutil.copy2(file, small)
+        mounted = _ran("mount", "--bind", str(small), str(at))
+        expect(mounted, "a folder cannot be mounted over another")
+        yield True
+    finally:
+        left = [(file.name, file.read_bytes()) for file in small.iterdir()]
+        _ran("umount", str(at))
+        _ran("umount", str(small))
+    for file in at.iterdir():
+        file.unlink()
+    for name, content in left:
+        (at / name).write_bytes(content)
+
+
+def _ran(*command: str) -> bool:
+    with suppress(OSError):
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return False
+
+
+def compiled(folder: Path, report: Report) -> Path | None:
+    """The shim as a library; None, and a note, where there is no compiler."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if sys.platform != "linux" or compiler is None:
+        report.note("skipped: the shim that fails calls needs Linux and a C compiler")
+        return None
+    library = folder / "shim.so"
+    source = Path(__file__).with_name("shim.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
+    return library
+
+
+KINDS = ("w", "s", "r", "o", "ws", "wso", "rwso")
+ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EACCES)
+
+
+def failing(count: int, seed: int, folder: Path, report: Report) -> None:
+    """Calls on the index's folder fail from a random one on: once, some times, or for good."""
+    library = compiled(folder, report)
+    if library is None:
+        return
+    disk = Disk(folder, folder / "at")
+    for number in range(seed, seed + count):
+        luck = random.Random(number)
+        operation, kinds, code = luck.choice([*OPERATIONS, "search"]), luck.choice(KINDS), luck.choice(ERRORS)
+        after, times = luck.choice((luck.randrange(8), luck.randrange(120))), luck.choice((1, 4, 1_000_000))
+        with report.attempt(number):
+            disk.prepare(operation)
+            set_to = {"LD_PRELOAD": str(library), "SHIM": f"{code}:{kinds}:{after}:{times}:{disk.at}"}
+            broken = Program(disk.program.home, set_to)
+            if operation == "search":
+                ran = broken.run("search", "task", "--db", str(disk.index), codes=(0, 1, *TOLD))
+            else:
+                command = ("index", str(disk.root), "--db", str(disk.index), "--jobs", "1", *OPERATIONS[operation])
+                ran = broken.run(*command, codes=(0, *TOLD))
+            disk.told(ran)
+            report.counts[f"{operation}, {errno.errorcode[code]}, exit {ran.code}"] += 1
+            disk.mended("update" if operation == "search" else operation)
+
+
+def read_only(count: int, seed: int, folder: Path, report: Report) -> None:
+    """Each command with its index and tree on a medium that cannot be written: readers answer as before, writers say why not."""
+    disk = Disk(folder, folder / "tree/.codelens")
+    shown = _ran("mount", "--bind", str(disk.root), str(disk.root)) and _ran(
+        "mount", "-o", "remount,ro,bind", str(disk.root)
+    )
+    library = None if shown else compiled(folder, report)
+    if not shown and library is None:
+        report.note("skipped: nothing may be mounted here")
+        return
+    variables = {} if shown else {"LD_PRELOAD": str(library), "SHIM": f"{errno.EROFS}:wso:0:1000000:{disk.root}"}
+    try:
+        _each_command(Program(disk.program.home, variables), disk.root, count, seed, report)
+    finally:
+        if shown:
+            _ran("umount", str(disk.root))
+
+
+def _each_command(
+    program: Program, cwd: Path, count: int, seed: int, report: Report, prefix: tuple[str, ...] = ()
+) -> None:
+    for number in range(seed, seed + count):
+        command = COMMANDS[number % len(COMMANDS)]
+        with report.attempt(number):
+            ran = program.run(*command, cwd=cwd, prefix=prefix)
+            report.counts[f"{command[0]}, exit {ran.code}"] += 1
+
+
+def vanished(count: int, seed: int, folder: Path, report: Report) -> None:
+    """Each command in a working directory that is no more."""
+    if os.name != "posix":
+        report.note("skipped: elsewhere a folder in use cannot be removed")
+        return
+    program = Program(folder / "home")
+    program.home.mkdir()
+    gone = ("sh", "-c", 'd=$(mktemp -d) && cd "$d" && rmdir "$d" && exec "$@"', "sh")
+    _each_command(program, folder, count, seed, report, gone)
+
+
+CAMPAIGNS = (
+    Campaign("full-disk", full, 100, "builds, updates and rebuilds on a disk with too little room"),
+    Campaign("failing-disk", failing, 100, "calls on the index's folder fail: EIO, ENOSPC, EROFS, EDQUOT, EACCES"),
+    Campaign("read-only", read_only, 2 * len(COMMANDS), "each command on a medium that cannot be written"),
+    Campaign("vanished", vanished, len(COMMANDS), "each command in a working directory that was removed"),
+)

@@ -1,0 +1,368 @@
+"""An index run that is killed or interrupted at a random moment: the index is whole, a reader works, the next run ends the work.
+
+The moments are drawn over a whole run. Its end (optimize, VACUUM, verify, swap) is drawn more often than its length would have it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import apsw
+
+from codelens.errors import IndexCorrupt
+from codelens.store.connection import load_vector_extension, put_to_rest
+from codelens.store.migrate import migrations
+from codelens.store.store import Store
+from codelens.worktree.place import BUILDING
+from tests.dump import dump, orphans
+from tools.campaign import Campaign, Report, expect
+from tools.program import left_behind
+
+FILES = 24
+LATE = {"indexed": 0.15, "linked": 0.45}
+"""Share of the signals that fall after the last document was read, or linked: there a build is finished and swapped in, an update
+committed."""
+MOST_IN_A_ROW = 3
+"""Signals that one attempt may send to runs that go on from each other."""
+SEARCH = ["search", "--json", "task"]
+DONE = "up to date"
+"""In what an interrupted run says when its work was already written."""
+Content = dict[str, list[tuple[object, ...]]]
+State = Content | set[str]
+"""What an index holds; of an unfinished build, the documents."""
+
+
+def write_tree(root: Path, version: int) -> None:
+    """Every file differs between two versions."""
+    for number in range(FILES):
+        folder = root / f"part{number % 7}"
+        folder.mkdir(parents=True, exist_ok=True)
+        body = "\n".join(
+            f'def task_{number}_{i}(items, limit={version}):\n    """Do task {i} of part {number}."""\n    return run(items, {i})\n'
+            for i in range(6)
+        )
+        (folder / f"module{number}.py").write_text(body)
+
+
+@dataclass
+class Running:
+    """A command in a session of its own; `lines` is what it says on stderr: progress by phase, then messages."""
+
+    pid: int
+    lines: IO[str]
+    said: list[str] = field(default_factory=list)
+
+    def hear(self) -> str:
+        """The next line; empty at the end."""
+        line = self.lines.readline().rstrip("\n")
+        if line:
+            self.said.append(line)
+        return line
+
+    def end(self) -> int:
+        """Read to the end, and give the exit code; minus the signal that ended it."""
+        self.said += self.lines.read().splitlines()
+        self.lines.close()
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    @property
+    def messages(self) -> list[str]:
+        return [line for line in self.said if not line.startswith("@")]
+
+
+def start(arguments: list[str], home: Path, variables: Mapping[str, str] = {}) -> Running:
+    """A codelens command. It is forked, since importing everything anew would be half of such a short run.
+
+    Progress is said as `@index`, …, and `@indexed`, `@linked` where a phase is at its end.
+    """
+    from codelens.cli import index, search  # noqa: F401 - once here, instead of in each child
+    from codelens.cli.main import main
+    from codelens.indexing import build  # noqa: F401
+    from codelens.search import pipeline  # noqa: F401
+
+    reading, writing = os.pipe()
+    if pid := os.fork():
+        os.close(writing)
+        return Running(pid, os.fdopen(reading, encoding="utf-8", errors="replace"))
+    code = 99
+    try:
+        os.setsid()
+        os.environ.update({"HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_CACHE_HOME": str(home), **variables})
+        os.environ["CODELENS_COMMIT_BYTES"] = "2000"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(writing, 2)
+        os.close(reading)
+        os.close(writing)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace")
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+        _tell_each_step()
+        print("@begun", file=sys.stderr, flush=True)
+        code = main(arguments)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        with suppress(Exception):
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _tell_each_step() -> None:
+    """In a forked child: `--progress json` is too coarse to aim at."""
+    import codelens.cli.progress as shown
+    from codelens.runs import Progress
+
+    def say(step: Progress) -> None:
+        phase = f"{step.phase}ed" if step.total and step.done == step.total else step.phase
+        print(f"@{phase}", file=sys.stderr, flush=True)
+
+    shown._JsonLines = lambda: say  # type: ignore[assignment,misc,return-value]
+
+
+def index_command(index: Path, root: Path, *more: str) -> list[str]:
+    return ["index", str(root), "--db", str(index), "--jobs", "1", "--progress", "json", "--quiet", *more]
+
+
+class Chance:
+    """Draws the moment of a signal: a number of steps to wait for, and a while after the last of them."""
+
+    def __init__(self) -> None:
+        self._tails = dict.fromkeys(LATE, 0.2)
+        """Seconds from the last document read, or linked, to the end; adapted, since it differs from minute to minute."""
+
+    def signal(self, run: Running, luck: random.Random, number: int) -> str:
+        """Send the signal at its moment; the last step that was heard before."""
+        awaited = luck.choices(["", *LATE], [1 - sum(LATE.values()), *LATE.values()])[0]
+        steps, heard, share = luck.randrange(FILES), "", luck.random()
+        while line := run.hear():
+            heard = line.removeprefix("@")
+            steps -= 1
+            if heard == awaited if awaited else steps < 0:
+                break
+        time.sleep(share * self._tails.get(awaited, 0.02))
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(run.pid, number)
+        return heard
+
+    def learn(self, heard: str, ended: bool) -> None:
+        """Aim earlier next time if the run had ended, else later."""
+        if heard in self._tails:
+            self._tails[heard] = min(5.0, self._tails[heard] * (0.8 if ended else 1.25))
+
+
+def beside(index: Path) -> list[str]:
+    return sorted(file.name for file in index.parent.glob(f"{index.name}*"))
+
+
+def committed(building: Path) -> set[str]:
+    """Documents that an unfinished build has; reading it rolls a half-written batch back, as the next run would."""
+    if not building.exists():
+        return set()
+    with Store.write(building) as store:
+        store.verify()
+        return {row.path for row in store.documents.rows()}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is done to an index: from the state that `make` leaves, this command to the state of a fresh build."""
+
+    make: Callable[[Path, Path, Path], None]
+    """(root, index, home): the tree, and the index as it is before."""
+    more: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    readable: bool = True
+    """Whether what is there before can be searched."""
+
+
+def _nothing(root: Path, index: Path, home: Path) -> None:
+    write_tree(root, 1)
+
+
+def _older(root: Path, index: Path, home: Path) -> None:
+    """An index of a tree of which every file has changed since."""
+    write_tree(root, 1)
+    finish(index, root, home)
+    write_tree(root, 2)
+
+
+def _same(root: Path, index: Path, home: Path) -> None:
+    write_tree(root, 1)
+    finish(index, root, home)
+
+
+def _old_schema(root: Path, index: Path, home: Path) -> None:
+    _older(root, index, home)
+    downgrade(index, OLD_SCHEMA)
+
+
+OLD_SCHEMA = 3
+"""The oldest that `downgrade` can make: before, there was a table of sqlite-vec."""
+
+
+def downgrade(index: Path, version: int) -> None:
+    """Take out all that later migrations brought. Nothing counts as linked: each schema came with a linker of its own."""
+    old = apsw.Connection(":memory:")
+    load_vector_extension(old)
+    for number, file in migrations():
+        if number <= version:
+            old.execute(file.read_text(encoding="utf-8")).fetchall()
+    connection = apsw.Connection(str(index))
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    for table in tables:
+        kept = {row[1] for row in old.execute(f"PRAGMA table_info({table})")}
+        if not kept:
+            with suppress(apsw.SQLError):  # a part of a virtual table that is gone
+                connection.execute(f"DROP TABLE {table}").fetchall()
+            continue
+        for row in reversed(connection.execute(f"PRAGMA table_info({table})").fetchall()):
+            if row[1] not in kept:
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {row[1]}").fetchall()
+    connection.execute("UPDATE documents SET linked = 'older'").fetchall()
+    connection.pragma("user_version", version)
+    connection.close()
+    old.close()
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "build": Operation(_nothing, readable=False),
+    "update": Operation(_older),
+    "rebuild": Operation(_older, ("--rebuild",)),
+    "migration": Operation(_old_schema, variables={"CODELENS_TRUST_INDEXES": "1"}, readable=False),
+    "model": Operation(_same, variables={"CODELENS_MODEL": "hashing"}),
+}
+SIGNALS = {"kills": signal.SIGKILL, "interrupts": signal.SIGINT} if sys.platform != "win32" else {}
+
+
+def finish(index: Path, root: Path, home: Path, operation: Operation | None = None) -> None:
+    """A whole run; raises Failed unless it ends well."""
+    more, variables = (operation.more, operation.variables) if operation else ((), {})
+    run = start(index_command(index, root, *more), home, variables)
+    code = run.end()
+    expect(code == 0, f"a whole run ended with {code}: {run.messages}")
+
+
+class Broken:
+    """One operation, broken off by one signal again and again, each time from the same state."""
+
+    def __init__(self, operation: Operation, number: int, folder: Path) -> None:
+        self._operation, self._number, self._folder = operation, number, folder
+        self._chance = Chance()
+        self._home = folder / "home"
+        self._root, self._index, self._start = folder / "tree", folder / "at/index.db", folder / "start"
+        for made in (self._home, self._index.parent, self._start):
+            made.mkdir()
+        operation.make(self._root, self._index, self._home)
+        self._before: State = set()
+        if self._index.exists():
+            shutil.copy2(self._index, self._start)
+            Store.write(self._index).close()  # brings its schema up to date
+            self._before = dump(self._index)
+            self._index.unlink()
+        finish(self._index, self._root, self._home, operation)
+        self._after = dump(self._index)
+
+    def attempt(self, luck: random.Random, report: Report) -> None:
+        """Break a run off, up to some times in a row; then look, search, end the work and compare."""
+        shutil.rmtree(self._index.parent)
+        shutil.copytree(self._start, self._index.parent)
+        state = self._before
+        for _ in range(luck.randint(1, MOST_IN_A_ROW)):
+            report.tried += 1
+            report.counts[self._broken_off(luck)] += 1
+            state = self._whole(state)
+        self._reader_works_or_says_why()
+        finish(self._index, self._root, self._home, self._operation)
+        expect(dump(self._index) == self._after, "the index differs from a fresh one after the next run")
+        expect(beside(self._index) == ["index.db"], f"left beside the index: {beside(self._index)}")
+        expect(not orphans(self._index), f"rows that belong to nothing: {orphans(self._index)[:3]}")
+
+    def _broken_off(self, luck: random.Random) -> str:
+        operation = self._operation
+        run = start(index_command(self._index, self._root, *operation.more), self._home, operation.variables)
+        heard = self._chance.signal(run, luck, self._number)
+        code = run.end()
+        self._chance.learn(heard, ended=code == 0)
+        expect(not (left := left_behind(run.pid)), f"processes left: {left}")
+        self._messages = run.messages
+        if self._number == signal.SIGKILL:
+            expect(code in (0, -signal.SIGKILL), f"exit code {code}: {run.messages}")
+        else:
+            expect(code in (0, 130), f"exit code {code}: {run.messages}")
+            expect(len(run.messages) == (code == 130), f"exit code {code}, and on stderr: {run.messages}")
+        return f"{heard}, exit {code}"
+
+    def _whole(self, before: State) -> State:
+        """What is there is the old state or the new one, as the run said; of an unfinished build, no less than before."""
+        if not self._index.exists():
+            now = committed(self._index.with_name(self._index.name + BUILDING))
+            assert isinstance(before, set)
+            expect(now >= before, f"committed and gone: {sorted(before - now)[:3]}")
+            state: State = now
+        else:
+            state = self._content(before)
+            expect(state in (self._before, self._after), "a state that is neither the old one nor the new")
+        for message in self._messages:
+            changed = state != before and not isinstance(state, set)
+            expect(
+                changed == (DONE in message), f"the index {'changed' if changed else 'stayed'}, and told was: {message}"
+            )
+        return state
+
+    def _content(self, before: State) -> State:
+        """As a reader sees it: whole, and of one state. An old schema that is not migrated yet is the state before."""
+        try:
+            with Store.read(self._index) as store:
+                store.load_vectors()
+                store.verify()
+                said, found = store.meta("snapshot"), store.documents.content_id()
+        except IndexCorrupt as fault:
+            if "old schema" in str(fault) and not self._operation.readable:
+                return before
+            raise
+        expect(said == found, "the snapshot is not that of the documents")
+        with tempfile.TemporaryDirectory() as folder:  # to read a log that was left, it has to be folded in
+            for name in beside(self._index):
+                shutil.copy2(self._index.with_name(name), folder)
+            put_to_rest(Path(folder, self._index.name))
+            return dump(Path(folder, self._index.name))
+
+    def _reader_works_or_says_why(self) -> None:
+        run = start([*SEARCH, "--db", str(self._index)], self._home, self._operation.variables)
+        code = run.end()
+        allowed = (0,) if self._operation.readable else (0, 3)
+        expect(code in allowed, f"a search ended with {code}: {run.messages}")
+        expect(code == 0 or len(run.messages) == 2, f"a search that cannot be done says: {run.messages}")
+
+
+def run(name: str, operation: str, count: int, seed: int, folder: Path, report: Report) -> None:
+    """Attempts with one operation and one signal."""
+    if sys.platform != "linux":
+        report.note("needs Linux: it forks, and looks into /proc")
+        return
+    broken = Broken(OPERATIONS[operation], SIGNALS[name], folder)
+    number = seed
+    while report.tried < count:  # an attempt may send several
+        with report.attempt(number, tries=0):
+            broken.attempt(random.Random(number), report)
+        number += 1
+
+
+def campaigns() -> Iterator[Campaign]:
+    for name in ("kills", "interrupts"):
+        for operation in OPERATIONS:
+            what = f"{name[:-1]}s at random moments of a {operation}"
+            yield Campaign(f"{name}-{operation}", partial(run, name, operation), 200, what)
