@@ -1,0 +1,1 @@
+"""Campaigns that throw generated input at codelens and count what goes wrong."""
