@@ -36,7 +36,6 @@ _COMMIT_TYPES = frozenset(
     ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
 )
 """What conventional commits begin with: a kind of change, no part of the code."""
-_LAST = len(COLUMNS)
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
 
@@ -147,11 +146,9 @@ class Evidence:
             for weight, length, mean in zip(self._weights, found.lengths, self._means, strict=True)
         ]
         parts = []
-        for place, rarity in enumerate(self.rarity):
-            counts = found.counts[place * _LAST : place * _LAST + _LAST]
-            if any(counts):
-                frequency = math.fsum(c * s for c, s in zip(counts, scales, strict=True) if c)
-                parts.append(rarity * frequency / (SATURATION + frequency))
+        for place, counts in found.counts.items():
+            frequency = math.fsum(c * s for c, s in zip(counts, scales, strict=True) if c)
+            parts.append(self.rarity[place] * frequency / (SATURATION + frequency))
         return math.fsum(parts)
 
     def changed(self, units: Iterable[UnitRow]) -> dict[DocumentId, Aged]:
@@ -203,12 +200,8 @@ class Evidence:
         found = self.found.get(unit)
         if found is None or not self.of_words:
             return 0.0
-        parts = []
-        for place in range(self.words):
-            counts = found.counts[place * _LAST : place * _LAST + _LAST]
-            if any(counts) if not fields else any(counts[f] for f in fields):
-                parts.append(self.rarity[place])
-        return math.fsum(parts) / self.of_words
+        said = (p for p, counts in found.counts.items() if not fields or any(counts[f] for f in fields))
+        return math.fsum(self.rarity[place] for place in said if place < self.words) / self.of_words
 
     def share_named(self, unit: UnitId) -> float:
         """The same in name and container."""
