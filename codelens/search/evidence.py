@@ -67,8 +67,8 @@ class Evidence:
         self.found: dict[UnitId, Occurrences] = {}
         self.bm25: dict[UnitId, float] = {}
         self.cosine: dict[UnitId, float] = {}
-        self.in_files: dict[DocumentId, list[int]] = {}
         self.files: dict[DocumentId, float] = {}
+        self._said_in_files: dict[DocumentId, float] = {}
         self._holding: list[Mapping[DocumentId, int]] = []
         """For each term, file → its units with it: asked for once, since all of the term's postings are read for it."""
         self._words: dict[str, tuple[list[str], list[str]]] = {}
@@ -178,12 +178,15 @@ class Evidence:
         if not self._holding:
             self._holding = [self._store.occurrences.in_files(term) for term in self.terms]
         mean = self._store.units.count() / max(1, self._store.occurrences.files())
-        for document in documents:
-            self.in_files[document] = counts = [of_term.get(document, 0) for of_term in self._holding]
+        counts: dict[DocumentId, list[tuple[int, int]]] = {document: [] for document in documents}
+        for place, of_term in enumerate(self._holding):
+            for document in of_term.keys() & documents:
+                counts[document].append((place, of_term[document]))
+        for document, found in counts.items():
             norm = SATURATION * (1 - IN_FILE_LENGTH_SHARE + IN_FILE_LENGTH_SHARE * lengths.get(document, 1) / mean)
-            self.files[document] = math.fsum(
-                rarity * count / (count + norm) for rarity, count in zip(self.rarity, counts, strict=True)
-            )
+            self.files[document] = math.fsum(self.rarity[place] * count / (count + norm) for place, count in found)
+            said = math.fsum(self.rarity[place] for place, _ in found if place < self.words)
+            self._said_in_files[document] = said / self.of_words if self.of_words else 0.0
 
     def _rank_in_files(self) -> None:
         """File → its two nearest units: what lies beside the nearest is lifted by it, and it by the second."""
@@ -220,10 +223,7 @@ class Evidence:
 
     def share_in_file(self, document: DocumentId) -> float:
         """The share of the query's words, by rarity, that the file's units hold together."""
-        if not self.of_words:
-            return 0.0
-        counts = self.in_files[document]
-        return math.fsum(self.rarity[p] for p in range(self.words) if counts[p]) / self.of_words
+        return self._said_in_files[document]
 
     def nearest_beside(self, unit: UnitRow) -> float:
         """The cosine of the nearest other candidate of its file."""

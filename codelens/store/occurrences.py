@@ -109,7 +109,8 @@ def _occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
         found += min(65_535, api.column_size(column)).to_bytes(2, sys.byteorder)
     for phrase in range(api.phrase_count):
         if api.phrase_columns(phrase):  # of hundreds of words a unit holds few
-            found += _ENTRY.pack(phrase, bytes(min(MOST, len(places)) for places in api.phrase_locations(phrase)))
+            counts = list(map(len, api.phrase_locations(phrase)))
+            found += _ENTRY.pack(phrase, bytes(counts if max(counts) <= MOST else [min(MOST, n) for n in counts]))
     return bytes(found)
 
 
