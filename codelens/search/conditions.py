@@ -47,7 +47,7 @@ MANY_ALTERNATIVES = 4
 
 
 def evaluate(node: Node | None, facts: DocumentFacts, matching: Matching) -> Verdict:
-    """Whether what is known satisfies a query's tree. Raises RegexTimeout when the budget of `matching` is spent."""
+    """Whether what is known satisfies a query's tree. Raises OutOfTime when the budget of `matching` is spent."""
     match node:
         case None | Word() | Identifier():  # at the top these only rank
             return TRUE

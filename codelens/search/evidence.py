@@ -116,7 +116,8 @@ class Evidence:
     # The candidates
 
     def gather(self, units: Iterable[UnitRow]) -> None:
-        """Ask the index for what it says of these."""
+        """Ask the index for what it says of these. Raises OutOfTime, and then nothing here is of use."""
+        self._store.budget.check()
         new = [unit for unit in units if unit.id not in self.units]
         first = not self.units
         self.units |= {unit.id: unit for unit in new}
@@ -126,10 +127,12 @@ class Evidence:
         if not self._means:
             told = (self._store.occurrences.mean_lengths(term) for term in self.terms)
             self._means = next((tuple(lengths) for lengths in told if len(lengths)), ())
+        self._store.budget.check()
         self.bm25 |= {unit: self._bm25f(occurrences) for unit, occurrences in found.items()}
         if self._vector:
             distances = self._store.vectors.of_pool(self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
+        self._store.budget.check()
         self.gather_history({unit.document: unit.repository for unit in new})
         self._gather_files({unit.document for unit in new} - self.files.keys())
         self.uses |= self._store.edges.files_using([unit.id for unit in new])
@@ -176,7 +179,9 @@ class Evidence:
             return
         lengths = self._store.occurrences.units_in(documents)
         if not self._holding:
-            self._holding = [self._store.occurrences.in_files(term) for term in self.terms]
+            for term in self.terms:
+                self._store.budget.check()
+                self._holding.append(self._store.occurrences.in_files(term))
         mean = self._store.units.count() / max(1, self._store.occurrences.files())
         counts: dict[DocumentId, list[tuple[int, int]]] = {document: [] for document in documents}
         for place, of_term in enumerate(self._holding):

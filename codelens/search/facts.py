@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import lru_cache
 
-from codelens.config import Settings
+from codelens.budget import TimeBudget
 from codelens.nouns import dataclass
 from codelens.past import LastChange
 from codelens.search.literals import fold
 from codelens.search.metadata import Scalar
-from codelens.search.patterns import Ranges, TimeBudget, compile_pattern, find_all, has_upper
+from codelens.search.patterns import Ranges, compile_pattern, find_all, has_upper
 from codelens.text.identifiers import is_cjk
 
 
@@ -50,7 +50,7 @@ class Matching:
 
     case: str = "auto"
     whole_word: bool = False
-    budget: TimeBudget = field(default_factory=lambda: TimeBudget(Settings().regex_seconds))
+    budget: TimeBudget = field(default_factory=TimeBudget)
     last: LastChange | None = None
     """The last change of what is looked at, where the query asks for it and it is known."""
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from codelens.budget import FEATURES, ORDER, TERMS, WALK, TimeBudget
 from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault, UsageError
@@ -45,14 +46,15 @@ from codelens.search.intent import intent_of
 from codelens.search.knowing import rank_by_walk
 from codelens.search.metadata import Scalar
 from codelens.search.nodes import And, Node, Phrase, also, asks_todos, going_on
-from codelens.search.present import present
+from codelens.search.present import present, present_briefly
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
 from codelens.search.retrieve import add_literal, retrieve
 from codelens.search.scope import Scope, build_scope, unknown_repositories, without_metadata
 from codelens.search.signals import add_factors, spread_files
 from codelens.search.spelling import with_corrections
-from codelens.search.spread import WALK, Spreading, add_walk, joining, nearness, spread
+from codelens.search.spread import WALK as WALKED
+from codelens.search.spread import Spreading, add_walk, joining, nearness, spread
 from codelens.search.telling import with_common
 from codelens.store.store import Store
 from codelens.texts import Texts
@@ -65,6 +67,8 @@ PROSE = ("section", "text", *NOTE_KINDS, TODO)
 """Kinds of units that are no code: Graph Memory's profile has a minimum of its own for them."""
 BELOW_MINIMUM = "below minimum"
 """A stage in the trace's events: what --min-score left out."""
+OUT_OF_TIME = "out-of-time"
+"""The code of a notice that says what there was no time for."""
 
 
 @dataclass(slots=True)
@@ -88,18 +92,20 @@ class Ranking:
 
 def search(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
     """Answer one query. Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
-    return answer(rank(text, store, options, settings), store, info, options)
+    with store.spending(settings.query_seconds):
+        return answer(rank(text, store, options, settings), store, info, options)
 
 
 def answer(ranking: Ranking, store: Store, info: IndexInfo, options: SearchOptions) -> SearchResult:
     """The part of an order that is shown."""
     shown = ranking.candidates[options.offset : options.offset + options.limit]
+    hits = _hits(shown, ranking, store, options)
     return SearchResult(
         query=ranking.query.text,
-        hits=_hits(shown, ranking, store, options),
+        hits=hits,
         total=len(ranking.candidates),
         channels=ranking.channels,
-        notices=(*ranking.notices, *_of_notes(shown, ranking, store)),
+        notices=(*ranking.notices, *_of_notes(shown, ranking, store), *out_of_time(store.budget)),
         index=info,
         options=options,
         trace=ranking.trace,
@@ -121,6 +127,11 @@ def rank(
     text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
 ) -> Ranking:
     """The whole order of the answer, by the profile that the options name, or by another."""
+    with store.spending(settings.query_seconds):
+        return _rank(text, store, options, settings, profile)
+
+
+def _rank(text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None) -> Ranking:
     profile, trace, texts = profile or load_profile(options, settings.weights), Trace(), Texts(store)
     trace.weights = profile.own
     query = parse(text, options, options.prefix or profile.prefix)
@@ -140,7 +151,8 @@ def rank(
 
         expanded = with_aliases(expanded, settings.aliases, shipped=profile.aliases)
     if "fuzzy" in features and not likeness and not profile.aliases:
-        expanded = with_corrections(expanded, store)
+        with store.budget.part(TERMS, "unknown words were not corrected"):
+            expanded = with_corrections(expanded, store)
     expanded = with_common(expanded, store)
     recollection = _recollection(store, options, profile, notices) if profile.memory else None
     if recollection and not likeness:
@@ -167,11 +179,14 @@ def rank(
     if options.rerank:
         from codelens.search.rerank import rerank
 
-        candidates = rerank(candidates, expanded, store, settings, notices)
+        with store.budget.part(ORDER, "hits were not ranked again"):
+            store.budget.check()
+            candidates = rerank(candidates, expanded, store, settings, notices)
     candidates = _minimum(candidates, profile, options, {match.unit for match in literal}, trace)
     candidates = in_order(candidates, options, scope)
     trace.candidates = candidates
     trace.metadata = _metadata(candidates, settings)
+    notices += out_of_time(store.budget)
     return Ranking(
         query=query,
         expanded=expanded,
@@ -229,10 +244,14 @@ def _by_ranks(
         options.now,
     )
     weights = profile.weights(trace.intent)
-    if weights:
-        evidence.gather(units.values())
-    measure(candidates, evidence, weights)
-    return _with_walk(candidates, evidence, weights, profile, store, scope, trace)
+    with store.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
+        if weights:
+            evidence.gather(units.values())
+        measure(candidates, evidence, weights, store.budget)
+        return _with_walk(candidates, evidence, weights, profile, store, scope, trace)
+    for candidate in candidates:
+        candidate.measured.clear()
+    return candidates
 
 
 def _by_walk(
@@ -254,22 +273,25 @@ def _by_walk(
     own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
     certain = {*own, *(match.unit for match in literal)}
     running_of = running_by(store, options.now, notices)
-    candidates = rank_by_walk(
-        query,
-        rankings,
-        certain,
-        profile.channels,
-        profile.rrf_k,
-        profile.composite,
-        scope.units,
-        store,
-        trace,
-        running_of,
-        evidence.changed,
-    )
-    measure(candidates, evidence, profile.weights(trace.intent))
-    trace.seconds["graph"] = time.perf_counter() - started
-    return candidates
+    with store.budget.part(WALK, "the walk was left out, so that ranks of channels alone decide"):
+        candidates = rank_by_walk(
+            query,
+            rankings,
+            certain,
+            profile.channels,
+            profile.rrf_k,
+            profile.composite,
+            scope.units,
+            store,
+            trace,
+            running_of,
+            evidence.changed,
+        )
+        measure(candidates, evidence, profile.weights(trace.intent), store.budget)
+        trace.seconds["graph"] = time.perf_counter() - started
+        return candidates
+    units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
+    return fuse(rankings, normalised(profile.channels, sorted(rankings)), profile.rrf_k, units, options.fusion)
 
 
 def _by_quality(
@@ -309,19 +331,20 @@ def _with_walk(
     trace: Trace,
 ) -> list[Candidate]:
     """What the walk over the symbol graph adds: to the candidates that it reached, and candidates that only it found."""
-    if not profile.graph or not weights.get(WALK):
+    if not profile.graph or not weights.get(WALKED):
         return candidates
     started = time.perf_counter()
     spreading = Spreading(**profile.graph)
     preliminary = [(c, c.score) for c in candidates]
-    found = spread(sorted(preliminary, key=lambda p: (-p[1], p[0].unit.content_order())), spreading, store)
-    if found is not None:
-        joined = joining(found, candidates, spreading, store, scope.units)
-        evidence.gather(candidate.unit for candidate in joined)
-        measure(joined, evidence, weights)
-        candidates = [*candidates, *joined]
-        add_walk(candidates, found, spreading, weights[WALK], store)
-        trace.nearness = nearness(found)
+    with store.budget.part(WALK, "the walk was left out"):
+        found = spread(sorted(preliminary, key=lambda p: (-p[1], p[0].unit.content_order())), spreading, store)
+        if found is not None:
+            joined = joining(found, candidates, spreading, store, scope.units)
+            evidence.gather(candidate.unit for candidate in joined)
+            measure(joined, evidence, weights, store.budget)
+            candidates = [*candidates, *joined]
+            add_walk(candidates, found, spreading, weights[WALKED], store)
+            trace.nearness = nearness(found)
     trace.seconds["graph"] = time.perf_counter() - started
     return candidates
 
@@ -433,7 +456,8 @@ def _expanded(
     if not profile.expansion:
         return candidates
     started = time.perf_counter()
-    candidates = add_expansion(candidates, Expanding(**profile.expansion), store, scope.units)
+    with store.budget.part(ORDER, "the expansion was left out"):
+        candidates = add_expansion(candidates, Expanding(**profile.expansion), store, scope.units)
     trace.seconds["graph"] = trace.seconds.get("graph", 0.0) + time.perf_counter() - started
     return candidates
 
@@ -461,19 +485,28 @@ def _minimum(
 def _hits(shown: Sequence[Candidate], ranking: Ranking, store: Store, options: SearchOptions) -> tuple[Hit, ...]:
     documents = {d.id: d for d in store.documents.rows({c.unit.document for c in shown})}
     roots = {r.id: r.root for r in store.documents.repositories()}
-    return tuple(
-        present(
-            candidate=c,
-            rank=rank,
-            document=documents[c.unit.document],
-            root=roots[documents[c.unit.document].repository],
-            query=ranking.expanded,
-            places=ranking.scope.places(c.unit, documents[c.unit.document]),
-            texts=ranking.texts,
-            options=options,
-        )
-        for rank, c in enumerate(shown, start=options.offset + 1)
-    )
+    hits: list[Hit] = []
+    brief = 0
+    for rank, candidate in enumerate(shown, start=options.offset + 1):
+        document = documents[candidate.unit.document]
+        root = roots[document.repository]
+        with store.budget.part(1.0):
+            store.budget.check()
+            places = ranking.scope.places(candidate.unit, document)
+            hits.append(present(candidate, rank, document, root, ranking.expanded, places, ranking.texts, options))
+        if len(hits) < rank - options.offset:
+            hits.append(present_briefly(candidate, rank, document, root))
+            brief += 1
+    if brief:
+        store.budget.cut.append(f"{brief} of {len(shown)} hits have no lines")
+    return tuple(hits)
+
+
+def out_of_time(budget: TimeBudget) -> list[Notice]:
+    """What there was no time for, as one notice; each part is told once."""
+    told, budget.cut = "; ".join(budget.cut), []
+    spent = f"the query's {budget.seconds:g} s of CPU were spent (setting query_seconds)"
+    return [Notice(OUT_OF_TIME, f"{spent}: {told}")] if told else []
 
 
 def rank_of(ranking: Ranking, unit: UnitId) -> int | None:

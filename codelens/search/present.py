@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -43,18 +44,29 @@ def present(
     line, column = _place(unit, lines, marks, places)
     shown = _shown_lines(unit, line, marks, len(lines), options)
     text = lines[line - 1] if line <= len(lines) else ""
+    return replace(
+        present_briefly(candidate, rank, document, root),
+        line=line,
+        column=column,
+        column_utf16=column_utf16(text, column),
+        snippet=tuple(SnippetLine(n, lines[n - 1][:MAX_LINE], marks.get(n, ())) for n in shown if n <= len(lines)),
+    )
+
+
+def present_briefly(candidate: Candidate, rank: int, document: DocumentRow, root: Path) -> Hit:
+    """The same without a look at the text: the place is the line where the unit is named or begins, and no lines are shown."""
     return Hit(
         rank=rank,
-        unit=unit,
+        unit=candidate.unit,
         score=candidate.score,
         channels=dict(sorted(candidate.channels.items())),
         contributions=tuple(candidate.contributions),
         freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
         root=str(root),
-        line=line,
-        column=column,
-        column_utf16=column_utf16(text, column),
-        snippet=tuple(SnippetLine(n, lines[n - 1][:MAX_LINE], marks.get(n, ())) for n in shown if n <= len(lines)),
+        line=candidate.unit.name_line or candidate.unit.start_line,
+        column=1,
+        column_utf16=1,
+        snippet=(),
         path_bytes=os.fsencode(document.os_path) if document.os_path != document.path else None,
     )
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 
+from codelens.budget import CONDITIONS
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
-from codelens.model import Match, Notice, SearchOptions, Span, UnitId, UnitRow
+from codelens.model import DocumentId, Match, Notice, SearchOptions, Span, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.conditions import (
     DocumentFacts,
@@ -45,8 +46,8 @@ from codelens.search.nodes import (
     positive_leaves,
     without,
 )
-from codelens.search.patterns import Ranges, TimeBudget
-from codelens.search.satisfying import Demand, matching_of, units_satisfying
+from codelens.search.patterns import Ranges
+from codelens.search.satisfying import Demand, Satisfying, add_satisfying, matching_of
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
@@ -173,10 +174,8 @@ class Scope:
 
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Scope:
-    """Decide the conditions. Raises UsageError for options that name what there is not, RegexTimeout for slow patterns."""
-    matching = Matching(
-        options.case if query.case == "auto" else query.case, options.word, TimeBudget(settings.regex_seconds)
-    )
+    """Decide the conditions, as far as the budget goes. Raises UsageError for options that name what there is not."""
+    matching = Matching(options.case if query.case == "auto" else query.case, options.word, store.budget)
     names = {r.id: r.name for r in store.documents.repositories()}
     scope = Scope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):
@@ -185,17 +184,37 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.metadata = load_metadata(settings.metadata)
     if _asks_for_changes(query):
         scope.changes = LastChanges(store, texts)
-    verdicts = [(d, _of_document(query, d, scope).value) for d in documents_in_scope(store, options)]
-    undecided = [d for d, value in verdicts if value is None]
-    undecided = _with_trigrams(undecided, literal_requirements(query.node), store)
-    limit = settings.channel_seconds
-    demand = Demand(query.node, matching, scope.demands_text, scope.repositories, limit, scope.metadata, scope.changes)
-    satisfying = units_satisfying(undecided, demand, texts)
-    whole = store.units.of_documents([d.id for d, value in verdicts if value], asks_todos(query.node))
-    scope.units = [*whole, *satisfying.units]
+    demand = Demand(query.node, matching, scope.demands_text, scope.repositories, scope.metadata, scope.changes)
+    whole, satisfying = _decided(documents_in_scope(store, options), demand, scope, store)
+    scope.units = [*store.units.of_documents(whole, asks_todos(query.node)), *satisfying.units]
     scope.reach = satisfying.reach
     store.units.set_scope(scope.units)
     return scope
+
+
+def _decided(
+    documents: Sequence[DocumentRow], demand: Demand, scope: Scope, store: Store
+) -> tuple[list[DocumentId], Satisfying]:
+    """(documents of which all units satisfy the query, the units of others that do); what there was no time for does not."""
+    budget, whole, satisfying = store.budget, list[DocumentId](), Satisfying()
+    undecided, left = list[DocumentRow](), len(documents)
+    with budget.part(CONDITIONS):
+        for document in documents:
+            budget.check()
+            value = _of_document(scope.query, document, scope).value
+            if value:
+                whole.append(document.id)
+            elif value is None:
+                undecided.append(document)
+                continue
+            left -= 1
+        with store.interrupting():
+            undecided = _with_trigrams(undecided, literal_requirements(scope.query.node), store)
+        left = len(undecided)
+        add_satisfying(undecided, demand, scope.texts, satisfying)
+    if left := left - satisfying.files:
+        budget.cut.append(f"conditions were decided for {len(documents) - left} of {len(documents)} files")
+    return whole, satisfying
 
 
 def unknown_repositories(query: Query, scope: Scope) -> list[Notice]:

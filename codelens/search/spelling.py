@@ -24,7 +24,10 @@ def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """The query with likely words beside each unknown one; they help to find, and do not count as coverage."""
     unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
     unknown = [word for word in unknown if not store.postings.document_frequency(word)]
-    corrections = [term for word in unknown for term in _corrections(word, store)]
+    corrections: list[Term] = []
+    for word in unknown:
+        store.budget.check()
+        corrections += _corrections(word, store)
     return replace(query, extra=(*query.extra, *corrections)) if corrections else query
 
 

@@ -71,9 +71,8 @@ class Case:
 def material_of(index: Index, root: Path) -> Material:
     """Read from the files of an indexed tree, in a fixed order."""
     paths = sorted(path for _, path in index.files(SearchOptions()))
-    texts: list[str] = []
-    for path in paths[:: max(1, len(paths) // FILES_READ)]:
-        texts.append((root / path).read_bytes()[:200_000].decode("utf-8", "replace"))
+    read = [(root / path).read_bytes()[:200_000] for path in paths[:: max(1, len(paths) // FILES_READ)]]
+    texts = [raw.decode("utf-8", "replace") for raw in read]
     words = sorted({word for text in texts for word in re.findall(r"[^\W\d]\w+", text)})
     lines = sorted({line.strip() for text in texts for line in text.splitlines() if len(line.strip()) > 3})
     symbols = (unit for path in paths[:: max(1, len(paths) // 60)] for unit in index.symbols(path))
@@ -115,7 +114,7 @@ def _characters(rng: random.Random, of: Material) -> str:
 
 
 def _one_character(rng: random.Random, of: Material) -> str:
-    return rng.choice((rng.choice("a(/\"`*-.:|\\ é中"), _word(rng, of)[:2])) * _size(rng, 20_000)
+    return rng.choice((rng.choice('a(/"`*-.:|\\ é中'), _word(rng, of)[:2])) * _size(rng, 20_000)
 
 
 def _pasted(rng: random.Random, of: Material) -> str:
@@ -161,7 +160,28 @@ def _many_ticked(rng: random.Random, of: Material) -> str:
     return rng.choice((" ", " OR ")).join(_ticked(rng, of) for _ in range(_size(rng, 1500)))
 
 
-ODD = ("", ",", ",,,", '""', "*", "**", "?", "[", "[!a-", "/", "../..", ".", "\\", "é", "中*", "9999", "-1", "2026-13-45", "'", "%")
+ODD = (
+    "",
+    ",",
+    ",,,",
+    '""',
+    "*",
+    "**",
+    "?",
+    "[",
+    "[!a-",
+    "/",
+    "../..",
+    ".",
+    "\\",
+    "é",
+    "中*",
+    "9999",
+    "-1",
+    "2026-13-45",
+    "'",
+    "%",
+)
 VALUES = {
     "lang": ("c", "python", "C++", "tcl", "cobol"),
     "kind": (*sorted(KINDS), "thing"),
@@ -197,7 +217,10 @@ def _regex(rng: random.Random, of: Material, depth: int = 0) -> str:
     """A pattern of any kind, some of them ambiguous or huge."""
     if depth > 4:
         return re.escape(_word(rng, of))
-    inner = lambda: _regex(rng, of, depth + 1)  # noqa: E731
+
+    def inner() -> str:
+        return _regex(rng, of, depth + 1)
+
     drawn: tuple[Callable[[], str], ...] = (
         lambda: _word(rng, of),
         lambda: rng.choice((".", r"\w", r"\s", r"\d", "[a-z]", "[^a]", r"\W", r"\b", "^", "$", "[^\\n]", r"(?s:.)")),
@@ -208,7 +231,9 @@ def _regex(rng: random.Random, of: Material, depth: int = 0) -> str:
         lambda: f"(?:{inner()}|{inner()})",
         lambda: f"(?:{'|'.join(_word(rng, of) for _ in range(_size(rng, 800)))})",
         lambda: rng.choice(("(?=", "(?!", "(?<=", "(?i:", "(?P<a>")) + inner() + ")",
-        lambda: rng.choice((r"(a+)+b", r"(a|a)*b", r"(.*)(.*)(.*)x", r"(\w+)\s\1", "(x+x+)+y", ".*.*.*=.*", "a{1,999}b{1,999}")),
+        lambda: rng.choice(
+            (r"(a+)+b", r"(a|a)*b", r"(.*)(.*)(.*)x", r"(\w+)\s\1", "(x+x+)+y", ".*.*.*=.*", "a{1,999}b{1,999}")
+        ),
         lambda: rng.choice(("[", "(", "*", "(?P<", "\\", "{9,1}", "(?<=a+)", "[[:alpha:]]", "(?x) a # b", "\\p{L}")),
     )
     return rng.choices(drawn, (6, 4, 3, 4, 5, 3, 3, 1, 2, 2, 1))[0]()
@@ -236,9 +261,7 @@ def _nested(rng: random.Random, of: Material, depth: int = 0) -> str:
 
 def _unbalanced(rng: random.Random, of: Material) -> str:
     parts = ("(", ")", "OR", "AND", "NOT", "-", '"', "`", "/", ",", ":")
-    return " ".join(
-        rng.choice(parts) if rng.random() < 0.5 else _operand(rng, of) for _ in range(_size(rng, 400))
-    )
+    return " ".join(rng.choice(parts) if rng.random() < 0.5 else _operand(rng, of) for _ in range(_size(rng, 400)))
 
 
 def _deep(rng: random.Random, of: Material) -> str:
@@ -278,7 +301,7 @@ def _mutated(rng: random.Random, query: str) -> str:
     for _ in range(rng.randint(1, 5)):
         at = rng.randint(0, len(query))
         end = min(len(query), at + _size(rng, 8))
-        piece = rng.choice(("", query[at:end] * 2, rng.choice("()\"`/-*:,|[]\\ \n\0é"), " OR ", " NOT "))
+        piece = rng.choice(("", query[at:end] * 2, rng.choice('()"`/-*:,|[]\\ \n\0é'), " OR ", " NOT "))
         query = query[:at] + piece + query[end:]
     return query
 
@@ -292,9 +315,11 @@ def make_case(number: int, seed: int, of: Material) -> Case:
         query = _mutated(rng, query)
     asked = rng.choices(("search", "files", "why"), (8, 1, 1))[0]
     options = _options(rng, shape, asked, of)
-    targets = ()
+    targets: tuple[str, ...] = ()
     if asked == "why" and rng.random() < 0.6:
-        targets = (rng.choice((rng.choice(of.names), rng.choice(of.paths), f"{rng.choice(of.paths)}:{rng.randint(1, 300)}")),)
+        targets = (
+            rng.choice((rng.choice(of.names), rng.choice(of.paths), f"{rng.choice(of.paths)}:{rng.randint(1, 300)}")),
+        )
     return Case(number, shape, asked, query, options, targets)
 
 
@@ -332,7 +357,9 @@ def _options(rng: random.Random, shape: str, asked: str, of: Material) -> Search
         "strict_query": lambda: True,
         "like": lambda: rng.choice(of.names),
     }
-    chosen = {name: make() for name, make in some.items() if rng.random() < (0.15 if name in ("mode", "profile") else 0.03)}
+    chosen = {
+        name: make() for name, make in some.items() if rng.random() < (0.15 if name in ("mode", "profile") else 0.03)
+    }
     if "like" in chosen and asked == "files":
         del chosen["like"]
     return replace(options, **chosen)
@@ -362,7 +389,11 @@ def run_case(case: Case, index: Index) -> dict[str, Any]:
     except CodelensError as fault:
         row |= {"code": fault.exit_code, "error": f"{type(fault).__name__}: {fault}"[:SHOWN]}
     except Exception as fault:  # what the campaign looks for
-        row |= {"code": -1, "error": f"{type(fault).__name__}: {fault}"[:SHOWN], "trace": traceback.format_exc()[-3000:]}
+        row |= {
+            "code": -1,
+            "error": f"{type(fault).__name__}: {fault}"[:SHOWN],
+            "trace": traceback.format_exc()[-3000:],
+        }
     row["seconds"] = round(time.process_time() - started, 4)
     return row
 
@@ -409,9 +440,14 @@ def as_text(told: dict[str, Any]) -> str:
         "  ".join(f"{name} {value:.3f} s" for name, value in told["seconds"].items()) + f"  all {told['total']} s",
         f"exit codes: {told['codes']}",
         f"notices: {told['notices']}",
-        *(f"  {name:14} {of['tried']:5} tried {of['over']:4} over  worst {of['worst']:.2f} s" for name, of in told["shapes"].items()),
-        *(f"{row['seconds']:7.2f} s  #{row['number']} {row['shape']}, {row['asked']}, {row['length']} characters {row['options']}"
-          for row in told["worst"][:10]),
+        *(
+            f"  {name:14} {of['tried']:5} tried {of['over']:4} over  worst {of['worst']:.2f} s"
+            for name, of in told["shapes"].items()
+        ),
+        *(
+            f"{row['seconds']:7.2f} s  #{row['number']} {row['shape']}, {row['asked']}, {row['length']} characters {row['options']}"
+            for row in told["worst"][:10]
+        ),
         *(f"#{row['number']} {row['error']}\n{row['trace']}" for row in told["faults"]),
     ]
     return "\n".join(lines)

@@ -51,6 +51,7 @@ class FuzzyChannel:
         return ranked[:limit]
 
     def _holding(self, term: Term, query: ExpandedQuery, store: Store, limit: int, found: dict[UnitId, Match]) -> None:
+        store.budget.check()
         part = fold_identifier(term.text)
         if len(part) >= TRIGRAM:
             for unit in store.postings.names_containing(part, query.scoped, limit):
@@ -73,6 +74,7 @@ class FuzzyChannel:
 
 def _resembling(word: str, query: ExpandedQuery, store: Store) -> list[tuple[UnitId, str, int]]:
     """(unit, name, slips), fewest slips first. A swap of neighbours is one slip."""
+    store.budget.check()
     proposed = store.postings.names_resembling(word, query.scoped, RESEMBLING)
     if not proposed:
         return []
