@@ -27,6 +27,8 @@ class TimeBudget:
         self.seconds = seconds
         self.cut: list[str] = []
         """What parts that ended early left out, in order."""
+        self.limits: list[str] = []
+        """What a limit by count left out, which is the same however fast the machine is."""
         self._clock = clock
         self._began = clock()
         self.share = 1.0

@@ -40,7 +40,7 @@ from codelens.search.pipeline import (
     answer,
     features_here,
     in_order,
-    out_of_time,
+    left_out,
     parse,
     plain_texts,
     strays,
@@ -101,7 +101,7 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
     candidates = _enough(sorted(candidates, key=Candidate.order), options, weights["minimum"], literal, trace)
     candidates = in_order(candidates, options, scope)
     trace.candidates = candidates
-    notices += out_of_time(store.budget)
+    notices += left_out(store.budget)
     channels = tuple(sorted(rankings))
     return Ranking(query, expanded, scope, profile, candidates, channels, notices, trace, texts, {}, bool(literal))
 
@@ -126,6 +126,7 @@ def _documents(query: Query, scope: Scope, store: Store, options: SearchOptions)
 
 def _expanded(query: Query, text: str, scope: Scope, features: frozenset[str]) -> ExpandedQuery:
     found = expand(plain_texts(query), query.identifiers, text)
+    scope.texts.store.budget.limits += found.left_out
     return ExpandedQuery(
         found.text,
         found.names,

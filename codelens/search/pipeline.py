@@ -67,6 +67,8 @@ PROSE = ("section", "text", *NOTE_KINDS, TODO)
 """Kinds of units that are no code: Graph Memory's profile has a minimum of its own for them."""
 BELOW_MINIMUM = "below minimum"
 """A stage in the trace's events: what --min-score left out."""
+LONGEST = 50_000
+"""Characters of a query that are read: ten pages of a stack trace. Chosen; they take .3 CPU s."""
 OUT_OF_TIME = "out-of-time"
 """The code of a notice that says what there was no time for."""
 
@@ -105,7 +107,7 @@ def answer(ranking: Ranking, store: Store, info: IndexInfo, options: SearchOptio
         hits=hits,
         total=len(ranking.candidates),
         channels=ranking.channels,
-        notices=(*ranking.notices, *_of_notes(shown, ranking, store), *out_of_time(store.budget)),
+        notices=(*ranking.notices, *_of_notes(shown, ranking, store), *left_out(store.budget)),
         index=info,
         options=options,
         trace=ranking.trace,
@@ -145,6 +147,7 @@ def _rank(text: str, store: Store, options: SearchOptions, settings: Settings, p
     likeness = _likeness(query, store, options, embedder, trace, notices) if options.like else None
     itself = likeness.itself if likeness else {}
     asked = likeness.query if likeness else expand(plain_texts(query), query.identifiers, text)
+    store.budget.limits += asked.left_out
     expanded = replace(asked, scoped=scope.units is not None, features=features)
     if not likeness and (profile.aliases or settings.aliases):
         from codelens.search.aliases import with_aliases
@@ -186,7 +189,7 @@ def _rank(text: str, store: Store, options: SearchOptions, settings: Settings, p
     candidates = in_order(candidates, options, scope)
     trace.candidates = candidates
     trace.metadata = _metadata(candidates, settings)
-    notices += out_of_time(store.budget)
+    notices += left_out(store.budget)
     return Ranking(
         query=query,
         expanded=expanded,
@@ -350,15 +353,22 @@ def _with_walk(
 
 
 def parse(text: str, options: SearchOptions, prefix: bool) -> Query:
-    """The query as the options have it read, with what --meta and --kind demand; with `prefix` each word may go on."""
+    """The query as the options have it read, with what --meta and --kind demand; with `prefix` each word may go on.
+
+    The first LONGEST characters of it are read, unless it is one literal text or one pattern.
+    """
+    read = text if options.literal or options.regex else text[:LONGEST]
     query = parse_query(
-        text,
+        read,
         strict=options.strict_query,
         literal=options.literal,
         regex=options.regex,
         case=options.case,
         known_languages=accepted_names() if "lang:" in text else (),
     )
+    if len(read) < len(text):
+        notice = Notice("limit", f"only the first {LONGEST} of the query's {len(text)} characters are read")
+        query = replace(query, text=text, notices=(*query.notices, notice))
     if prefix:
         query = replace(query, node=going_on(query.node, load_words().stop))
     query = replace(query, node=_demanding(query.node, options.meta)) if options.meta else query
@@ -502,11 +512,14 @@ def _hits(shown: Sequence[Candidate], ranking: Ranking, store: Store, options: S
     return tuple(hits)
 
 
-def out_of_time(budget: TimeBudget) -> list[Notice]:
-    """What there was no time for, as one notice; each part is told once."""
-    told, budget.cut = "; ".join(budget.cut), []
-    spent = f"the query's {budget.seconds:g} s of CPU were spent (setting query_seconds)"
-    return [Notice(OUT_OF_TIME, f"{spent}: {told}")] if told else []
+def left_out(budget: TimeBudget) -> list[Notice]:
+    """What limits left out, and what there was no time for; each is told once."""
+    told = [Notice("limit", text) for text in dict.fromkeys(budget.limits)]
+    if budget.cut:
+        spent = f"the query's {budget.seconds:g} s of CPU were spent (setting query_seconds)"
+        told.append(Notice(OUT_OF_TIME, f"{spent}: {'; '.join(budget.cut)}"))
+    budget.limits, budget.cut = [], []
+    return told
 
 
 def rank_of(ranking: Ranking, unit: UnitId) -> int | None:

@@ -16,6 +16,7 @@ from codelens.search.conditions import (
     demanded_kinds,
     evaluate,
     has_many_alternatives,
+    holds_nowhere,
     left_open,
     narrowed,
 )
@@ -86,6 +87,9 @@ def add_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Text
             continue
         if has_many_alternatives(node):
             node = narrowed(node, row.path, texts.of(row).text, demand.matching)
+            if holds_nowhere(node):
+                satisfying.files += 1
+                continue
         each = _matchings(row, demand, texts)
         undecided: list[Undecided] = []
         before = len(satisfying.units)

@@ -19,10 +19,12 @@ from codelens.search.conditions import (
     Matching,
     TextFacts,
     Verdict,
+    demanded_words,
     evaluate,
     literal_requirements,
+    with_words_together,
 )
-from codelens.search.facts import occurrences, pattern_ranges
+from codelens.search.facts import occurrences, occurs, pattern_ranges
 from codelens.search.fields import path_glob
 from codelens.search.filters import COMPARISON, kinds_filter
 from codelens.search.lastchange import LastChanges
@@ -53,6 +55,9 @@ from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
 from codelens.texts import Texts, line_at, line_starts
 
+LONGEST_SOUGHT, MOST_SOUGHT = 100, 32
+"""Characters of a text, and texts of a conjunction, that the trigram index is asked for: more rule out hardly any further
+document, and each trigram costs a look-up. Texts decide afterwards. Chosen."""
 ELSEWHERE = "the folder that is searched"
 """What keeps a document out that lies elsewhere: a PATH, or the working directory."""
 
@@ -184,7 +189,8 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.metadata = load_metadata(settings.metadata)
     if _asks_for_changes(query):
         scope.changes = LastChanges(store, texts)
-    demand = Demand(query.node, matching, scope.demands_text, scope.repositories, scope.metadata, scope.changes)
+    node = with_words_together(query.node, matching)
+    demand = Demand(node, matching, scope.demands_text, scope.repositories, scope.metadata, scope.changes)
     whole, satisfying = _decided(documents_in_scope(store, options), demand, scope, store)
     scope.units = [*store.units.of_documents(whole, asks_todos(query.node)), *satisfying.units]
     scope.reach = satisfying.reach
@@ -201,7 +207,7 @@ def _decided(
     with budget.part(CONDITIONS):
         for document in documents:
             budget.check()
-            value = _of_document(scope.query, document, scope).value
+            value = _of_document(demand.node, document, scope).value
             if value:
                 whole.append(document.id)
             elif value is None:
@@ -209,7 +215,7 @@ def _decided(
                 continue
             left -= 1
         with store.interrupting():
-            undecided = _with_trigrams(undecided, literal_requirements(scope.query.node), store)
+            undecided = _with_trigrams(undecided, scope, store)
         left = len(undecided)
         add_satisfying(undecided, demand, scope.texts, satisfying)
     if left := left - satisfying.files:
@@ -285,9 +291,9 @@ def _known(document: DocumentRow, scope: Scope) -> tuple[str, str, str, frozense
     return document.path, repository, document.language, document.roles, known
 
 
-def _of_document(query: Query, document: DocumentRow, scope: Scope) -> Verdict:
+def _of_document(node: Node | None, document: DocumentRow, scope: Scope) -> Verdict:
     facts = DocumentFacts(*_known(document, scope))
-    return evaluate(query.node, facts, matching_of(document, scope.matching, scope.changes))
+    return evaluate(node, facts, matching_of(document, scope.matching, scope.changes))
 
 
 def _asks_metadata(node: Node | None) -> bool:
@@ -303,21 +309,23 @@ def _asks_for_changes(query: Query) -> bool:
     return any(isinstance(leaf, Filter) and leaf.field in CHANGE_FIELDS for leaf in leaves(query.node))
 
 
-def _with_trigrams(documents: list[DocumentRow], plan: Plan, store: Store) -> list[DocumentRow]:
-    """Those whose trigrams allow the plan; all of them where nothing can be required, or there are no trigrams."""
-    expression = _expression(plan) if store.features().fuzzy else ""
+def _with_trigrams(documents: list[DocumentRow], scope: Scope, store: Store) -> list[DocumentRow]:
+    """Those whose trigrams allow the query; all of them where nothing can be required, or there are no trigrams."""
+    node = scope.query.node
+    expression = _expression(literal_requirements(node)) if store.features().fuzzy else ""
     if not expression:
         return documents
-    allowed = set(store.postings.documents_matching(expression))
-    return [d for d in documents if d.id in allowed]
+    allowed, words = set(store.postings.documents_matching(expression)), demanded_words(node)
+    return [d for d in documents if d.id in allowed or any(occurs(d.path, word, True, False) for word in words)]
 
 
 def _expression(plan: Plan) -> str:
     if isinstance(plan, Substring):
-        return all_trigrams(plan.text)
+        return all_trigrams(plan.text[:LONGEST_SOUGHT])
     if not isinstance(plan, AllOf | AnyOf):
         return ""
-    parts = [f"({part})" if part else "" for part in map(_expression, plan.parts)]
+    wanted = plan.parts[:MOST_SOUGHT] if isinstance(plan, AllOf) else plan.parts
+    parts = [f"({part})" if part else "" for part in map(_expression, wanted)]
     if isinstance(plan, AllOf):
         return " AND ".join(filter(None, parts))
     return " OR ".join(parts) if all(parts) else ""  # one alternative that demands nothing lets everything through

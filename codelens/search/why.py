@@ -17,7 +17,7 @@ from codelens.search.pipeline import (
     OUT_OF_TIME,
     Ranking,
     answer,
-    out_of_time,
+    left_out,
     parse,
     rank,
     rank_of,
@@ -42,7 +42,7 @@ def explain(
     """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names that fit nothing."""
     with store.spending(settings.query_seconds):
         found = _explained(text, targets, store, info, options, settings)
-        told = out_of_time(store.budget)
+        told = left_out(store.budget)
     return replace(found, search=replace(found.search, notices=(*found.search.notices, *told))) if told else found
 
 
@@ -106,7 +106,9 @@ class _Asker:
             return Explanation(target.text, None, None, None, None, self._not_in_index(target))
         place = rank_of(self._ranking, target.unit.id)
         if place is None:
-            loss = Loss("out of time", f"there was no time to find out why it is no candidate: {target.text}", MORE_TIME)
+            loss = Loss(
+                "out of time", f"there was no time to find out why it is no candidate: {target.text}", MORE_TIME
+            )
             with self._store.budget.part(1.0, f"why {target.text} is no candidate"):
                 self._store.budget.check()
                 loss = self._not_parsed(target) or self._not_candidate(target.unit)
