@@ -238,6 +238,8 @@ def _by_ranks(
     """Candidates with what their ranks, the features and the walk give them."""
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
     candidates = fuse(rankings, normalised(profile.channels, sorted(rankings)), profile.rrf_k, units, options.fusion)
+    if not candidates:
+        return candidates
     evidence = Evidence(
         query,
         rankings,

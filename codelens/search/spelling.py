@@ -10,7 +10,7 @@ from codelens.store.store import Store
 
 MIN_WORD_LETTERS = 5
 """Letters. Shorter words have too many neighbours in any vocabulary. Chosen, not measured."""
-MOST_UNKNOWN = 100
+MOST_UNKNOWN = 200
 """Words, and as many names, that are compared with those of the index: .7 ms each on Redis. Who pastes a page that has more
 looks for something else than slips."""
 LETTERS_PER_SLIP = 4

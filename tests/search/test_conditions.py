@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codelens.config import Settings
-from codelens.errors import QueryTimeout
 from codelens.model import SearchOptions
 from codelens.search.conditions import (
     DocumentFacts,
@@ -288,9 +286,3 @@ def test_many_alternatives_find_what_each_of_them_finds(tmp_path: Path) -> None:
         each = [found(f"{word} OR zzzzz") for word in words]
         assert found(" OR ".join(words)) == set().union(*each)
         assert all(each[:6])
-
-
-def test_alternatives_beyond_the_time_limit_are_refused(tmp_path: Path) -> None:
-    tree = Tree(tmp_path, {f"m{n}.py": f"def f{n}(): pass\n" for n in range(50)}, Settings(jobs=1, channel_seconds=0.0))
-    with tree.index() as index, pytest.raises(QueryTimeout, match="over 0 s"):
-        index.search("f1 OR f2", SearchOptions())
