@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-CONDITIONS, TERMS, CHANNELS, FEATURES, WALK, ORDER = 0.4, 0.45, 0.7, 0.85, 0.9, 0.95
-"""Shares of the whole by which the parts of a search must end; the rest is for showing what was found. Chosen: where nothing is
+CONDITIONS, TERMS, CHANNELS, FEATURES, WALK, ORDER, SHOWN = 0.4, 0.45, 0.65, 0.8, 0.85, 0.9, 0.95
+"""Shares of the whole by which the parts of a search must end; the rest is for what cannot be cut. Chosen: where nothing is
 slow none of them matters, and where one part is, the others still have what they usually take."""
 
 
@@ -57,7 +57,9 @@ class TimeBudget:
 
     def rest(self) -> TimeBudget:
         """What is left, for a query of its own."""
-        return TimeBudget(self.left, self._clock)
+        rest = TimeBudget(0.0, self._clock)
+        rest.seconds = self._began + self.seconds * self.share - rest._began
+        return rest
 
     def part(self, share: float, left_out: str = "") -> Part:
         """A part that must end at this share of the whole. Where OutOfTime ends it, `left_out` is noted, and the query goes on.

@@ -122,7 +122,7 @@ class Evidence:
         first = not self.units
         self.units |= {unit.id: unit for unit in new}
         self._store.units.set_pool(sorted(unit.id for unit in new))
-        found = self._store.occurrences.in_pool(self.terms)
+        found = self._store.occurrences.in_pool(self.terms, self._store.budget.check)
         self.found |= found
         if not self._means:
             told = (self._store.occurrences.mean_lengths(term) for term in self.terms)

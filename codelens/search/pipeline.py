@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codelens.budget import FEATURES, ORDER, TERMS, WALK, TimeBudget
+from codelens.budget import FEATURES, ORDER, SHOWN, TERMS, WALK, TimeBudget
 from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault, UsageError
@@ -502,7 +502,7 @@ def _hits(shown: Sequence[Candidate], ranking: Ranking, store: Store, options: S
     for rank, candidate in enumerate(shown, start=options.offset + 1):
         document = documents[candidate.unit.document]
         root = roots[document.repository]
-        with store.budget.part(1.0):
+        with store.budget.part(SHOWN):
             store.budget.check()
             places = ranking.scope.places(candidate.unit, document)
             hits.append(present(candidate, rank, document, root, ranking.expanded, places, ranking.texts, options))

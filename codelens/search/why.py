@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from codelens.budget import SHOWN
 from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.explained import NO_SUCH_FILE, Explanation, Loss, WhyResult
@@ -109,7 +110,7 @@ class _Asker:
             loss = Loss(
                 "out of time", f"there was no time to find out why it is no candidate: {target.text}", MORE_TIME
             )
-            with self._store.budget.part(1.0, f"why {target.text} is no candidate"):
+            with self._store.budget.part(SHOWN, f"why {target.text} is no candidate"):
                 self._store.budget.check()
                 loss = self._not_parsed(target) or self._not_candidate(target.unit)
             return Explanation(target.text, None, None, None, None, loss)

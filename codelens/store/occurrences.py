@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import apsw
 
@@ -42,8 +42,11 @@ class OccurrenceCounter:
         self._registered = False
         self._phrases = Phrases(connection)
 
-    def in_pool(self, terms: Sequence[str]) -> Mapping[UnitId, Occurrences]:
-        """Unit of the pool → its occurrences of these words, as the index stems them; units without any are left out."""
+    def in_pool(self, terms: Sequence[str], check: Callable[[], None] = lambda: None) -> Mapping[UnitId, Occurrences]:
+        """Unit of the pool → its occurrences of these words, as the index stems them; units without any are left out.
+
+        `check` is called for each of them, and may end this with an exception.
+        """
         if not terms:
             return {}
         self._register()
@@ -52,10 +55,11 @@ class OccurrenceCounter:
             "WHERE unit_terms MATCH ? AND +rowid IN (SELECT id FROM temp.pool)"
         )
         word_of = [place for place, term in enumerate(terms) for _ in self._phrases.of(term)]
-        return {
-            UnitId(row): Occurrences(_by_word(packed, word_of), memoryview(packed[:_HEAD]).cast("H"))
-            for row, packed in self._connection.execute(sql, (self._phrases.any_of(terms),))
-        }
+        found = {}
+        for row, packed in self._connection.execute(sql, (self._phrases.any_of(terms),)):
+            check()
+            found[UnitId(row)] = Occurrences(_by_word(packed, word_of), memoryview(packed[:_HEAD]).cast("H"))
+        return found
 
     def mean_lengths(self, term: str) -> Sequence[float]:
         """Mean number of words in each field, of all units of the index; empty where none has this word."""
