@@ -65,10 +65,9 @@ class Settings:
     """auto, always or never; auto asks the terminal and NO_COLOR."""
     path_style: str = "cwd"
     """How text shows paths: relative to the working directory, to the repository's root, or absolute."""
-    regex_seconds: float = 5.0
-    """Time that regular expressions of one query may take in all: as long as a person waits before trying another."""
-    channel_seconds: float = 10.0
-    """A channel that outlasts this is left out, and said (CodexLens' figure)."""
+    query_seconds: float = 2.0
+    """CPU seconds that all parts of one query share; 0 sets no limit. What is not done by then is left out, and said. Chosen: as
+    long as a person waits before trying another."""
     classes: str = ""
     """A TOML file of equivalence classes of one's own, beside those that are shipped; empty for none."""
     aliases: str = ""

@@ -3,8 +3,6 @@
 CodelensError (2)
 ├── UsageError (2)            options or arguments that make no sense together
 ├── QueryError (2)            a query that --strict-query refuses; points at the place
-├── RegexTimeout (2)          regular expressions took longer than a query may
-├── QueryTimeout (2)          the conditions of a query took longer than the setting channel_seconds
 ├── SettingsError (2)         a configuration file or variable that cannot be taken
 ├── CannotWrite (2)           the disk is full, or the folder of the index cannot be written
 ├── PreciseIndexError (2)     a SCIP index or LSIF dump of the tree is damaged; says which file, and where in it
@@ -58,18 +56,6 @@ class QueryError(CodelensError):
         """The query with a caret under the fault, two lines."""
         shown = self.query.replace("\n", " ").replace("\t", " ")
         return f"{shown}\n{' ' * self.position}^"
-
-
-class RegexTimeout(CodelensError):
-    """The time that all regular expressions of one query share is spent."""
-
-    hint = "give the pattern a longer literal part, narrow it with path: or lang:, or raise the setting regex_seconds"
-
-
-class QueryTimeout(CodelensError):
-    """Deciding the conditions of a query took longer than the setting channel_seconds."""
-
-    hint = "ask for fewer alternatives, narrow it with path: or lang:, or raise the setting channel_seconds"
 
 
 class SettingsError(CodelensError):

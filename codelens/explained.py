@@ -15,7 +15,7 @@ class Loss:
 
     stage: str
     """not on disk, ignored, hidden, skipped, not indexed, parse failed, not a symbol, filtered, below minimum, cut,
-    no channel, beaten, offset."""
+    no channel, beaten, offset, out of time."""
     text: str
     remedy: str
     """The smallest change of the query, the options or the tree that brings it in; empty if none was found."""

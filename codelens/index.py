@@ -199,7 +199,7 @@ class Index:
         return self._settings
 
     def search(self, query: str, options: SearchOptions) -> SearchResult:
-        """Raises QueryError for a strict query with a fault, RegexTimeout, UsageError for options that make no sense."""
+        """Raises QueryError for a strict query with a fault, UsageError for options that make no sense."""
         from codelens.search.pipeline import search
 
         with self._store.reading():

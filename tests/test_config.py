@@ -92,15 +92,15 @@ def test_a_layer_leaves_alone_what_it_does_not_name(
     project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
 ) -> None:
     user_file.write_text('mode = "exact"\nlimit = 11\n')
-    (project / PROJECT).write_text("limit = 12\nregex_seconds = 2\n")
+    (project / PROJECT).write_text("limit = 12\nquery_seconds = 2\n")
     monkeypatch.setenv("CODELENS_HIDDEN", "yes")
     told = ask(project)
     assert told["mode"] == ("exact", str(user_file))
     assert told["limit"] == (12, str(project / PROJECT))
-    assert told["regex_seconds"] == (2.0, str(project / PROJECT)), "a whole number is a number"
+    assert told["query_seconds"] == (2.0, str(project / PROJECT)), "a whole number is a number"
     assert told["hidden"] == (True, "$CODELENS_HIDDEN")
     assert {key for key, (_, origin) in told.items() if origin != "default"} == {
-        "mode", "limit", "regex_seconds", "hidden",
+        "mode", "limit", "query_seconds", "hidden",
     }  # fmt: skip
     assert list(told) == list(asdict(Settings())), "every setting, in the order of the manual"
 
@@ -169,8 +169,8 @@ WRONG = [
     ("limit = 2.5", "'limit' wants int, not 2.5"),
     ("hidden = 1", "'hidden' wants bool, not 1"),
     ('fuzzy = "yes"', "'fuzzy' wants bool, not 'yes'"),
-    ('regex_seconds = "5"', "'regex_seconds' wants float, not '5'"),
-    ("regex_seconds = true", "'regex_seconds' wants float, not True"),
+    ('query_seconds = "5"', "'query_seconds' wants float, not '5'"),
+    ("query_seconds = true", "'query_seconds' wants float, not True"),
     ("mode = 1", "'mode' wants str, not 1"),
     ('mode = "magic"', "'mode' is one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
     ('color = "blue"', "'color' is one of auto, always, never, not 'blue'"),
@@ -305,7 +305,7 @@ def test_many_faults_are_counted(project: Path, run: Run) -> None:
         ("LIMIT", "2.5", "$CODELENS_LIMIT wants int, not '2.5'"),
         ("LIMIT", "", "$CODELENS_LIMIT wants int, not ''"),
         ("HIDDEN", "perhaps", "$CODELENS_HIDDEN wants bool, not 'perhaps'"),
-        ("REGEX_SECONDS", "soon", "$CODELENS_REGEX_SECONDS wants float, not 'soon'"),
+        ("QUERY_SECONDS", "soon", "$CODELENS_QUERY_SECONDS wants float, not 'soon'"),
         ("MODE", "magic", "$CODELENS_MODE: 'mode' is one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
         ("COLOR", "blue", "$CODELENS_COLOR: 'color' is one of auto, always, never, not 'blue'"),
     ],
@@ -339,12 +339,12 @@ def test_what_config_prints_can_be_pasted_into_the_users_file(
     run: Run,
 ) -> None:
     monkeypatch.setenv("CODELENS_HYPERLINK_FORMAT", 'x://"a\\b{path}#')
-    monkeypatch.setenv("CODELENS_REGEX_SECONDS", "1e-7")
+    monkeypatch.setenv("CODELENS_QUERY_SECONDS", "1e-7")
     monkeypatch.setenv("CODELENS_VECTOR", "no")
     printed = [run("config", *option, cwd=project).out for option in ([], ["--show-origin"])]
-    for name in ("HYPERLINK_FORMAT", "REGEX_SECONDS", "VECTOR"):
+    for name in ("HYPERLINK_FORMAT", "QUERY_SECONDS", "VECTOR"):
         monkeypatch.delenv(f"CODELENS_{name}")
-    wanted = Settings(hyperlink_format='x://"a\\b{path}#', regex_seconds=1e-7, vector=False)
+    wanted = Settings(hyperlink_format='x://"a\\b{path}#', query_seconds=1e-7, vector=False)
     for text in printed:
         user_file.write_text(text)
         loaded = load_settings(project, project)

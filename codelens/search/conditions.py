@@ -6,6 +6,8 @@ known is None (Kleene's "unknown"); And and Or make of that what they can. False
 
 from __future__ import annotations
 
+from typing import Any
+
 from codelens.nouns import dataclass
 from codelens.search.facts import (
     DocumentFacts,
@@ -14,12 +16,27 @@ from codelens.search.facts import (
     UnitFacts,
     begins,
     contains,
+    is_one_word,
     occurs,
     pattern_ranges,
+    words_of,
 )
 from codelens.search.fields import FIELD_TESTS
-from codelens.search.literals import ANY, Plan, all_of, any_of, required_literals, required_text
-from codelens.search.nodes import DOC, And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, kinds_meant
+from codelens.search.literals import ANY, Plan, all_of, any_of, fold, required_literals, required_text
+from codelens.search.nodes import (
+    DOC,
+    And,
+    Filter,
+    Identifier,
+    Node,
+    Not,
+    Or,
+    Pattern,
+    Phrase,
+    Word,
+    kinds_meant,
+    positive_leaves,
+)
 
 __all__ = [
     "DocumentFacts",
@@ -47,7 +64,7 @@ MANY_ALTERNATIVES = 4
 
 
 def evaluate(node: Node | None, facts: DocumentFacts, matching: Matching) -> Verdict:
-    """Whether what is known satisfies a query's tree. Raises RegexTimeout when the budget of `matching` is spent."""
+    """Whether what is known satisfies a query's tree. Raises OutOfTime when the budget of `matching` is spent."""
     match node:
         case None | Word() | Identifier():  # at the top these only rank
             return TRUE
@@ -72,6 +89,36 @@ def left_open(node: Node | None, facts: DocumentFacts, matching: Matching) -> No
     return And(parts) if len(parts) > 1 else parts[0] if parts else None
 
 
+@dataclass(frozen=True, slots=True)
+class AnyWord:
+    """Alternatives that are words, decided together: a text is taken apart once, however many they are."""
+
+    words: frozenset[str]
+    """Folded, unless case counts."""
+
+
+def with_words_together(node: Node | None, matching: Matching) -> Any:
+    """A tree that decides the same, with an AnyWord in each `Or` for its plain words."""
+    match node:
+        case And(parts):
+            return And(tuple(with_words_together(part, matching) for part in parts))
+        case Not(part):
+            return Not(with_words_together(part, matching))
+        case Or(parts):
+            plain = [part for part in parts if isinstance(part, Word | Identifier) and _is_plain(part)]
+            if len(plain) < MANY_ALTERNATIVES:
+                return Or(tuple(with_words_together(part, matching) for part in parts))
+            words = frozenset(fold(part.text) if matching.case != "yes" else part.text for part in plain)
+            rest = (part for part in parts if not (isinstance(part, Word | Identifier) and _is_plain(part)))
+            return Or((AnyWord(words), *(with_words_together(part, matching) for part in rest)))  # type: ignore[arg-type]
+    return node
+
+
+def _is_plain(leaf: Word | Identifier) -> bool:
+    """Whether it is one word of letters, digits and underscores, so that it cannot span a dotted name."""
+    return not (isinstance(leaf, Word) and leaf.begun) and is_one_word(leaf.text)
+
+
 def has_many_alternatives(node: Node) -> bool:
     """Whether it pays to look through a document's whole text before its units are asked one by one."""
     parts = node.parts if isinstance(node, And) else (node,)
@@ -86,6 +133,12 @@ def narrowed(node: Node, path: str, text: str, matching: Matching) -> Node:
         case Or(parts):
             return Or(tuple(part for part in parts if _may_hold(part, path, text, matching)))
     return node
+
+
+def holds_nowhere(node: Node) -> bool:
+    """Whether a narrowed tree has lost every alternative of something that must hold."""
+    parts = node.parts if isinstance(node, And) else (node,)
+    return any(isinstance(part, Or) and not part.parts for part in parts)
 
 
 def _may_hold(node: Node, path: str, text: str, matching: Matching) -> bool:
@@ -130,7 +183,7 @@ def _verdict(value: bool | None, node: Node) -> Verdict:
     return UNKNOWN if value is None else TRUE if value else Verdict(False, node)
 
 
-def _leaf(leaf: Node, facts: DocumentFacts, matching: Matching) -> bool | None:
+def _leaf(leaf: Node | AnyWord, facts: DocumentFacts, matching: Matching) -> bool | None:
     text = facts.text if isinstance(facts, TextFacts) else None
     match leaf:
         case Word() if leaf.begun:
@@ -143,26 +196,50 @@ def _leaf(leaf: Node, facts: DocumentFacts, matching: Matching) -> bool | None:
             return None if text is None else bool(pattern_ranges(text, source, matching, limit=1))
         case Filter(name, values):
             return FIELD_TESTS[name](facts, values, matching)
+        case AnyWord(words):
+            found = any(not words.isdisjoint(words_of(known, matching.case != "yes")) for known in _known(facts))
+            return found or (None if text is None else False)
     return True
+
+
+def _known(facts: DocumentFacts) -> list[str]:
+    """The texts in which a word may occur, shortest first."""
+    known = [facts.path]
+    if isinstance(facts, UnitFacts):
+        known += [facts.name, facts.qualified_name]
+    if isinstance(facts, TextFacts):
+        known.append(facts.text)
+    return known
 
 
 def _mentions(word: str, facts: DocumentFacts, matching: Matching, goes_on: bool = False) -> bool | None:
     """Whether a word occurs as a whole in the path, name or text, or begins one there that `goes_on`; case only counts where
     `case:yes` says so."""
     ignore = matching.case != "yes"
-    known = [facts.path]
-    if isinstance(facts, UnitFacts):
-        known += [facts.name, facts.qualified_name]
-    if isinstance(facts, TextFacts):
-        known.append(facts.text)
+    known = _known(facts)
     if any(begins(text, word, ignore) if goes_on else occurs(text, word, ignore, whole_word=True) for text in known):
         return True
     return False if isinstance(facts, TextFacts) else None
 
 
 def literal_requirements(node: Node | None) -> Plan:
-    """What every text that satisfies the tree must contain, from phrases, `content:` and patterns."""
+    """What every document that satisfies the tree must contain, from phrases, `content:`, patterns and demanded words.
+
+    A demanded word may be on the path instead: see `demanded_words`.
+    """
     match node:
+        case And(parts):
+            return all_of(literal_requirements(part) for part in parts if not isinstance(part, Word | Identifier))
+        case Word() | Identifier():
+            return ANY
+    return _required(node)
+
+
+def _required(node: Node | None) -> Plan:
+    match node:
+        case Word(text) | Identifier(text):
+            said = node.begun or text if isinstance(node, Word) else text
+            return required_text(said) if is_one_word(said) else ANY
         case Phrase(text):
             return required_text(text)
         case Pattern(source):
@@ -170,7 +247,18 @@ def literal_requirements(node: Node | None) -> Plan:
         case Filter("content", values):
             return any_of(map(required_text, values))
         case And(parts):
-            return all_of(map(literal_requirements, parts))
+            return all_of(map(_required, parts))
         case Or(parts):
-            return any_of(map(literal_requirements, parts))
+            return any_of(map(_required, parts))
     return ANY
+
+
+def demanded_words(node: Node | None) -> frozenset[str]:
+    """The words, and beginnings of words, that the tree demands as a condition."""
+    match node:
+        case And(parts):
+            return frozenset().union(*(demanded_words(p) for p in parts if not isinstance(p, Word | Identifier)))
+        case Or():
+            of_words = (leaf for leaf in positive_leaves(node) if isinstance(leaf, Word | Identifier))
+            return frozenset(leaf.begun or leaf.text if isinstance(leaf, Word) else leaf.text for leaf in of_words)
+    return frozenset()

@@ -36,7 +36,6 @@ _COMMIT_TYPES = frozenset(
     ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
 )
 """What conventional commits begin with: a kind of change, no part of the code."""
-_LAST = len(COLUMNS)
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
 
@@ -68,8 +67,8 @@ class Evidence:
         self.found: dict[UnitId, Occurrences] = {}
         self.bm25: dict[UnitId, float] = {}
         self.cosine: dict[UnitId, float] = {}
-        self.in_files: dict[DocumentId, list[int]] = {}
         self.files: dict[DocumentId, float] = {}
+        self._said_in_files: dict[DocumentId, float] = {}
         self._holding: list[Mapping[DocumentId, int]] = []
         """For each term, file → its units with it: asked for once, since all of the term's postings are read for it."""
         self._words: dict[str, tuple[list[str], list[str]]] = {}
@@ -117,20 +116,23 @@ class Evidence:
     # The candidates
 
     def gather(self, units: Iterable[UnitRow]) -> None:
-        """Ask the index for what it says of these."""
+        """Ask the index for what it says of these. Raises OutOfTime, and then nothing here is of use."""
+        self._store.budget.check()
         new = [unit for unit in units if unit.id not in self.units]
         first = not self.units
         self.units |= {unit.id: unit for unit in new}
         self._store.units.set_pool(sorted(unit.id for unit in new))
-        found = self._store.occurrences.in_pool(self.terms)
+        found = self._store.occurrences.in_pool(self.terms, self._store.budget.check)
         self.found |= found
         if not self._means:
             told = (self._store.occurrences.mean_lengths(term) for term in self.terms)
             self._means = next((tuple(lengths) for lengths in told if len(lengths)), ())
+        self._store.budget.check()
         self.bm25 |= {unit: self._bm25f(occurrences) for unit, occurrences in found.items()}
         if self._vector:
             distances = self._store.vectors.of_pool(self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
+        self._store.budget.check()
         self.gather_history({unit.document: unit.repository for unit in new})
         self._gather_files({unit.document for unit in new} - self.files.keys())
         self.uses |= self._store.edges.files_using([unit.id for unit in new])
@@ -147,11 +149,9 @@ class Evidence:
             for weight, length, mean in zip(self._weights, found.lengths, self._means, strict=True)
         ]
         parts = []
-        for place, rarity in enumerate(self.rarity):
-            counts = found.counts[place * _LAST : place * _LAST + _LAST]
-            if any(counts):
-                frequency = math.fsum(c * s for c, s in zip(counts, scales, strict=True) if c)
-                parts.append(rarity * frequency / (SATURATION + frequency))
+        for place, counts in found.counts.items():
+            frequency = math.fsum(c * s for c, s in zip(counts, scales, strict=True) if c)
+            parts.append(self.rarity[place] * frequency / (SATURATION + frequency))
         return math.fsum(parts)
 
     def changed(self, units: Iterable[UnitRow]) -> dict[DocumentId, Aged]:
@@ -179,14 +179,19 @@ class Evidence:
             return
         lengths = self._store.occurrences.units_in(documents)
         if not self._holding:
-            self._holding = [self._store.occurrences.in_files(term) for term in self.terms]
+            for term in self.terms:
+                self._store.budget.check()
+                self._holding.append(self._store.occurrences.in_files(term))
         mean = self._store.units.count() / max(1, self._store.occurrences.files())
-        for document in documents:
-            self.in_files[document] = counts = [of_term.get(document, 0) for of_term in self._holding]
+        counts: dict[DocumentId, list[tuple[int, int]]] = {document: [] for document in documents}
+        for place, of_term in enumerate(self._holding):
+            for document in of_term.keys() & documents:
+                counts[document].append((place, of_term[document]))
+        for document, found in counts.items():
             norm = SATURATION * (1 - IN_FILE_LENGTH_SHARE + IN_FILE_LENGTH_SHARE * lengths.get(document, 1) / mean)
-            self.files[document] = math.fsum(
-                rarity * count / (count + norm) for rarity, count in zip(self.rarity, counts, strict=True)
-            )
+            self.files[document] = math.fsum(self.rarity[place] * count / (count + norm) for place, count in found)
+            said = math.fsum(self.rarity[place] for place, _ in found if place < self.words)
+            self._said_in_files[document] = said / self.of_words if self.of_words else 0.0
 
     def _rank_in_files(self) -> None:
         """File → its two nearest units: what lies beside the nearest is lifted by it, and it by the second."""
@@ -203,12 +208,8 @@ class Evidence:
         found = self.found.get(unit)
         if found is None or not self.of_words:
             return 0.0
-        parts = []
-        for place in range(self.words):
-            counts = found.counts[place * _LAST : place * _LAST + _LAST]
-            if any(counts) if not fields else any(counts[f] for f in fields):
-                parts.append(self.rarity[place])
-        return math.fsum(parts) / self.of_words
+        said = (p for p, counts in found.counts.items() if not fields or any(counts[f] for f in fields))
+        return math.fsum(self.rarity[place] for place in said if place < self.words) / self.of_words
 
     def share_named(self, unit: UnitId) -> float:
         """The same in name and container."""
@@ -227,10 +228,7 @@ class Evidence:
 
     def share_in_file(self, document: DocumentId) -> float:
         """The share of the query's words, by rarity, that the file's units hold together."""
-        if not self.of_words:
-            return 0.0
-        counts = self.in_files[document]
-        return math.fsum(self.rarity[p] for p in range(self.words) if counts[p]) / self.of_words
+        return self._said_in_files[document]
 
     def nearest_beside(self, unit: UnitRow) -> float:
         """The cosine of the nearest other candidate of its file."""

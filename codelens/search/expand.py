@@ -13,6 +13,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from codelens.model import Match
@@ -20,6 +21,9 @@ from codelens.nouns import dataclass
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.terms import BEGINNING, beginning_of, beginning_terms, token_terms, tokens
 
+MOST_TERMS, MOST_BEGINNINGS = 1000, 100
+"""Words of the index, and as many names, that a query asks for, and those of them that end in a star: the first ones. On Redis
+1,000 words take some 1.5 CPU s and 2,000 twice that; a page of a stack trace, 5,000 characters, has 300 to 500."""
 MIN_COMPOUND_PART = 3
 """Characters of a word that may be joined with its neighbour, and one of the two has a character more (knowing's figures)."""
 
@@ -77,6 +81,8 @@ class ExpandedQuery:
     """The plain parts of the query as written, in order: what phrases are looked for in."""
     learned: tuple[Match, ...] = ()
     """Units that were used for the query's words before, heaviest first (recollection.py)."""
+    left_out: tuple[str, ...] = ()
+    """What limits left out of it, as sentences."""
     vector: bytes = b""
     """The embedding of what is asked about, where that is code; else it is made of `text`."""
 
@@ -88,10 +94,12 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
     words: dict[str, Term] = {}
     for identifier in identifiers:
         _add_identifier(identifier, "exact", f"`{identifier}`", names, words)
+    beginnings = 0
     for text in texts:
         previous = ""
         for token in _split_text(text):
-            begun = token.endswith(BEGINNING)
+            beginnings += token.endswith(BEGINNING)
+            begun = token.endswith(BEGINNING) and beginnings <= MOST_BEGINNINGS
             token = token.removesuffix(BEGINNING)
             parts = split_identifier(token)
             if _is_compound(token, parts):
@@ -115,8 +123,20 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
             for token in tokens(text):
                 for term in token_terms(token):
                     words.setdefault(term, Term(term, "component", token))
+    left_out = []
+    if beginnings > MOST_BEGINNINGS:
+        left_out.append(f"only the first {MOST_BEGINNINGS} of {beginnings} words with a star stand for what begins so")
+    for kind, terms in (("names", names), ("words", words)):
+        if len(terms) > MOST_TERMS:
+            left_out.append(f"only the first {MOST_TERMS} of the query's {len(terms)} {kind} rank")
+    names, words = (dict(islice(terms.items(), MOST_TERMS)) for terms in (names, words))
     return ExpandedQuery(
-        whole, tuple(names.values()), tuple(words.values()), _abbreviated(words, lists), texts=tuple(texts)
+        whole,
+        tuple(names.values()),
+        tuple(words.values()),
+        _abbreviated(words, lists),
+        texts=tuple(texts),
+        left_out=tuple(left_out),
     )
 
 

@@ -63,6 +63,7 @@ class _Edges:
         self._store = store
 
     def __call__(self, nodes: Sequence[int]) -> Mapping[int, Sequence[Step]]:
+        self._store.budget.check()
         found: dict[int, list[Step]] = {node: [] for node in nodes}
         for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
             if other != node and TIER_OF_NUMBER[tier].confidence >= RESOLVED:

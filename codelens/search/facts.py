@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import lru_cache
 
-from codelens.config import Settings
+from codelens.budget import TimeBudget
 from codelens.nouns import dataclass
 from codelens.past import LastChange
 from codelens.search.literals import fold
 from codelens.search.metadata import Scalar
-from codelens.search.patterns import Ranges, TimeBudget, compile_pattern, find_all, has_upper
-from codelens.text.identifiers import is_cjk
+from codelens.search.patterns import Ranges, compile_pattern, find_all, has_upper
+from codelens.text.identifiers import CJK, is_cjk
+
+_WORD = re.compile(rf"[^\W{CJK}]+")
+"""A longest run of what `_in_word` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Matching:
 
     case: str = "auto"
     whole_word: bool = False
-    budget: TimeBudget = field(default_factory=lambda: TimeBudget(Settings().regex_seconds))
+    budget: TimeBudget = field(default_factory=TimeBudget)
     last: LastChange | None = None
     """The last change of what is looked at, where the query asks for it and it is known."""
 
@@ -92,6 +96,17 @@ def begins(text: str, wanted: str, ignore_case: bool) -> bool:
 
 
 _folded = lru_cache(maxsize=8)(fold)  # several conditions ask about one text
+
+
+@lru_cache(maxsize=8)
+def words_of(text: str, ignore_case: bool) -> frozenset[str]:
+    """The words that stand alone in a text, as `occurs` borders them."""
+    return frozenset(_WORD.findall(_folded(text) if ignore_case else text))
+
+
+def is_one_word(text: str) -> bool:
+    """Whether a text is a single word, with nothing that borders words in it."""
+    return bool(_WORD.fullmatch(text))
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from codelens.budget import TimeBudget
 from codelens.model import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KINDS, Candidate, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.evidence import Evidence
@@ -297,8 +298,13 @@ FEATURES: Mapping[str, Feature] = {
 """Name → feature. Those of the walk over the graph are written by search/spread.py, once it has walked."""
 
 
-def measure(candidates: Iterable[Candidate], evidence: Evidence, weights: Mapping[str, float]) -> None:
-    """Write the features of these candidates, in place: those that have a weight and whose channel takes part."""
+def measure(
+    candidates: Iterable[Candidate], evidence: Evidence, weights: Mapping[str, float], budget: TimeBudget
+) -> None:
+    """Write the features of these candidates, in place: those that have a weight and whose channel takes part.
+
+    Raises OutOfTime with some of them measured.
+    """
     asked = [
         (name, feature.value, weights[name])
         for name, feature in FEATURES.items()
@@ -308,7 +314,8 @@ def measure(candidates: Iterable[Candidate], evidence: Evidence, weights: Mappin
     def says(unit: UnitRow, name: str, value: float) -> str:
         return FEATURES[name].says(unit, evidence, value)
 
-    for candidate in candidates:
+    for candidate in candidates if asked else ():
+        budget.check()
         unit = candidate.unit
         candidate.says = says
         for name, value_of, weight in asked:

@@ -55,6 +55,7 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, FileWo
 
 def _found(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
     """Field → document → how often the term is in it."""
+    store.budget.check()
     importing: dict[DocumentId, int] = {}
     for document, text in store.files.importing(term):
         if term in index_terms(text).split():

@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from codelens.budget import CHANNELS, TERMS
 from codelens.config import Settings, load_weights
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model import (
@@ -39,6 +40,7 @@ from codelens.search.pipeline import (
     answer,
     features_here,
     in_order,
+    left_out,
     parse,
     plain_texts,
     strays,
@@ -48,7 +50,7 @@ from codelens.search.query import Query
 from codelens.search.scope import Scope, build_scope, documents_in_scope, unknown_repositories
 from codelens.search.signals import add_factors
 from codelens.store.documents import DocumentRow
-from codelens.store.store import OutOfTime, Store
+from codelens.store.store import Store
 from codelens.texts import Texts
 
 FILE = "file"
@@ -68,7 +70,8 @@ UNSUITED = ("like", "intent", "expand", "depth", "decay", "rerank")
 
 def search_files(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
     """Answer one query with files: hits of the kind `file`. Raises what a search raises."""
-    return answer(rank_files(text, store, options, settings), store, info, options)
+    with store.spending(settings.query_seconds):
+        return answer(rank_files(text, store, options, settings), store, info, options)
 
 
 def rank_files(text: str, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
@@ -98,6 +101,7 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
     candidates = _enough(sorted(candidates, key=Candidate.order), options, weights["minimum"], literal, trace)
     candidates = in_order(candidates, options, scope)
     trace.candidates = candidates
+    notices += left_out(store.budget)
     channels = tuple(sorted(rankings))
     return Ranking(query, expanded, scope, profile, candidates, channels, notices, trace, texts, {}, bool(literal))
 
@@ -122,6 +126,7 @@ def _documents(query: Query, scope: Scope, store: Store, options: SearchOptions)
 
 def _expanded(query: Query, text: str, scope: Scope, features: frozenset[str]) -> ExpandedQuery:
     found = expand(plain_texts(query), query.identifiers, text)
+    scope.texts.store.budget.limits += found.left_out
     return ExpandedQuery(
         found.text,
         found.names,
@@ -147,20 +152,20 @@ def _rankings(
     if options.mode not in MODES:
         raise UsageError(f"files have no mode '{options.mode}'", f"modes: {', '.join(MODES)}")
     rankings: dict[str, Sequence[Match]] = {}
-    for name in MODES[options.mode]:
+    for place, name in enumerate(MODES[options.mode], start=1):
         if name == "vector" and name not in expanded.features:
             continue
-        started = time.perf_counter()
+        started, found = time.perf_counter(), None
+        share = TERMS + (CHANNELS - TERMS) * place / len(MODES[options.mode])
         try:
-            with store.time_limit(settings.channel_seconds):
-                found = _by_words(expanded, documents, store) if name == "keyword" else None
-                if found is None:
+            with store.budget.part(share, f"{name} was left out"), store.interrupting():
+                if name == "keyword":
+                    found = _by_words(expanded, documents, store)
+                else:
                     found = _by_vectors(expanded, documents, store, settings, int(cuts["units"]))
-        except OutOfTime:
-            notices.append(Notice("slow-channel", f"{name} took over {settings.channel_seconds:g} s and was left out"))
-            continue
         except EmbedderFault as fault:
             notices.append(Notice("no-embedding", f"no vector results: {fault}"))
+        if found is None:
             continue
         rankings[name] = trace.rankings[name] = tuple(found[: int(cuts[name])])
         trace.cuts[name], trace.seconds[name] = int(cuts[name]), time.perf_counter() - started

@@ -17,6 +17,8 @@ from codelens.search.filters import BadValueError, make_filter
 from codelens.search.nodes import FIELDS, NEGATED_WORD, Filter, Identifier, Leaf, Pattern, Phrase, Word
 from codelens.search.patterns import check_pattern
 
+MOST_PATTERNS = 32
+"""Patterns of one query; each is matched with the text of every unit that the others leave open. Chosen."""
 MAX_DEPTH = 50
 """Groups inside groups; parentheses beyond are text."""
 
@@ -49,7 +51,7 @@ class Lexer:
         self.text, self.faults, self.languages = text, faults, languages
         self.tokens: list[Token] = []
         self.open: list[int | None] = []
-        self.depth = 0
+        self.depth = self.patterns = 0
         self.position = 0
 
     def run(self) -> list[Token]:
@@ -172,6 +174,11 @@ class Lexer:
         if found is None or not self._ends_word(found.end()):
             return None
         source = found[1]
+        if self.patterns >= MOST_PATTERNS:
+            self.faults.add(
+                "limit", at, lambda: f"a query has {MOST_PATTERNS} patterns at most; others are searched as text"
+            )
+            return None
         try:
             check_pattern(source)
         except QueryError as fault:
@@ -179,6 +186,7 @@ class Lexer:
                 said = f"/{excerpt(source)}/: {fault}; searched as text"
                 self.faults.add("pattern", at + 1 + fault.position, lambda: said)
             return None
+        self.patterns += 1
         return Pattern(source), found.end()
 
     def _ends_word(self, at: int) -> bool:

@@ -7,14 +7,14 @@ refused when it is compiled; whatever else is slow ends when the query's time is
 
 from __future__ import annotations
 
+import math
 import re
-import time
-from dataclasses import field
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from codelens.errors import QueryError, RegexTimeout
+from codelens.budget import OutOfTime, TimeBudget
+from codelens.errors import QueryError
 from codelens.nouns import dataclass
 from codelens.search.ambiguity import find_danger
 from codelens.search.syntax import parse_tree
@@ -36,19 +36,6 @@ class Compiled:
     program: Any
     dotted: bool
     """Whether İ and ı are hidden from the engine, because the pattern cannot mean them (Tree.dotted)."""
-
-
-@dataclass(slots=True)
-class TimeBudget:
-    """Seconds that all regular expressions of one query may take together, counted only while they run."""
-
-    seconds: float
-    spent: float = field(default=0.0, init=False)
-
-    @property
-    def left(self) -> float:
-        """Seconds; below 0 where the last pattern ran over."""
-        return self.seconds - self.spent
 
 
 @lru_cache(maxsize=256)
@@ -81,29 +68,23 @@ def compile_pattern(source: str, ignore_case: bool, whole_word: bool = False) ->
 def find_all(compiled: Compiled, text: str, budget: TimeBudget, limit: int = 0) -> Ranges:
     """Half-open character ranges of the matches, in order, at most `limit` if that is not 0; some may be empty.
 
-    Raises RegexTimeout when the budget, which all texts of a query share, is spent.
+    Raises OutOfTime when the budget is spent.
     """
-    if budget.left <= 0:
-        raise _out_of_time(compiled, budget)
+    left = budget.left
+    if left <= 0:
+        raise OutOfTime
     subject = text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
     found: list[tuple[int, int]] = []
-    began = time.perf_counter()
     try:
-        for match in compiled.program.finditer(subject, timeout=budget.left):
+        for match in compiled.program.finditer(subject, timeout=None if left == math.inf else left):
             found.append(match.span())
             if len(found) == limit:
                 break
     except TimeoutError:
-        raise _out_of_time(compiled, budget) from None
-    finally:
-        budget.spent += time.perf_counter() - began
+        raise OutOfTime from None
     return tuple(found)
 
 
 def has_upper(source: str) -> bool:
     r"""Whether smart case makes a pattern sensitive: it has an upper-case letter that is no escape like \S or \B."""
     return any(c.isupper() for c in re.sub(r"\\.|\(\?P[<=>]\w*", "", source, flags=re.DOTALL))
-
-
-def _out_of_time(compiled: Compiled, budget: TimeBudget) -> RegexTimeout:
-    return RegexTimeout(f"/{compiled.source}/ took over {budget.seconds:g} s")

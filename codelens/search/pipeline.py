@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from codelens.budget import FEATURES, ORDER, SHOWN, TERMS, WALK, TimeBudget
 from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault, UsageError
@@ -45,14 +46,15 @@ from codelens.search.intent import intent_of
 from codelens.search.knowing import rank_by_walk
 from codelens.search.metadata import Scalar
 from codelens.search.nodes import And, Node, Phrase, also, asks_todos, going_on
-from codelens.search.present import present
+from codelens.search.present import present, present_briefly
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.query import Query, parse_query
 from codelens.search.retrieve import add_literal, retrieve
 from codelens.search.scope import Scope, build_scope, unknown_repositories, without_metadata
 from codelens.search.signals import add_factors, spread_files
 from codelens.search.spelling import with_corrections
-from codelens.search.spread import WALK, Spreading, add_walk, joining, nearness, spread
+from codelens.search.spread import WALK as WALKED
+from codelens.search.spread import Spreading, add_walk, joining, nearness, spread
 from codelens.search.telling import with_common
 from codelens.store.store import Store
 from codelens.texts import Texts
@@ -65,6 +67,10 @@ PROSE = ("section", "text", *NOTE_KINDS, TODO)
 """Kinds of units that are no code: Graph Memory's profile has a minimum of its own for them."""
 BELOW_MINIMUM = "below minimum"
 """A stage in the trace's events: what --min-score left out."""
+LONGEST = 50_000
+"""Characters of a query that are read: ten pages of a stack trace. Chosen; they take .3 CPU s."""
+OUT_OF_TIME = "out-of-time"
+"""The code of a notice that says what there was no time for."""
 
 
 @dataclass(slots=True)
@@ -88,18 +94,20 @@ class Ranking:
 
 def search(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
     """Answer one query. Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
-    return answer(rank(text, store, options, settings), store, info, options)
+    with store.spending(settings.query_seconds):
+        return answer(rank(text, store, options, settings), store, info, options)
 
 
 def answer(ranking: Ranking, store: Store, info: IndexInfo, options: SearchOptions) -> SearchResult:
     """The part of an order that is shown."""
     shown = ranking.candidates[options.offset : options.offset + options.limit]
+    hits = _hits(shown, ranking, store, options)
     return SearchResult(
         query=ranking.query.text,
-        hits=_hits(shown, ranking, store, options),
+        hits=hits,
         total=len(ranking.candidates),
         channels=ranking.channels,
-        notices=(*ranking.notices, *_of_notes(shown, ranking, store)),
+        notices=(*ranking.notices, *_of_notes(shown, ranking, store), *left_out(store.budget)),
         index=info,
         options=options,
         trace=ranking.trace,
@@ -121,6 +129,11 @@ def rank(
     text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
 ) -> Ranking:
     """The whole order of the answer, by the profile that the options name, or by another."""
+    with store.spending(settings.query_seconds):
+        return _rank(text, store, options, settings, profile)
+
+
+def _rank(text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None) -> Ranking:
     profile, trace, texts = profile or load_profile(options, settings.weights), Trace(), Texts(store)
     trace.weights = profile.own
     query = parse(text, options, options.prefix or profile.prefix)
@@ -134,13 +147,15 @@ def rank(
     likeness = _likeness(query, store, options, embedder, trace, notices) if options.like else None
     itself = likeness.itself if likeness else {}
     asked = likeness.query if likeness else expand(plain_texts(query), query.identifiers, text)
+    store.budget.limits += asked.left_out
     expanded = replace(asked, scoped=scope.units is not None, features=features)
     if not likeness and (profile.aliases or settings.aliases):
         from codelens.search.aliases import with_aliases
 
         expanded = with_aliases(expanded, settings.aliases, shipped=profile.aliases)
     if "fuzzy" in features and not likeness and not profile.aliases:
-        expanded = with_corrections(expanded, store)
+        with store.budget.part(TERMS, "unknown words were not corrected"):
+            expanded = with_corrections(expanded, store)
     expanded = with_common(expanded, store)
     recollection = _recollection(store, options, profile, notices) if profile.memory else None
     if recollection and not likeness:
@@ -167,11 +182,14 @@ def rank(
     if options.rerank:
         from codelens.search.rerank import rerank
 
-        candidates = rerank(candidates, expanded, store, settings, notices)
+        with store.budget.part(ORDER, "hits were not ranked again"):
+            store.budget.check()
+            candidates = rerank(candidates, expanded, store, settings, notices)
     candidates = _minimum(candidates, profile, options, {match.unit for match in literal}, trace)
     candidates = in_order(candidates, options, scope)
     trace.candidates = candidates
     trace.metadata = _metadata(candidates, settings)
+    notices += left_out(store.budget)
     return Ranking(
         query=query,
         expanded=expanded,
@@ -220,6 +238,8 @@ def _by_ranks(
     """Candidates with what their ranks, the features and the walk give them."""
     units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
     candidates = fuse(rankings, normalised(profile.channels, sorted(rankings)), profile.rrf_k, units, options.fusion)
+    if not candidates:
+        return candidates
     evidence = Evidence(
         query,
         rankings,
@@ -229,10 +249,14 @@ def _by_ranks(
         options.now,
     )
     weights = profile.weights(trace.intent)
-    if weights:
-        evidence.gather(units.values())
-    measure(candidates, evidence, weights)
-    return _with_walk(candidates, evidence, weights, profile, store, scope, trace)
+    with store.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
+        if weights:
+            evidence.gather(units.values())
+        measure(candidates, evidence, weights, store.budget)
+        return _with_walk(candidates, evidence, weights, profile, store, scope, trace)
+    for candidate in candidates:
+        candidate.measured.clear()
+    return candidates
 
 
 def _by_walk(
@@ -254,22 +278,25 @@ def _by_walk(
     own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
     certain = {*own, *(match.unit for match in literal)}
     running_of = running_by(store, options.now, notices)
-    candidates = rank_by_walk(
-        query,
-        rankings,
-        certain,
-        profile.channels,
-        profile.rrf_k,
-        profile.composite,
-        scope.units,
-        store,
-        trace,
-        running_of,
-        evidence.changed,
-    )
-    measure(candidates, evidence, profile.weights(trace.intent))
-    trace.seconds["graph"] = time.perf_counter() - started
-    return candidates
+    with store.budget.part(WALK, "the walk was left out, so that ranks of channels alone decide"):
+        candidates = rank_by_walk(
+            query,
+            rankings,
+            certain,
+            profile.channels,
+            profile.rrf_k,
+            profile.composite,
+            scope.units,
+            store,
+            trace,
+            running_of,
+            evidence.changed,
+        )
+        measure(candidates, evidence, profile.weights(trace.intent), store.budget)
+        trace.seconds["graph"] = time.perf_counter() - started
+        return candidates
+    units = store.units.rows({m.unit for matches in rankings.values() for m in matches})
+    return fuse(rankings, normalised(profile.channels, sorted(rankings)), profile.rrf_k, units, options.fusion)
 
 
 def _by_quality(
@@ -309,33 +336,41 @@ def _with_walk(
     trace: Trace,
 ) -> list[Candidate]:
     """What the walk over the symbol graph adds: to the candidates that it reached, and candidates that only it found."""
-    if not profile.graph or not weights.get(WALK):
+    if not profile.graph or not weights.get(WALKED):
         return candidates
     started = time.perf_counter()
     spreading = Spreading(**profile.graph)
     preliminary = [(c, c.score) for c in candidates]
-    found = spread(sorted(preliminary, key=lambda p: (-p[1], p[0].unit.content_order())), spreading, store)
-    if found is not None:
-        joined = joining(found, candidates, spreading, store, scope.units)
-        evidence.gather(candidate.unit for candidate in joined)
-        measure(joined, evidence, weights)
-        candidates = [*candidates, *joined]
-        add_walk(candidates, found, spreading, weights[WALK], store)
-        trace.nearness = nearness(found)
+    with store.budget.part(WALK, "the walk was left out"):
+        found = spread(sorted(preliminary, key=lambda p: (-p[1], p[0].unit.content_order())), spreading, store)
+        if found is not None:
+            joined = joining(found, candidates, spreading, store, scope.units)
+            evidence.gather(candidate.unit for candidate in joined)
+            measure(joined, evidence, weights, store.budget)
+            candidates = [*candidates, *joined]
+            add_walk(candidates, found, spreading, weights[WALKED], store)
+            trace.nearness = nearness(found)
     trace.seconds["graph"] = time.perf_counter() - started
     return candidates
 
 
 def parse(text: str, options: SearchOptions, prefix: bool) -> Query:
-    """The query as the options have it read, with what --meta and --kind demand; with `prefix` each word may go on."""
+    """The query as the options have it read, with what --meta and --kind demand; with `prefix` each word may go on.
+
+    The first LONGEST characters of it are read, unless it is one literal text or one pattern.
+    """
+    read = text if options.literal or options.regex else text[:LONGEST]
     query = parse_query(
-        text,
+        read,
         strict=options.strict_query,
         literal=options.literal,
         regex=options.regex,
         case=options.case,
         known_languages=accepted_names() if "lang:" in text else (),
     )
+    if len(read) < len(text):
+        notice = Notice("limit", f"only the first {LONGEST} of the query's {len(text)} characters are read")
+        query = replace(query, text=text, notices=(*query.notices, notice))
     if prefix:
         query = replace(query, node=going_on(query.node, load_words().stop))
     query = replace(query, node=_demanding(query.node, options.meta)) if options.meta else query
@@ -433,7 +468,8 @@ def _expanded(
     if not profile.expansion:
         return candidates
     started = time.perf_counter()
-    candidates = add_expansion(candidates, Expanding(**profile.expansion), store, scope.units)
+    with store.budget.part(ORDER, "the expansion was left out"):
+        candidates = add_expansion(candidates, Expanding(**profile.expansion), store, scope.units)
     trace.seconds["graph"] = trace.seconds.get("graph", 0.0) + time.perf_counter() - started
     return candidates
 
@@ -461,19 +497,31 @@ def _minimum(
 def _hits(shown: Sequence[Candidate], ranking: Ranking, store: Store, options: SearchOptions) -> tuple[Hit, ...]:
     documents = {d.id: d for d in store.documents.rows({c.unit.document for c in shown})}
     roots = {r.id: r.root for r in store.documents.repositories()}
-    return tuple(
-        present(
-            candidate=c,
-            rank=rank,
-            document=documents[c.unit.document],
-            root=roots[documents[c.unit.document].repository],
-            query=ranking.expanded,
-            places=ranking.scope.places(c.unit, documents[c.unit.document]),
-            texts=ranking.texts,
-            options=options,
-        )
-        for rank, c in enumerate(shown, start=options.offset + 1)
-    )
+    hits: list[Hit] = []
+    brief = 0
+    for rank, candidate in enumerate(shown, start=options.offset + 1):
+        document = documents[candidate.unit.document]
+        root = roots[document.repository]
+        with store.budget.part(SHOWN):
+            store.budget.check()
+            places = ranking.scope.places(candidate.unit, document)
+            hits.append(present(candidate, rank, document, root, ranking.expanded, places, ranking.texts, options))
+        if len(hits) < rank - options.offset:
+            hits.append(present_briefly(candidate, rank, document, root))
+            brief += 1
+    if brief:
+        store.budget.cut.append(f"{brief} of {len(shown)} hits have no lines")
+    return tuple(hits)
+
+
+def left_out(budget: TimeBudget) -> list[Notice]:
+    """What limits left out, and what there was no time for; each is told once."""
+    told = [Notice("limit", text) for text in dict.fromkeys(budget.limits)]
+    if budget.cut:
+        spent = f"the query's {budget.seconds:g} s of CPU were spent (setting query_seconds)"
+        told.append(Notice(OUT_OF_TIME, f"{spent}: {'; '.join(budget.cut)}"))
+    budget.limits, budget.cut = [], []
+    return told
 
 
 def rank_of(ranking: Ranking, unit: UnitId) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from codelens.worktree.freshness import freshness
 
 SCANNED_LINES = 400
 """Lines of a long unit in which the best lines are looked for."""
+FEW_WORDS = 40
+"""Words of a query up to which a line is first searched for each of them. At 80, looking at its tokens is as fast. Measured."""
 
 _TOKEN = re.compile(r"\w+")
 
@@ -41,18 +44,29 @@ def present(
     line, column = _place(unit, lines, marks, places)
     shown = _shown_lines(unit, line, marks, len(lines), options)
     text = lines[line - 1] if line <= len(lines) else ""
+    return replace(
+        present_briefly(candidate, rank, document, root),
+        line=line,
+        column=column,
+        column_utf16=column_utf16(text, column),
+        snippet=tuple(SnippetLine(n, lines[n - 1][:MAX_LINE], marks.get(n, ())) for n in shown if n <= len(lines)),
+    )
+
+
+def present_briefly(candidate: Candidate, rank: int, document: DocumentRow, root: Path) -> Hit:
+    """The same without a look at the text: the place is the line where the unit is named or begins, and no lines are shown."""
     return Hit(
         rank=rank,
-        unit=unit,
+        unit=candidate.unit,
         score=candidate.score,
         channels=dict(sorted(candidate.channels.items())),
         contributions=tuple(candidate.contributions),
         freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
         root=str(root),
-        line=line,
-        column=column,
-        column_utf16=column_utf16(text, column),
-        snippet=tuple(SnippetLine(n, lines[n - 1][:MAX_LINE], marks.get(n, ())) for n in shown if n <= len(lines)),
+        line=candidate.unit.name_line or candidate.unit.start_line,
+        column=1,
+        column_utf16=1,
+        snippet=(),
         path_bytes=os.fsencode(document.os_path) if document.os_path != document.path else None,
     )
 
@@ -66,10 +80,11 @@ def _marks(
         return found
     said = frozenset(t.text for t in query.words if not t.text.endswith(BEGINNING))
     begun = tuple(t.text.removesuffix(BEGINNING) for t in query.words if t.text.endswith(BEGINNING))
+    few = (*said, *begun) if len(said) + len(begun) <= FEW_WORDS else ()
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
         line = lines[number - 1][:MAX_LINE]
         folded = line.casefold()
-        if not any(word in folded for word in (*said, *begun)):  # ten times as fast as looking at its tokens
+        if few and not any(word in folded for word in few):  # ten times as fast as looking at its tokens
             continue
         ranges = tuple(m.span() for m in _TOKEN.finditer(line) if _says(m[0], said, begun))
         if ranges:

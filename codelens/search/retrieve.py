@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 
+from codelens.budget import CHANNELS, TERMS
 from codelens.config import Settings
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model import Match, Notice, SearchOptions, Trace, UnitId
@@ -18,7 +19,7 @@ from codelens.search.channels.vector import VectorChannel
 from codelens.search.expand import ExpandedQuery
 from codelens.search.profiles import Profile
 from codelens.search.scope import Scope
-from codelens.store.store import OutOfTime, Store
+from codelens.store.store import Store
 
 MODES: Mapping[str, tuple[str, ...]] = {
     "hybrid": ("exact", "fuzzy", "path", "symbol", "vector", "equivalence"),
@@ -62,7 +63,7 @@ def retrieve(
     notices: list[Notice],
     without: Collection[UnitId] = (),
 ) -> dict[str, Sequence[Match]]:
-    """Each channel's ranking, cut at its fixed length. A channel that outlasts its time is left out, and said.
+    """Each channel's ranking, cut at its fixed length. A channel for which there is no time is left out, and said.
 
     `without` are units that are no answer; their places go to others. A channel that may give nothing is not asked.
     """
@@ -76,19 +77,18 @@ def retrieve(
         raise UsageError(
             f"profile {options.profile} asks no channel of mode {options.mode}", f"modes: {', '.join(fitting)}"
         )
-    for name in asked:
+    for place, name in enumerate(asked, start=1):
         if name in OPTIONAL and name not in query.features:
             continue
         started, most = time.perf_counter(), _most(name, profile, rankings)
+        share = TERMS + (CHANNELS - TERMS) * place / len(asked)
         try:
-            with store.time_limit(settings.channel_seconds):
+            with store.budget.part(share, f"{name} was left out"), store.interrupting():
                 found = channels[name].retrieve(query, store, most + min(len(without), MOST_WITHOUT))
                 rankings[name] = [match for match in found if match.unit not in without][:most] if without else found
-        except OutOfTime:
-            notices.append(Notice("slow-channel", f"{name} took over {settings.channel_seconds:g} s and was left out"))
-            continue
         except EmbedderFault as fault:
             notices.append(Notice("no-embedding", f"no vector results: {fault}"))
+        if name not in rankings:
             continue
         trace.seconds[name] = time.perf_counter() - started
         trace.rankings[name] = tuple(rankings[name])

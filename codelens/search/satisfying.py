@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import groupby
 
-from codelens.errors import QueryTimeout
 from codelens.model import Span, UnitId
 from codelens.nouns import dataclass
 from codelens.search.conditions import (
@@ -18,6 +16,7 @@ from codelens.search.conditions import (
     demanded_kinds,
     evaluate,
     has_many_alternatives,
+    holds_nowhere,
     left_open,
     narrowed,
 )
@@ -39,8 +38,6 @@ class Demand:
     demands_text: bool
     """Whether some phrase or pattern must hold: it may stand beside the units, where no unit holds it."""
     repositories: Mapping[int, str]
-    seconds: float
-    """How long deciding them may take."""
     metadata: Metadata
     """EMPTY where no condition asks for it."""
     changes: LastChanges | None = None
@@ -54,6 +51,8 @@ class Satisfying:
     units: list[UnitId] = field(default_factory=list)
     reach: dict[UnitId, Span] = field(default_factory=dict)
     """Of those that satisfy it by what stands beside them: a comment above, a bracket that no unit holds."""
+    files: int = 0
+    """Of the documents that were asked about, those that are decided."""
 
 
 def matching_of(document: DocumentRow, matching: Matching, changes: LastChanges | None) -> Matching:
@@ -70,25 +69,27 @@ def _matchings(document: DocumentRow, demand: Demand, texts: Texts) -> Mapping[U
     return {unit.id: replace(demand.matching, last=last.get(unit.id)) for unit in units}
 
 
-def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Texts) -> Satisfying:
-    """The units of these documents that satisfy the query, document by document. Raises QueryTimeout."""
-    satisfying = Satisfying()
-    deadline = time.monotonic() + demand.seconds
+def add_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Texts, satisfying: Satisfying) -> None:
+    """Add the units of these documents that satisfy the query, document by document. Raises OutOfTime with the rest undecided."""
+    budget = demand.matching.budget
     rows = {d.id: d for d in documents}
     kinds, rest = demanded_kinds(demand.node)
     briefs = texts.store.units.briefs(list(rows), kinds, asks_todos(demand.node))
     for document, units in groupby(briefs, key=lambda brief: brief[1]):
-        if time.monotonic() > deadline:
-            raise QueryTimeout(f"deciding the conditions of the query took over {demand.seconds:g} s")
+        budget.check()
         row = rows[document]
         repository = demand.repositories[row.repository]
         known = (row.path, repository, row.language, row.roles, demand.metadata.of(repository, row.path))
         node = left_open(rest, DocumentFacts(*known), matching_of(row, demand.matching, demand.changes))
         if node is None:
             satisfying.units += [unit for unit, *_ in units]
+            satisfying.files += 1
             continue
         if has_many_alternatives(node):
             node = narrowed(node, row.path, texts.of(row).text, demand.matching)
+            if holds_nowhere(node):
+                satisfying.files += 1
+                continue
         each = _matchings(row, demand, texts)
         undecided: list[Undecided] = []
         before = len(satisfying.units)
@@ -103,10 +104,12 @@ def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Te
             whole = texts.of(row)
             satisfying.units += _decided(node, undecided, whole, demand.matching, each)
             if len(satisfying.units) == before and demand.demands_text:
-                satisfying.reach |= _beside(node, undecided, whole, demand.matching, each)
+                beside = _beside(node, undecided, whole, demand.matching, each)
+                satisfying.reach |= beside
+                satisfying.units += beside
             texts.forget(row)
-    satisfying.units += satisfying.reach
-    return satisfying
+        satisfying.files += 1
+    satisfying.files = len(documents)  # some have no units
 
 
 def _beside(
@@ -131,6 +134,7 @@ def _decided(
     each: Mapping[UnitId, Matching],
 ) -> Iterator[UnitId]:
     for unit, u, span in undecided:
+        matching.budget.check()
         known = (u.path, u.repository, u.language, u.roles, u.metadata, u.kind, u.name, u.qualified_name)
         if evaluate(node, TextFacts(*known, whole.slice(span)), each.get(unit, matching)).value:
             yield unit

@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 
+from codelens.budget import CONDITIONS
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
-from codelens.model import Match, Notice, SearchOptions, Span, UnitId, UnitRow
+from codelens.model import DocumentId, Match, Notice, SearchOptions, Span, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.conditions import (
     DocumentFacts,
     Matching,
     TextFacts,
     Verdict,
+    demanded_words,
     evaluate,
     literal_requirements,
+    with_words_together,
 )
-from codelens.search.facts import occurrences, pattern_ranges
+from codelens.search.facts import occurrences, occurs, pattern_ranges
 from codelens.search.fields import path_glob
 from codelens.search.filters import COMPARISON, kinds_filter
 from codelens.search.lastchange import LastChanges
@@ -45,13 +48,16 @@ from codelens.search.nodes import (
     positive_leaves,
     without,
 )
-from codelens.search.patterns import Ranges, TimeBudget
-from codelens.search.satisfying import Demand, matching_of, units_satisfying
+from codelens.search.patterns import Ranges
+from codelens.search.satisfying import Demand, Satisfying, add_satisfying, matching_of
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
 from codelens.texts import Texts, line_at, line_starts
 
+LONGEST_SOUGHT, MOST_SOUGHT = 100, 32
+"""Characters of a text, and texts of a conjunction, that the trigram index is asked for: more rule out hardly any further
+document, and each trigram costs a look-up. Texts decide afterwards. Chosen."""
 ELSEWHERE = "the folder that is searched"
 """What keeps a document out that lies elsewhere: a PATH, or the working directory."""
 
@@ -173,10 +179,8 @@ class Scope:
 
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Scope:
-    """Decide the conditions. Raises UsageError for options that name what there is not, RegexTimeout for slow patterns."""
-    matching = Matching(
-        options.case if query.case == "auto" else query.case, options.word, TimeBudget(settings.regex_seconds)
-    )
+    """Decide the conditions, as far as the budget goes. Raises UsageError for options that name what there is not."""
+    matching = Matching(options.case if query.case == "auto" else query.case, options.word, store.budget)
     names = {r.id: r.name for r in store.documents.repositories()}
     scope = Scope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):
@@ -185,17 +189,38 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.metadata = load_metadata(settings.metadata)
     if _asks_for_changes(query):
         scope.changes = LastChanges(store, texts)
-    verdicts = [(d, _of_document(query, d, scope).value) for d in documents_in_scope(store, options)]
-    undecided = [d for d, value in verdicts if value is None]
-    undecided = _with_trigrams(undecided, literal_requirements(query.node), store)
-    limit = settings.channel_seconds
-    demand = Demand(query.node, matching, scope.demands_text, scope.repositories, limit, scope.metadata, scope.changes)
-    satisfying = units_satisfying(undecided, demand, texts)
-    whole = store.units.of_documents([d.id for d, value in verdicts if value], asks_todos(query.node))
-    scope.units = [*whole, *satisfying.units]
+    node = with_words_together(query.node, matching)
+    demand = Demand(node, matching, scope.demands_text, scope.repositories, scope.metadata, scope.changes)
+    whole, satisfying = _decided(documents_in_scope(store, options), demand, scope, store)
+    scope.units = [*store.units.of_documents(whole, asks_todos(query.node)), *satisfying.units]
     scope.reach = satisfying.reach
     store.units.set_scope(scope.units)
     return scope
+
+
+def _decided(
+    documents: Sequence[DocumentRow], demand: Demand, scope: Scope, store: Store
+) -> tuple[list[DocumentId], Satisfying]:
+    """(documents of which all units satisfy the query, the units of others that do); what there was no time for does not."""
+    budget, whole, satisfying = store.budget, list[DocumentId](), Satisfying()
+    undecided, left = list[DocumentRow](), len(documents)
+    with budget.part(CONDITIONS):
+        for document in documents:
+            budget.check()
+            value = _of_document(demand.node, document, scope).value
+            if value:
+                whole.append(document.id)
+            elif value is None:
+                undecided.append(document)
+                continue
+            left -= 1
+        with store.interrupting():
+            undecided = _with_trigrams(undecided, scope, store)
+        left = len(undecided)
+        add_satisfying(undecided, demand, scope.texts, satisfying)
+    if left := left - satisfying.files:
+        budget.cut.append(f"conditions were decided for {len(documents) - left} of {len(documents)} files")
+    return whole, satisfying
 
 
 def unknown_repositories(query: Query, scope: Scope) -> list[Notice]:
@@ -266,9 +291,9 @@ def _known(document: DocumentRow, scope: Scope) -> tuple[str, str, str, frozense
     return document.path, repository, document.language, document.roles, known
 
 
-def _of_document(query: Query, document: DocumentRow, scope: Scope) -> Verdict:
+def _of_document(node: Node | None, document: DocumentRow, scope: Scope) -> Verdict:
     facts = DocumentFacts(*_known(document, scope))
-    return evaluate(query.node, facts, matching_of(document, scope.matching, scope.changes))
+    return evaluate(node, facts, matching_of(document, scope.matching, scope.changes))
 
 
 def _asks_metadata(node: Node | None) -> bool:
@@ -284,21 +309,23 @@ def _asks_for_changes(query: Query) -> bool:
     return any(isinstance(leaf, Filter) and leaf.field in CHANGE_FIELDS for leaf in leaves(query.node))
 
 
-def _with_trigrams(documents: list[DocumentRow], plan: Plan, store: Store) -> list[DocumentRow]:
-    """Those whose trigrams allow the plan; all of them where nothing can be required, or there are no trigrams."""
-    expression = _expression(plan) if store.features().fuzzy else ""
+def _with_trigrams(documents: list[DocumentRow], scope: Scope, store: Store) -> list[DocumentRow]:
+    """Those whose trigrams allow the query; all of them where nothing can be required, or there are no trigrams."""
+    node = scope.query.node
+    expression = _expression(literal_requirements(node)) if store.features().fuzzy else ""
     if not expression:
         return documents
-    allowed = set(store.postings.documents_matching(expression))
-    return [d for d in documents if d.id in allowed]
+    allowed, words = set(store.postings.documents_matching(expression)), demanded_words(node)
+    return [d for d in documents if d.id in allowed or any(occurs(d.path, word, True, False) for word in words)]
 
 
 def _expression(plan: Plan) -> str:
     if isinstance(plan, Substring):
-        return all_trigrams(plan.text)
+        return all_trigrams(plan.text[:LONGEST_SOUGHT])
     if not isinstance(plan, AllOf | AnyOf):
         return ""
-    parts = [f"({part})" if part else "" for part in map(_expression, plan.parts)]
+    wanted = plan.parts[:MOST_SOUGHT] if isinstance(plan, AllOf) else plan.parts
+    parts = [f"({part})" if part else "" for part in map(_expression, wanted)]
     if isinstance(plan, AllOf):
         return " AND ".join(filter(None, parts))
     return " OR ".join(parts) if all(parts) else ""  # one alternative that demands nothing lets everything through

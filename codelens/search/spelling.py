@@ -10,6 +10,9 @@ from codelens.store.store import Store
 
 MIN_WORD_LETTERS = 5
 """Letters. Shorter words have too many neighbours in any vocabulary. Chosen, not measured."""
+MOST_UNKNOWN = 200
+"""Words, and as many names, that are compared with those of the index: .7 ms each on Redis. Who pastes a page that has more
+looks for something else than slips."""
 LETTERS_PER_SLIP = 4
 """One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel. Chosen."""
 MOST_SLIPS_IN_A_WORD = 2
@@ -24,7 +27,14 @@ def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """The query with likely words beside each unknown one; they help to find, and do not count as coverage."""
     unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
     unknown = [word for word in unknown if not store.postings.document_frequency(word)]
-    corrections = [term for word in unknown for term in _corrections(word, store)]
+    corrections: list[Term] = []
+    if len(unknown) > MOST_UNKNOWN:
+        store.budget.limits.append(
+            f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
+        )
+    for word in unknown[:MOST_UNKNOWN]:
+        store.budget.check()
+        corrections += _corrections(word, store)
     return replace(query, extra=(*query.extra, *corrections)) if corrections else query
 
 

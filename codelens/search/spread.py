@@ -80,6 +80,7 @@ class Surroundings:
         """Node → (neighbour, weight), by number; parallel edges count once, by the heaviest, since calls are kept by line."""
         weights, backward = self._weights, self._backward
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}
+        self._store.budget.check()
 
         def join(node: int, other: int, kind: str, weight: float) -> None:
             held = found[node].get(other, 0.0)

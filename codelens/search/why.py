@@ -7,12 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from codelens.budget import SHOWN
 from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.explained import NO_SUCH_FILE, Explanation, Loss, WhyResult
 from codelens.model import CHUNK_KINDS, Candidate, DocumentId, IndexInfo, SearchOptions, Skip, SkipReason, UnitRow
 from codelens.search.nodes import Filter, asks_todos, describe
-from codelens.search.pipeline import BELOW_MINIMUM, Ranking, answer, parse, rank, rank_of
+from codelens.search.pipeline import (
+    BELOW_MINIMUM,
+    OUT_OF_TIME,
+    Ranking,
+    answer,
+    left_out,
+    parse,
+    rank,
+    rank_of,
+)
 from codelens.search.retrieve import make_channels
 from codelens.search.scope import ELSEWHERE, Blame
 from codelens.store.store import Store
@@ -31,6 +41,15 @@ def explain(
     text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
 ) -> WhyResult:
     """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names that fit nothing."""
+    with store.spending(settings.query_seconds):
+        found = _explained(text, targets, store, info, options, settings)
+        told = left_out(store.budget)
+    return replace(found, search=replace(found.search, notices=(*found.search.notices, *told))) if told else found
+
+
+def _explained(
+    text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+) -> WhyResult:
     todos = asks_todos(parse(text, options, options.prefix).node)
     resolved = [resolve_target(t, store, todos) for t in targets]
     ranking = rank(text, store, options, settings)
@@ -88,7 +107,12 @@ class _Asker:
             return Explanation(target.text, None, None, None, None, self._not_in_index(target))
         place = rank_of(self._ranking, target.unit.id)
         if place is None:
-            loss = self._not_parsed(target) or self._not_candidate(target.unit)
+            loss = Loss(
+                "out of time", f"there was no time to find out why it is no candidate: {target.text}", MORE_TIME
+            )
+            with self._store.budget.part(SHOWN, f"why {target.text} is no candidate"):
+                self._store.budget.check()
+                loss = self._not_parsed(target) or self._not_candidate(target.unit)
             return Explanation(target.text, None, None, None, None, loss)
         explained = ranked(target.text, self._ranking.candidates, place - 1)
         first, last = self._options.offset + 1, self._options.offset + self._options.limit
@@ -164,10 +188,12 @@ class _Asker:
         if self._ranking.scope.units is not None:  # a remedy that was tried has set another
             self._store.units.set_scope(self._ranking.scope.units)
         for name in cuts:
+            self._store.budget.check()
             if name == "vector" and len(cuts) > 1:
                 continue  # every unit is somewhere in its list; that says nothing
             depth = VECTOR_DEEP if name == "vector" else DEEP
-            matches = channels[name].retrieve(self._ranking.expanded, self._store, depth)
+            with self._store.interrupting():
+                matches = channels[name].retrieve(self._ranking.expanded, self._store, depth)
             others = (m for m in matches if m.unit not in self._ranking.itself)
             place = next((i for i, m in enumerate(others, start=1) if m.unit == unit.id), None)
             if place and place > cuts[name] and (best is None or place - cuts[name] < best[1] - best[2]):
@@ -217,18 +243,24 @@ class _Asker:
         return [f"{query} {way}" for query in queries for way in dict.fromkeys(ways) if way] + [exact]
 
     def _first_that_works(self, unit: UnitRow, queries: Sequence[str]) -> str:
-        """The first of these queries that shows the unit under the same options; empty if none does."""
+        """The first of these queries that shows the unit under the same options; empty if none does, or there is no time."""
         first, last = self._options.offset + 1, self._options.offset + self._options.limit
         for query in queries:
             try:
-                place = rank_of(rank(query, self._store, self._options, self._settings), unit.id)
-            except CodelensError:  # RegexTimeout, or --strict-query: then it is no remedy
+                with self._store.spending(self._settings.query_seconds, apart=True):
+                    ranking = rank(query, self._store, self._options, self._settings)
+            except CodelensError:  # as --strict-query raises: then it is no remedy
                 continue
+            if any(notice.code == OUT_OF_TIME for notice in ranking.notices):
+                self._store.budget.cut.append("not every remedy was tried")
+                return ""
+            place = rank_of(ranking, unit.id)
             if place is not None and first <= place <= last:
                 return query
         return ""
 
 
+MORE_TIME = "raise the setting query_seconds"
 MEND = "mend the file, or report the grammar; its text is searched all the same"
 
 

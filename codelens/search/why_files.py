@@ -24,6 +24,13 @@ def explain_files(
 
     Raises TargetError for names that fit nothing.
     """
+    with store.spending(settings.query_seconds):
+        return _explained(text, targets, store, info, options, settings)
+
+
+def _explained(
+    text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+) -> WhyResult:
     resolved = [resolve_target(target, store) for target in targets]
     ranking = rank_files(text, store, options, settings)
     result, order = answer(ranking, store, info, options), ranking.candidates

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import apsw
 
@@ -19,14 +19,17 @@ from codelens.store.postings import COLUMNS
 MOST = 255
 """Occurrences of a word in a field that are told apart, a byte each; BM25 hardly tells 255 from more."""
 _FIELDS = len(COLUMNS)
+_HEAD = 2 * _FIELDS
+_ENTRY = struct.Struct(f"=I{_FIELDS}s")
+"""What FTS5's function gives: lengths of two bytes each, then the number of each phrase that occurs with its counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
     """Of the words in one unit; fields stand in the order of COLUMNS."""
 
-    counts: bytes
-    """For each word in turn, how often it stands in each field."""
+    counts: Mapping[int, bytes]
+    """Place of a word among those asked for → how often it stands in each field; in order, without words that stand nowhere."""
     lengths: Sequence[int]
     """Words in each field, 65 535 at most."""
 
@@ -39,8 +42,11 @@ class OccurrenceCounter:
         self._registered = False
         self._phrases = Phrases(connection)
 
-    def in_pool(self, terms: Sequence[str]) -> Mapping[UnitId, Occurrences]:
-        """Unit of the pool → its occurrences of these words, as the index stems them; units without any are left out."""
+    def in_pool(self, terms: Sequence[str], check: Callable[[], None] = lambda: None) -> Mapping[UnitId, Occurrences]:
+        """Unit of the pool → its occurrences of these words, as the index stems them; units without any are left out.
+
+        `check` is called for each of them, and may end this with an exception.
+        """
         if not terms:
             return {}
         self._register()
@@ -48,12 +54,12 @@ class OccurrenceCounter:
             "SELECT rowid, occurrences(unit_terms) FROM unit_terms "
             "WHERE unit_terms MATCH ? AND +rowid IN (SELECT id FROM temp.pool)"
         )
-        phrases = [len(self._phrases.of(term)) for term in terms]
-        held = sum(phrases) * _FIELDS
-        return {
-            UnitId(row): Occurrences(_by_term(packed[:held], phrases), memoryview(packed[held + held % 2 :]).cast("H"))
-            for row, packed in self._connection.execute(sql, (self._phrases.any_of(terms),))
-        }
+        word_of = [place for place, term in enumerate(terms) for _ in self._phrases.of(term)]
+        found = {}
+        for row, packed in self._connection.execute(sql, (self._phrases.any_of(terms),)):
+            check()
+            found[UnitId(row)] = Occurrences(_by_word(packed, word_of), memoryview(packed[:_HEAD]).cast("H"))
+        return found
 
     def mean_lengths(self, term: str) -> Sequence[float]:
         """Mean number of words in each field, of all units of the index; empty where none has this word."""
@@ -91,26 +97,24 @@ class OccurrenceCounter:
             self._registered = True
 
 
-def _by_term(counts: bytes, phrases: Sequence[int]) -> bytes:
-    """Counts by phrase → by term, where a beginning has more than one phrase."""
-    if len(counts) == len(phrases) * _FIELDS:
-        return counts
-    found, at = bytearray(), 0
-    for number in phrases:
-        rows = [counts[at + i * _FIELDS : at + (i + 1) * _FIELDS] for i in range(number)]
-        found += bytes(min(MOST, sum(column)) for column in zip(*rows, strict=True))
-        at += number * _FIELDS
-    return bytes(found)
+def _by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
+    """Counts by phrase → by word, where a beginning has more than one phrase."""
+    found: dict[int, bytes] = {}
+    for phrase, counts in _ENTRY.iter_unpack(packed[_HEAD:]):
+        word = word_of[phrase]
+        known = found.get(word)
+        found[word] = counts if known is None else bytes(min(MOST, a + b) for a, b in zip(known, counts, strict=True))
+    return found
 
 
 def _occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
     found = bytearray()
-    for phrase in range(api.phrase_count):
-        found += bytes(min(MOST, len(places)) for places in api.phrase_locations(phrase))
-    if len(found) % 2:
-        found.append(0)
     for column in range(_FIELDS):
         found += min(65_535, api.column_size(column)).to_bytes(2, sys.byteorder)
+    for phrase in range(api.phrase_count):
+        if api.phrase_columns(phrase):  # of hundreds of words a unit holds few
+            counts = list(map(len, api.phrase_locations(phrase)))
+            found += _ENTRY.pack(phrase, bytes(counts if max(counts) <= MOST else [min(MOST, n) for n in counts]))
     return bytes(found)
 
 

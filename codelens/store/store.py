@@ -6,7 +6,6 @@ All SQL of codelens is in this package. A Store is opened for reading or for wri
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from codelens.budget import OutOfTime, TimeBudget
 from codelens.derived import DerivedDocument, Extraction
 from codelens.errors import CodelensError, IndexCorrupt, NoVectors
 from codelens.model import DocumentId, RepositoryId
@@ -59,8 +59,8 @@ def _home(index: Path) -> str:
     return os.fsencode(index.resolve().parent.as_posix()).hex()  # any bytes may be in a path
 
 
-class OutOfTime(Exception):
-    """A statement outlasted its `time_limit`."""
+STEPS = 1000
+"""Of SQLite's machine between two looks at the clock: some 30 µs, of which a look takes 1."""
 
 
 class Store:
@@ -71,6 +71,8 @@ class Store:
         self.ours = ours
         """Whether codelens made the index here for this user; else the user accepted it, and nobody vouches for its roots."""
         self._connection = connection
+        self.budget = TimeBudget()
+        """What is left to the query that is being answered."""
         self.changed: set[int] = set()
         """Documents whose symbols or edges were written since the store was opened."""
         self.committed = False
@@ -260,10 +262,26 @@ class Store:
             raise IndexCorrupt(f"{self.path} is damaged: {found[0][0]}")
 
     @contextmanager
-    def time_limit(self, seconds: float) -> Iterator[None]:
-        """Statements that run on after this raise OutOfTime."""
-        deadline = time.monotonic() + seconds
-        self._connection.set_progress_handler(lambda: time.monotonic() > deadline, 20_000)
+    def spending(self, seconds: float, apart: bool = False) -> Iterator[None]:
+        """Whatever is asked in here shares these CPU seconds, 0 for no limit; within another such block, that one's.
+
+        What is asked `apart` is a query of its own, in the time that the other has left.
+        """
+        before = self.budget
+        if before.limited and apart:
+            self.budget = before.rest()
+        elif seconds and not before.limited:
+            self.budget = TimeBudget(seconds)
+        try:
+            yield
+        finally:
+            self.budget = before
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Statements that outlast the present part of the budget raise OutOfTime. Not for what writes temporary tables."""
+        self.budget.check()
+        self._connection.set_progress_handler(self.budget.over, STEPS)
         try:
             yield
         except apsw.InterruptError as fault:

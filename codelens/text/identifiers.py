@@ -17,7 +17,9 @@ _WORD = re.compile(
     r"|\d+"
 )
 _SEPARATORS = re.compile(r"[\W_]+")
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff]")
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
+"""Chinese, Japanese and Korean characters, for a set of a regular expression."""
+_CJK = re.compile(f"[{CJK}]")
 
 
 def split_identifier(identifier: str) -> list[str]:

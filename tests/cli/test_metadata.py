@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.search.test_slow_channel import large
+from tests.search.test_budget import large
 
 TABLE = "path,category,stars\nnotes/auth.py,login,12\nnotes/markup.py,text,\n"
 
@@ -53,11 +53,11 @@ def test_a_table_of_the_environment(table: Path, indexed: Path, run: Run, monkey
 
 
 def test_nothing_could_be_asked(large: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CODELENS_CHANNEL_SECONDS", "0")
+    monkeypatch.setenv("CODELENS_QUERY_SECONDS", "1e-9")
     asked = ("widget", "--profile", "marketplace", "--mode", "exact")
     ran = run("search", *asked, "--json", cwd=large)
     record = json.loads(ran.out)
     assert (ran.code, record["exit_code"], record["results"]) == (2, 2, [])
-    assert record["notices"][-1]["code"] == "nothing-asked"
-    assert ran.err.endswith("codelens: error: neither words nor vectors could be asked: the result is empty\n")
+    assert [notice["code"] for notice in record["notices"]] == ["nothing-asked", "out-of-time"]
+    assert ran.err.startswith("codelens: error: neither words nor vectors could be asked: the result is empty\n")
     assert run("why", *asked, cwd=large).code == 2

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codelens.config import Settings
-from codelens.errors import QueryTimeout
 from codelens.model import SearchOptions
 from codelens.search.conditions import (
     DocumentFacts,
@@ -20,6 +18,7 @@ from codelens.search.conditions import (
     UnitFacts,
     evaluate,
     literal_requirements,
+    with_words_together,
 )
 from codelens.search.fields import path_glob
 from codelens.search.literals import ANY, AllOf, AnyOf, Substring, admits, fold
@@ -193,7 +192,11 @@ def test_globs(path: str, glob: str, fits: bool) -> None:
         ('"foo" content:bar /qux.?z/', AllOf((Substring("foo"), Substring("bar"), Substring("qux")))),
         ("content:foo,bar", AnyOf((Substring("foo"), Substring("bar")))),
         ('"foo" OR "bar"', AnyOf((Substring("foo"), Substring("bar")))),
-        ('"foo" OR word', ANY),
+        ('"foo" OR word', AnyOf((Substring("foo"), Substring("word")))),
+        ('"foo" OR dotted.word', ANY),
+        ("word OR (other stop*) OR -x", ANY),
+        ("word OR (other stop*)", AnyOf((Substring("word"), AllOf((Substring("other"), Substring("stop")))))),
+        ("word other", ANY),
         ('-"foo"', ANY),
         ('lang:go "foo" word', Substring("foo")),
     ],
@@ -290,7 +293,23 @@ def test_many_alternatives_find_what_each_of_them_finds(tmp_path: Path) -> None:
         assert all(each[:6])
 
 
-def test_alternatives_beyond_the_time_limit_are_refused(tmp_path: Path) -> None:
-    tree = Tree(tmp_path, {f"m{n}.py": f"def f{n}(): pass\n" for n in range(50)}, Settings(jobs=1, channel_seconds=0.0))
-    with tree.index() as index, pytest.raises(QueryTimeout, match="over 0 s"):
-        index.search("f1 OR f2", SearchOptions())
+ALPHABET = "aAbß_1éKſİ中文カ한 .-\n"
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.text(ALPHABET, max_size=12),
+    st.lists(st.text("aAbß_1éKſİ中", min_size=1, max_size=3), min_size=4, max_size=6),
+    st.sampled_from(("auto", "yes", "no")),
+)
+def test_words_are_decided_together_as_one_by_one(text: str, words: list[str], case: str) -> None:
+    known = TextFacts("p/a_b.py", "r", "python", text=text)
+    node = Or(tuple(map(Word, words)))
+    together = with_words_together(node, Matching(case))
+    assert evaluate(together, known, Matching(case)).value is evaluate(node, known, Matching(case)).value
+
+
+@pytest.mark.parametrize("query", ["harbour OR zzzzz", "harb* OR zzzzz", "harbour OR zzzzz OR yyyyy OR xxxxx OR wwwww"])
+def test_a_word_of_a_path_is_found_where_no_text_holds_it(tmp_path: Path, query: str) -> None:
+    with Tree(tmp_path, {"harbour/ship.py": "def load(): pass\n", "b.py": "def other(): pass\n"}).index() as index:
+        assert {hit.unit.path for hit in index.search(query, SearchOptions()).hits} == {"harbour/ship.py"}

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from codelens.errors import QueryError, RegexTimeout
+from codelens.budget import OutOfTime, TimeBudget
+from codelens.errors import QueryError
 from codelens.search.literals import ANY, AllOf, AnyOf, Plan, Substring, admits, fold, is_safe, required_literals
-from codelens.search.patterns import TimeBudget, check_pattern, compile_pattern, find_all, has_upper
+from codelens.search.patterns import check_pattern, compile_pattern, find_all, has_upper
 
 LETTERS = "abkKsSiIſ\u212aİıéÉßΣς中_ (){}[]:|"
 
@@ -127,18 +128,10 @@ def test_find_all_stops_at_its_limit() -> None:
 def test_a_slow_pattern_ends_when_the_time_of_all_texts_is_spent() -> None:
     budget = TimeBudget(0.2)
     slow = compile_pattern(r"(?:ab|a[b-d])*$", False)
-    with pytest.raises(RegexTimeout) as caught:
+    with pytest.raises(OutOfTime):
         find_all(slow, "ab" * 40 + "!", budget)
-    assert caught.value.exit_code == 2 and caught.value.hint
-    with pytest.raises(RegexTimeout):
+    with pytest.raises(OutOfTime):
         find_all(compile_pattern("b", False), "b", budget)
-
-
-def test_a_budget_counts_all_texts() -> None:
-    budget = TimeBudget(5)
-    for _ in range(3):
-        find_all(compile_pattern("b", False), "ab" * 1000, budget)
-    assert 0 < budget.spent < 5
 
 
 @pytest.mark.parametrize(

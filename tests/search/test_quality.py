@@ -22,7 +22,7 @@ from codelens.search.quality import Known, Standing, rank_by_quality
 from codelens.store.memory import MemoryWriter
 from codelens.worktree.place import memory_place
 from tests.render import made
-from tests.search.test_slow_channel import large
+from tests.search.test_budget import large
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, names
 from tests.worktree.pasts import DAY, START, Past
 
@@ -312,10 +312,10 @@ def test_words_are_beginnings_and_short_forms(index: Index) -> None:
 
 def test_both_channels_down_is_an_error_and_an_empty_answer(large: Path) -> None:
     """No time at all ends the words, and the mode leaves out the vectors."""
-    with Index.open(large / ".codelens/index.db", replace(QUICK, channel_seconds=0.0)) as index:
+    with Index.open(large / ".codelens/index.db", replace(QUICK, query_seconds=1e-9)) as index:
         result = index.search("widget", SearchOptions(profile="marketplace", mode="exact"))
     assert (result.hits, result.failed) == ((), True)
-    assert [n.code for n in result.notices] == ["slow-channel", "nothing-asked"]
+    assert [n.code for n in result.notices] == ["nothing-asked", "out-of-time"]
     record = response_record(result, 2)
     assert (record["results"], record["count"]) == ([], 0)
     assert record["error"] == "neither words nor vectors could be asked: the result is empty"

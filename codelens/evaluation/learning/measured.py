@@ -39,8 +39,6 @@ TINY = 1e-9
 """A weight that asks for a value: all of them together are less than any two scores differ."""
 ASIDE = frozenset(("test", "docs", "example"))
 """Roles of files that a commit changes along with the code."""
-PATIENT = 600.0
-"""Seconds that a channel may take: what is learned must not depend on how busy the machine is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ def measure_tasks(
     The weights that it is measured under are those of the settings. Raises NoIndex, IndexCorrupt, SchemaTooNew and SettingsError.
     """
     options = SearchOptions()
-    settings = replace(settings, channel_seconds=PATIENT)
+    settings = replace(settings, query_seconds=0.0)  # what is learned must not depend on how busy the machine is
     profile = probing(load_profile(options, settings.weights))
     found = []
     with Store.read(index) as store, store.reading():

@@ -17,7 +17,7 @@ from codelens.evaluation.judging import same_file
 from codelens.evaluation.learning.batches import make_batches
 from codelens.evaluation.learning.file import features_text
 from codelens.evaluation.learning.fitting import Fitted, Weights, fit_weights
-from codelens.evaluation.learning.measured import PATIENT, Measured, measure_tasks
+from codelens.evaluation.learning.measured import Measured, measure_tasks
 from codelens.evaluation.learning.recipe import OWN_PULL, OWN_TASKS
 from codelens.evaluation.learning.split import kinds_of, split
 from codelens.evaluation.made.making import Made
@@ -92,7 +92,7 @@ def tune_own(
     progress: ProgressSink | None = None,
 ) -> Tuned:
     """Tasks, trees and indexes are made in `folder`, which the caller removes. Raises GitError, OSError and CodelensError."""
-    settings = replace(settings, weights="", channel_seconds=PATIENT)
+    settings = replace(settings, weights="", query_seconds=0.0)
     made, batches = make_batches(repository, name, folder, OWN_TASKS, settings, head, progress)
     older, newest = split([task for batch in batches for task in batch.tasks])
     learning, asking = _only(batches, {t.key for t in older}), _only(batches, {t.key for t in newest})

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from codelens.model import Match, UnitId
 from codelens.search.expand import ExpandedQuery, Term
-from codelens.search.spelling import LETTERS_PER_SLIP
+from codelens.search.spelling import LETTERS_PER_SLIP, MOST_UNKNOWN
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 
 MIN_NAME_LETTERS = 4
 """Letters. Shorter words resemble too much: they are parts of too many names, and one slip makes `get` of `set`. Chosen."""
+LONGEST_NAME = 200
+"""Letters. What is longer is no name; SQLite takes 500 trigrams in one question. Chosen."""
 RESEMBLING = 400
 """Names that trigram overlap proposes to the edit distance, four for each match that the channel may give. Chosen."""
 OF_A_WORD = 0.1
@@ -51,6 +54,7 @@ class FuzzyChannel:
         return ranked[:limit]
 
     def _holding(self, term: Term, query: ExpandedQuery, store: Store, limit: int, found: dict[UnitId, Match]) -> None:
+        store.budget.check()
         part = fold_identifier(term.text)
         if len(part) >= TRIGRAM:
             for unit in store.postings.names_containing(part, query.scoped, limit):
@@ -68,11 +72,17 @@ class FuzzyChannel:
             fold_identifier(w): 1.0 if alone else OF_A_WORD for w in words if not store.postings.document_frequency(w)
         }
         unknown |= {name: 1.0 for name in names if not store.units.named(name, False, 1)}
-        return {w: certainty for w, certainty in unknown.items() if len(w) >= MIN_NAME_LETTERS}
+        unknown = {w: certainty for w, certainty in unknown.items() if MIN_NAME_LETTERS <= len(w) <= LONGEST_NAME}
+        if len(unknown) > MOST_UNKNOWN:
+            store.budget.limits.append(
+                f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown names were checked for typing mistakes"
+            )
+        return dict(islice(unknown.items(), MOST_UNKNOWN))
 
 
 def _resembling(word: str, query: ExpandedQuery, store: Store) -> list[tuple[UnitId, str, int]]:
     """(unit, name, slips), fewest slips first. A swap of neighbours is one slip."""
+    store.budget.check()
     proposed = store.postings.names_resembling(word, query.scoped, RESEMBLING)
     if not proposed:
         return []

@@ -11,8 +11,6 @@ from codelens.errors import (
     IndexCorrupt,
     NoIndex,
     NoVectors,
-    QueryTimeout,
-    RegexTimeout,
     SchemaTooNew,
     TargetError,
 )
@@ -21,8 +19,6 @@ from codelens.render.records import Record
 
 STATUS: Mapping[type[CodelensError], int] = {
     TargetError: 404,
-    RegexTimeout: 422,
-    QueryTimeout: 422,
     NoIndex: 503,
     IndexCorrupt: 503,
     NoVectors: 503,
