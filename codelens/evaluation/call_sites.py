@@ -83,7 +83,7 @@ def _reference_at(store: Store, facts: DocumentFacts, site: CallSite) -> Referen
     import zstandard
 
     document = DocumentId(facts.file.id)
-    text = zstandard.ZstdDecompressor().decompress(store.documents.snapshot(document))
+    text = b"".join(map(zstandard.ZstdDecompressor().decompress, store.frames(document)))
     start = 0
     for _ in range(site.line - 1):
         start = text.index(b"\n", start) + 1

@@ -81,7 +81,7 @@ class Catalog:
     def _raw(self, document: int) -> bytes:
         import zstandard
 
-        return zstandard.ZstdDecompressor().decompress(self._store.documents.snapshot(DocumentId(document)))
+        return b"".join(map(zstandard.ZstdDecompressor().decompress, self._store.frames(DocumentId(document))))
 
     def _add(self, file: FileInfo) -> None:
         self.files[file.id] = self.by_path[file.path] = file

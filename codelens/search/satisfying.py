@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import groupby
 
 from codelens.errors import QueryTimeout
-from codelens.model import Span, UnitId
+from codelens.model import DocumentId, Span, UnitId
 from codelens.nouns import dataclass
 from codelens.search.conditions import (
     DocumentFacts,
@@ -25,6 +25,7 @@ from codelens.search.lastchange import LastChanges
 from codelens.search.metadata import Metadata
 from codelens.search.nodes import Node, asks_todos
 from codelens.store.documents import DocumentRow
+from codelens.store.units import Brief
 from codelens.texts import DocumentText, Texts
 
 Undecided = tuple[UnitId, UnitFacts, Span]
@@ -45,6 +46,8 @@ class Demand:
     """EMPTY where no condition asks for it."""
     changes: LastChanges | None = None
     """Where some condition asks for last changes."""
+    parts: Mapping[DocumentId, Collection[int]] | None = None
+    """Of large documents the only parts in which units may satisfy them; None where any may."""
 
 
 @dataclass(slots=True)
@@ -77,7 +80,16 @@ def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Te
     rows = {d.id: d for d in documents}
     kinds, rest = demanded_kinds(demand.node)
     briefs = texts.store.units.briefs(list(rows), kinds, asks_todos(demand.node))
-    for document, units in groupby(briefs, key=lambda brief: brief[1]):
+    large = {document: texts.of(rows[document]) for document in texts.store.parts.documents() if document in rows}
+    each: tuple[int, Mapping[UnitId, Matching]] = (-1, {})
+
+    def place(brief: Brief) -> tuple[DocumentId, int]:
+        """The document and the part of it that a unit lies in."""
+        return brief[1], large[brief[1]].part_of(brief[5]) if brief[1] in large else 0
+
+    for (document, part), units in groupby(briefs, key=place):
+        if document in large and demand.parts is not None and part not in demand.parts.get(document, ()):
+            continue
         if time.monotonic() > deadline:
             raise QueryTimeout(f"deciding the conditions of the query took over {demand.seconds:g} s")
         row = rows[document]
@@ -88,23 +100,26 @@ def units_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Te
             satisfying.units += [unit for unit, *_ in units]
             continue
         if has_many_alternatives(node):
-            node = narrowed(node, row.path, texts.of(row).text, demand.matching)
-        each = _matchings(row, demand, texts)
+            text = texts.of(row)
+            node = narrowed(node, row.path, text.stored(text.span_of(part)), demand.matching)
+        if each[0] != document:
+            each = document, _matchings(row, demand, texts)
         undecided: list[Undecided] = []
         before = len(satisfying.units)
         for unit, _, kind, name, container, start, end in units:
             facts = UnitFacts(*known, kind, name, f"{container}.{name}" if container else name)
-            value = evaluate(node, facts, each.get(unit, demand.matching)).value
+            value = evaluate(node, facts, each[1].get(unit, demand.matching)).value
             if value is None:
                 undecided.append((unit, facts, Span(start, end)))
             elif value:
                 satisfying.units.append(unit)
         if undecided:
             whole = texts.of(row)
-            satisfying.units += _decided(node, undecided, whole, demand.matching, each)
+            satisfying.units += _decided(node, undecided, whole, demand.matching, each[1])
             if len(satisfying.units) == before and demand.demands_text:
-                satisfying.reach |= _beside(node, undecided, whole, demand.matching, each)
-            texts.forget(row)
+                satisfying.reach |= _beside(node, undecided, whole, whole.span_of(part), demand.matching, each[1])
+            if document not in large:
+                texts.forget(row)
     satisfying.units += satisfying.reach
     return satisfying
 
@@ -113,11 +128,12 @@ def _beside(
     node: Node,
     undecided: Sequence[Undecided],
     whole: DocumentText,
+    part: Span,
     matching: Matching,
     each: Mapping[UnitId, Matching],
 ) -> dict[UnitId, Span]:
-    """The outermost units with what the query demands beside them, each with the place where that is."""
-    around = _reaches([span for _, _, span in undecided], whole)
+    """The outermost units with what the query demands beside them in their part, each with the place where that is."""
+    around = _reaches([span for _, _, span in undecided], whole, part)
     near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
     held = set(_decided(node, near, whole, matching, each))
     return {unit: span for unit, _, span in near if unit in held}
@@ -136,20 +152,20 @@ def _decided(
             yield unit
 
 
-def _reaches(spans: Sequence[Span], whole: DocumentText) -> dict[Span, Span]:
+def _reaches(spans: Sequence[Span], whole: DocumentText, part: Span) -> dict[Span, Span]:
     """Outermost span → itself with all that is between it and the one before, in whole lines.
 
     Units leave out comments above a definition, words like `export` and lines of brackets; a text there is found with
     the unit below it.
     """
     reached: dict[Span, Span] = {}
-    start = end = 0
+    start = end = part.start
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
         if span.start >= end:
             end = span.end
-            reached[span] = Span(whole.line_start(start), whole.line_end(end))
+            reached[span] = Span(max(whole.line_start(start), part.start), min(whole.line_end(end), part.end))
             start = end
     if reached:
         last = next(reversed(reached))
-        reached[last] = Span(reached[last].start, len(whole.raw))
+        reached[last] = Span(reached[last].start, part.end)
     return reached

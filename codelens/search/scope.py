@@ -11,7 +11,7 @@ from dataclasses import field, replace
 
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
-from codelens.model import Match, Notice, SearchOptions, Span, UnitId, UnitRow
+from codelens.model import DocumentId, Match, Notice, SearchOptions, Span, UnitId, UnitRow
 from codelens.nouns import dataclass
 from codelens.search.conditions import (
     DocumentFacts,
@@ -147,11 +147,13 @@ class Scope:
         if not leaves:
             return {}
         whole, span = self.texts.of(document), self.reach.get(unit.id, unit.span)
-        before = whole.stored(Span(0, span.start))
-        text = whole.stored(span)
-        first = before.count("\n") + 1
-        indent = len(before) - (before.rfind("\n") + 1)
-        return _by_line(text, first, indent, [r for leaf in leaves for r in _ranges(leaf, text, self.matching)])
+        found: dict[int, Ranges] = {}
+        for piece in whole.pieces(span):
+            text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
+            ranges = [r for leaf in leaves for r in _ranges(leaf, text, self.matching)]
+            for line, parts in _by_line(text, first, indent, ranges).items():
+                found[line] = found.get(line, ()) + parts
+        return found
 
     def literal_matches(self, limit: int, known: Collection[UnitId]) -> tuple[list[Match], int]:
         """(matches, how many there would be) for the units in scope that are not known yet, in order of place.
@@ -187,9 +189,12 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.changes = LastChanges(store, texts)
     verdicts = [(d, _of_document(query, d, scope).value) for d in documents_in_scope(store, options)]
     undecided = [d for d, value in verdicts if value is None]
-    undecided = _with_trigrams(undecided, literal_requirements(query.node), store)
+    parts = _by_trigrams(literal_requirements(query.node), store)
+    undecided = [d for d in undecided if parts is None or d.id in parts]
     limit = settings.channel_seconds
-    demand = Demand(query.node, matching, scope.demands_text, scope.repositories, limit, scope.metadata, scope.changes)
+    demand = Demand(
+        query.node, matching, scope.demands_text, scope.repositories, limit, scope.metadata, scope.changes, parts
+    )
     satisfying = units_satisfying(undecided, demand, texts)
     whole = store.units.of_documents([d.id for d, value in verdicts if value], asks_todos(query.node))
     scope.units = [*whole, *satisfying.units]
@@ -284,13 +289,11 @@ def _asks_for_changes(query: Query) -> bool:
     return any(isinstance(leaf, Filter) and leaf.field in CHANGE_FIELDS for leaf in leaves(query.node))
 
 
-def _with_trigrams(documents: list[DocumentRow], plan: Plan, store: Store) -> list[DocumentRow]:
-    """Those whose trigrams allow the plan; all of them where nothing can be required, or there are no trigrams."""
+def _by_trigrams(plan: Plan, store: Store) -> Mapping[DocumentId, Collection[int]] | None:
+    """The documents whose trigrams allow the plan, with the parts of large ones; None where nothing can be required, or there
+    are no trigrams."""
     expression = _expression(plan) if store.features().fuzzy else ""
-    if not expression:
-        return documents
-    allowed = set(store.postings.documents_matching(expression))
-    return [d for d in documents if d.id in allowed]
+    return store.postings.documents_matching(expression) if expression else None
 
 
 def _expression(plan: Plan) -> str:

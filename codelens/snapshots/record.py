@@ -43,8 +43,11 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
     `keep` is of how many states the facts stay; 0 logs nothing. `before` are the snapshot and the root before this run: if
     the last line is of them, only the documents in `store.changed` have other facts.
     """
-    for document, packed in store.log.without_digest():
-        store.log.set_digest(document, hashlib.sha256(zstandard.ZstdDecompressor().decompress(packed)).digest())
+    for document in store.log.without_digest():
+        digest = hashlib.sha256()
+        for frame in store.frames(document):
+            digest.update(zstandard.ZstdDecompressor().decompress(frame))
+        store.log.set_digest(document, digest.digest())
     root = merkle_root(store)
     store.set_meta("root", root)
     last = next(iter(store.log.rows()), None)

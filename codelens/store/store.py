@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from codelens.derived import DerivedDocument, Extraction
+from codelens.derived import DerivedDocument, DerivedPart, Extraction, UnfinishedFile, Unit
 from codelens.errors import IndexCorrupt, NoVectors
-from codelens.model import DocumentId, RepositoryId
+from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.nouns import dataclass
 from codelens.store.connection import (
     APPLICATION_ID,
@@ -35,10 +35,11 @@ from codelens.store.history import Histories
 from codelens.store.lines import Lines
 from codelens.store.migrate import check_version, migrate, schema_version
 from codelens.store.occurrences import OccurrenceCounter
+from codelens.store.parts import Parts
 from codelens.store.postings import Postings
 from codelens.store.references import References
 from codelens.store.snapshots import SnapshotLog
-from codelens.store.units import Units
+from codelens.store.units import Identity, Units
 from codelens.store.vectors import Vectors
 
 
@@ -75,6 +76,7 @@ class Store:
         self.edges = Edges(connection)
         self.history = Histories(connection)
         self.files = Files(connection)
+        self.parts = Parts(connection)
         self.log = SnapshotLog(connection)
         self.lines = Lines(connection)
 
@@ -288,19 +290,46 @@ class Store:
     ) -> DocumentId:
         """Store all that one file yields, in the place of a document that it was `before`.
 
-        The document and what is still in it keep their ids, so that the edges of other documents hold.
+        The document and what is still in it keep their ids, so that the edges of other documents hold. Raises UnfinishedFile
+        for a large file that could not be read to its end: nothing of it is left then, nor of what it was before.
         """
         kept = self.units.identities(before) if before is not None else {}
         if before is not None:
             self.remove_document(before)
         document = self.documents.add(repository, derived, before)
         self.changed.add(document)
-        ids = self.units.add(document, derived, kept)
         self.references.add(document, derived.extraction, derived.references)
-        self.postings.add(document, ids, derived)
+        if derived.trigram_text:
+            self.postings.add_text(document, derived.trigram_text)
+        self._add_units(document, derived.extraction.units, derived, kept)
+        try:
+            for number, part in enumerate(derived.parts):
+                self.parts.add(document, number, part)
+                self._add_units(document, part.units, part, kept)
+        except UnfinishedFile:
+            self.remove_document(document)
+            raise
+        return document
+
+    def _add_units(
+        self,
+        document: DocumentId,
+        units: Sequence[Unit],
+        derived: DerivedDocument | DerivedPart,
+        kept: Mapping[Identity, list[UnitId]],
+    ) -> None:
+        ids = self.units.add(document, units, derived.vectors, kept)
+        self.postings.add(ids, units, derived.postings, bool(derived.trigram_text))
         if any(derived.vectors):
             self.vectors.add(ids, derived.vectors)
-        return document
+
+    def frames(self, document: DocumentId) -> Iterator[bytes]:
+        """A document's own bytes, compressed: in one frame, or of a large file in one for each part."""
+        if snapshot := self.documents.snapshot(document):
+            yield snapshot
+            return
+        for number in range(len(self.parts.places(document))):
+            yield self.parts.bytes_of(document, number)
 
     def embed_again(self, document: DocumentId, vectors: Sequence[Sequence[bytes]], embedder: str) -> None:
         """Vectors of another embedder in the place of a document's own: for each unit, in order of place, its pieces'."""
@@ -326,4 +355,5 @@ class Store:
         self.edges.forget(document, [u for u, _ in units])
         self.references.remove(document)
         self.units.remove(document)
+        self.parts.remove(document)
         self.documents.remove(document)
