@@ -27,12 +27,13 @@ LONGEST_LINE = 100_000
 class DocumentText:
     """A document's bytes as they were indexed, with its lines. Of a large one, a few parts at a time are in memory."""
 
-    __slots__ = ("_held", "_load", "_places", "bom", "encoding", "language")
+    __slots__ = ("_held", "_load", "_places", "_starts", "bom", "encoding", "language")
 
     def __init__(self, document: DocumentRow, places: Sequence[PartPlace], load: Callable[[int], bytes]) -> None:
         """`load` gives the bytes of the part of a number; what is no large document is one part."""
         self.encoding, self.bom, self.language = document.encoding, document.bom, document.language
         self._places, self._load = places, load
+        self._starts = [place.start for place in places]
         self._held: dict[int, bytes] = {}
 
     @property
@@ -56,7 +57,7 @@ class DocumentText:
 
     def part_of(self, place: int) -> int:
         """The number of the part that holds a byte."""
-        return bisect_right(self._places, place, key=_start) - 1
+        return bisect_right(self._starts, place) - 1
 
     def span_of(self, number: int) -> Span:
         """The bytes that a part has of the file."""
@@ -73,8 +74,10 @@ class DocumentText:
     def bytes_of(self, span: Span) -> bytes:
         """A byte range, without the byte order mark."""
         start = max(span.start, self.bom)
-        if len(self._places) == 1:
-            return self.part(0)[start : span.end]
+        number = self.part_of(start)
+        if number == len(self._starts) - 1 or span.end <= self._starts[number + 1]:
+            first = self._starts[number]
+            return self.part(number)[start - first : max(span.end - first, 0)]
         found = []
         for piece in self.pieces(Span(start, max(start, span.end))):
             number = self.part_of(piece.start)
@@ -127,10 +130,6 @@ class DocumentText:
             if at >= 0:
                 return start + at
         return self.size
-
-
-def _start(place: PartPlace) -> int:
-    return place.start
 
 
 def _aligned_find(raw: bytes, newline: bytes, start: int) -> int:

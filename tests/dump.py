@@ -70,7 +70,9 @@ _TABLES = {
         f"SELECT {_UNIT.format('v.id / 64')}, v.id % 64, v.embedding, b.bits FROM vectors v JOIN vector_bits b USING (id)"
     ),
     "unit_terms": f"SELECT term, {_UNIT.format('doc')}, col, offset FROM temp.unit_terms_rows",
-    "text_trigrams": f"SELECT term, {_PATH.format(_OF_PART.format('doc'))}, doc & 1048575 * (doc > 1 << 40) FROM temp.text_trigrams_rows",
+    "text_trigrams": (
+        f"SELECT term, {_PATH.format(_OF_PART.format('doc'))}, doc & 1048575 * (doc > 1 << 40) FROM temp.text_trigrams_rows"
+    ),
     "name_trigrams": f"SELECT term, {_UNIT.format('doc')} FROM temp.name_trigrams_rows",
 }
 

@@ -46,7 +46,7 @@ PART_SIZE = 1_000_000
 LARGE_SIZE = 4_000_000
 """Bytes from which a text is read in parts; twice the `max_file_size` that holds by default. Chosen."""
 MOST_HELD = 100_000
-"""Bytes behind the begin of a chunk in which is looked for its end: many times a chunk, so that very many blanks end it too. Chosen."""
+"""Bytes behind the begin of a chunk in which its end is looked for: many times a chunk, so that endless blanks end it. Chosen."""
 MOST_PARSED = 10_000_000
 """Bytes up to which a file is given to its grammar whole: SQLite in one file has 9 MB. C takes 45 MB of memory a MB (measured)."""
 MOST_NOTEBOOK = 32_000_000
@@ -56,7 +56,12 @@ LEVELLED = frozenset({"rst", "restructuredtext"})
 
 
 def derive_large(
-    root: Path, seen: SeenFile, known_hash: bytes | None, grammar_fault: str, settings: Settings, embedder: Embedder | None
+    root: Path,
+    seen: SeenFile,
+    known_hash: bytes | None,
+    grammar_fault: str,
+    settings: Settings,
+    embedder: Embedder | None,
 ) -> DerivedDocument | Skip | Unchanged | None:
     """A large file; None for one that can be read whole, as its size and language allow. Raises OSError."""
     if (judged := judge_large(root, seen, settings, grammar_fault)) is None or isinstance(judged, Skip):
@@ -202,9 +207,7 @@ class _PartReader:
         kind = "toplevel" if self.row.chunks == "code" else "text"
         return [chunk(kind, name, gap, text) for gap in worded(text.utf8, pieces)]
 
-    def _part(
-        self, place: PartPlace, own: str, mark: bytes, pieces: Sequence[Piece]
-    ) -> tuple[DerivedPart, PartPlace]:
+    def _part(self, place: PartPlace, own: str, mark: bytes, pieces: Sequence[Piece]) -> tuple[DerivedPart, PartPlace]:
         """The part with this text, which begins at a place, and where the next one begins."""
         path, raw = self.seen.path, own.encode(self.found.encoding)
         text = TextMap(DecodedText(own, self.found.encoding, self.found.confidence, 0))

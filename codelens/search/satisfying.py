@@ -28,6 +28,9 @@ from codelens.store.documents import DocumentRow
 from codelens.store.units import Brief
 from codelens.texts import DocumentText, Texts
 
+LONGEST_REACH = 4096
+"""Bytes of its first and last line that count as beside a unit: in an endless line each of its pieces would reach over all
+of it. Even, so that UTF-16 stays whole. Chosen."""
 Undecided = tuple[UnitId, UnitFacts, Span]
 
 
@@ -163,9 +166,10 @@ def _reaches(spans: Sequence[Span], whole: DocumentText, part: Span) -> dict[Spa
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
         if span.start >= end:
             end = span.end
-            reached[span] = Span(max(whole.line_start(start), part.start), min(whole.line_end(end), part.end))
+            first, last = max(start - LONGEST_REACH, part.start), min(end + LONGEST_REACH, part.end)
+            reached[span] = Span(max(whole.line_start(start), first), min(whole.line_end(end), last))
             start = end
     if reached:
-        last = next(reversed(reached))
-        reached[last] = Span(reached[last].start, part.end)
+        last_one = next(reversed(reached))
+        reached[last_one] = Span(reached[last_one].start, part.end)
     return reached

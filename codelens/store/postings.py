@@ -60,10 +60,7 @@ class Postings:
             return
         self._connection.executemany(
             "INSERT INTO name_trigrams (rowid, name) VALUES (?, ?)",
-            [
-                (i, fold_identifier(u.name))
-                for i, u in compress(zip(ids, units, strict=True), told)
-            ],
+            [(i, fold_identifier(u.name)) for i, u in compress(zip(ids, units, strict=True), told)],
         ).fetchall()
 
     def add_text(self, document: DocumentId, trigram_text: str) -> None:

@@ -7,7 +7,7 @@ common. So one is added by making the one before anew, and the oldest goes witho
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import apsw
