@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import pytest
 
 from codelens.config import Settings
@@ -256,6 +257,20 @@ def test_a_file_that_changes_while_it_is_read_is_left_out(tree: Tree, small: Non
     assert orphans(tree.index) == [] and not dump(tree.index)["parts"]
     assert tree.run().added == 1
     tree.equals_fresh()
+
+
+def test_vectors_are_made_again_part_by_part(tree: Tree, small: None) -> None:
+    write(tree, {name: CONTENTS[name] for name in ("notes.txt", "mark.txt", "wide.txt", "latin.txt")})
+    tree.write("short.py", "def helper():\n    return 1\n")
+    tree.run()
+    before = dump(tree.index)
+    assert before["vectors"]
+    connection = apsw.Connection(str(tree.index))
+    connection.execute("UPDATE documents SET embedder = ''; DELETE FROM vectors; DELETE FROM vector_bits").fetchall()
+    connection.close()
+    assert tree.run().wrote
+    after = dump(tree.index)
+    assert after["vectors"] == before["vectors"] and after["documents"] == before["documents"]
 
 
 def seen_file(root: Path, name: str) -> SeenFile:
