@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from codelens.model import SeenFile, Span
@@ -158,6 +159,34 @@ class PackedReferences:
     """Packed as the references are; empty where there are none."""
 
 
+class UnfinishedFile(Exception):
+    """A large file could not be read to its end; the message says why."""
+
+
+class PartPlace(NamedTuple):
+    """Where a part of a large file begins."""
+
+    start: int
+    """In the file's own bytes; the first part begins at 0, with the byte order mark."""
+    line: int
+    """The line that it begins in, from 1."""
+    before: int
+    """Characters of this line that stand in earlier parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedPart:
+    """What one part of a large file yields. Units lie in one part each; their places are those in the whole file."""
+
+    place: PartPlace
+    units: tuple[Unit, ...]
+    postings: tuple[Posting, ...]
+    vectors: tuple[tuple[bytes, ...], ...]
+    trigram_text: str
+    snapshot: bytes
+    """The part's own bytes, compressed."""
+
+
 @dataclass(frozen=True, slots=True)
 class DerivedDocument:
     """Everything that indexing one file yields: a function of its bytes, its path and the recipe alone."""
@@ -187,3 +216,5 @@ class DerivedDocument:
     """The file's own bytes, compressed."""
     roles: frozenset[str] = frozenset()
     """Of its path: test, example, vendored, docs, generated."""
+    parts: Iterable[DerivedPart] = ()
+    """Of a large file, read once and while they are made: they hold all that is of its text. Raises UnfinishedFile."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from typing import overload
 
+from codelens.derived import PartPlace
 from codelens.errors import IndexCorrupt
 from codelens.model import DocumentId, Span
 from codelens.nouns import dataclass
@@ -18,14 +21,72 @@ MAX_LINE = 400
 """Characters of a line that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentText:
-    """A document's bytes as they were indexed, with its lines."""
+PARTS_HELD = 3
+"""Parts of a large document that stay in memory: a unit lies in one, and a line reaches into the next. Chosen."""
+LONGEST_LINE = 100_000
+"""Characters of a line that are read where it reaches over several parts. Chosen."""
 
-    raw: bytes
-    encoding: str
-    bom: int
-    language: str = ""
+
+class DocumentText:
+    """A document's bytes as they were indexed, with its lines. Of a large one, a few parts at a time are in memory."""
+
+    __slots__ = ("_held", "_load", "_places", "_starts", "bom", "encoding", "language")
+
+    def __init__(self, document: DocumentRow, places: Sequence[PartPlace], load: Callable[[int], bytes]) -> None:
+        """`load` gives the bytes of the part of a number; what is no large document is one part."""
+        self.encoding, self.bom, self.language = document.encoding, document.bom, document.language
+        self._places, self._load = places, load
+        self._starts = [place.start for place in places]
+        self._held: dict[int, bytes] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        last = len(self._places) - 1
+        return self._places[last].start + len(self.part(last))
+
+    @property
+    def places(self) -> Sequence[PartPlace]:
+        """Where its parts begin."""
+        return self._places
+
+    def part(self, number: int) -> bytes:
+        """The bytes of a part."""
+        if number not in self._held:
+            if len(self._held) == PARTS_HELD:
+                self._held.pop(next(iter(self._held)))
+            self._held[number] = self._load(number)
+        return self._held[number]
+
+    def part_of(self, place: int) -> int:
+        """The number of the part that holds a byte."""
+        return bisect_right(self._starts, place) - 1
+
+    def span_of(self, number: int) -> Span:
+        """The bytes that a part has of the file."""
+        start = self._places[number].start
+        return Span(start, start + len(self.part(number)))
+
+    def pieces(self, span: Span) -> Iterator[Span]:
+        """A byte range, cut where parts end; an empty one is one piece."""
+        last = self.part_of(max(span.start, span.end - 1))
+        for number in range(self.part_of(span.start), last + 1):
+            end = span.end if number == last else self._places[number + 1].start
+            yield Span(max(span.start, self._places[number].start), end)
+
+    def bytes_of(self, span: Span) -> bytes:
+        """A byte range, without the byte order mark."""
+        start = max(span.start, self.bom)
+        number = self.part_of(start)
+        if number == len(self._starts) - 1 or span.end <= self._starts[number + 1]:
+            first = self._starts[number]
+            return self.part(number)[start - first : max(span.end - first, 0)]
+        found = []
+        for piece in self.pieces(Span(start, max(start, span.end))):
+            number = self.part_of(piece.start)
+            first = self._places[number].start
+            found.append(self.part(number)[piece.start - first : piece.end - first])
+        return b"".join(found)
 
     def slice(self, span: Span) -> str:
         """The text of a byte range as its author wrote it: of a notebook without the JSON around it. Else as `stored`."""
@@ -34,48 +95,125 @@ class DocumentText:
 
     def stored(self, span: Span) -> str:
         """The text of a byte range, without the byte order mark; broken characters as U+FFFD."""
-        return self.raw[max(span.start, self.bom) : span.end].decode(self.encoding, "replace")
+        return self.bytes_of(span).decode(self.encoding, "replace")
 
     @property
     def text(self) -> str:
         """All of it, without the byte order mark; decoded anew at each call."""
-        return self.raw[self.bom :].decode(self.encoding, "replace")
+        return self.stored(Span(0, self.size))
+
+    def blocks(self) -> Iterator[bytes]:
+        """The file's own bytes, part by part."""
+        return map(self.part, range(len(self._places)))
+
+    def line_and_indent(self, place: int) -> tuple[int, int]:
+        """(line from 1, characters before it on this line) of a byte."""
+        part = self._places[self.part_of(place)]
+        before = self.stored(Span(part.start, place))
+        newline = before.rfind("\n") + 1
+        return part.line + before.count("\n"), len(before) - newline + (0 if newline else part.before)
 
     def line_start(self, place: int) -> int:
         """The byte at which the line of a byte begins."""
-        line = self.stored(Span(0, place)).rpartition("\n")[2]
-        return max(place, self.bom) - len(line.encode(self.encoding, "replace"))
+        newline = "\n".encode(self.encoding)
+        for number in range(self.part_of(place), -1, -1):
+            start = self._places[number].start
+            at = _aligned_rfind(self.part(number), newline, max(place - start, 0))
+            if at >= 0:
+                return start + at + len(newline)
+            place = start
+        return self.bom
 
     def line_end(self, place: int) -> int:
         """The byte at which the line of a byte ends, before its line break."""
-        line = self.stored(Span(place, len(self.raw))).partition("\n")[0]
-        return max(place, self.bom) + len(line.encode(self.encoding, "replace"))
+        newline = "\n".encode(self.encoding)
+        for number in range(self.part_of(place), len(self._places)):
+            start = self._places[number].start
+            at = _aligned_find(self.part(number), newline, max(place - start, 0))
+            if at >= 0:
+                return start + at
+        return self.size
+
+
+def _aligned_find(raw: bytes, newline: bytes, start: int) -> int:
+    """In UTF-16 the bytes of a line end also stand across two characters."""
+    at = raw.find(newline, start)
+    while at >= 0 and at % len(newline):
+        at = raw.find(newline, at + 1)
+    return at
+
+
+def _aligned_rfind(raw: bytes, newline: bytes, end: int) -> int:
+    at = raw.rfind(newline, 0, end)
+    while at >= 0 and at % len(newline):
+        at = raw.rfind(newline, 0, at + len(newline) - 1)
+    return at
+
+
+class PartLines(Sequence[str]):
+    """The lines of a large document, read from its parts as they are asked for. Of a line that reaches over several parts only
+    the first LONGEST_LINE characters are there."""
+
+    def __init__(self, text: DocumentText) -> None:
+        self._text = text
+        self._number, self._lines = -1, list[str]()
+        self._keys = [(place.line, place.before) for place in text.places]
+
+    def __len__(self) -> int:
+        last = len(self._keys) - 1
+        return self._keys[last][0] - 1 + len(self._of_part(last))
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index += len(self) if index < 0 else 0
+        number = bisect_right(self._keys, (index + 1, 0)) - 1  # the part in which this line begins
+        lines, first = self._of_part(number), self._keys[number][0] - 1
+        if not 0 <= index - first < len(lines):
+            raise IndexError("no such line")
+        line = lines[index - first]
+        number += 1
+        while number < len(self._keys) and self._keys[number][0] == index + 1 and len(line) < LONGEST_LINE:
+            line += self._of_part(number)[0][:LONGEST_LINE]
+            number += 1
+        return line.removesuffix("\r")
+
+    def _of_part(self, number: int) -> list[str]:
+        """The last one ends with the part; it may go on in the next."""
+        if number != self._number:
+            text = self._text.stored(self._text.span_of(number))
+            if number == len(self._keys) - 1:
+                text = text.removesuffix("\n")  # behind the last line end there is no line
+            self._number, self._lines = number, text.split("\n")
+        return self._lines
 
 
 @dataclass(slots=True)
 class Texts:
-    """Reads each document at most once in a search."""
+    """Reads each document at most once in a search, a large one part by part."""
 
     store: Store
     _documents: dict[DocumentId, DocumentText] = field(default_factory=dict)
-    _lines: dict[DocumentId, list[str]] = field(default_factory=dict)
+    _lines: dict[DocumentId, Sequence[str]] = field(default_factory=dict)
 
     def of(self, document: DocumentRow) -> DocumentText:
         """The document's text; it stays in memory until `forget`."""
         known = self._documents.get(document.id)
         if known is None:
-            raw = stored_bytes(self.store, document)
-            known = DocumentText(raw, document.encoding, document.bom, document.language)
-            self._documents[document.id] = known
+            known = self._documents[document.id] = text_of(document, self.store)
         return known
 
-    def lines(self, document: DocumentRow) -> list[str]:
+    def lines(self, document: DocumentRow) -> Sequence[str]:
         """The text's lines without their ends, as a person sees them (`shown_line`); line n is at n - 1."""
         known = self._lines.get(document.id)
         if known is None:
-            lines = self.of(document).text.removesuffix("\n").split("\n")  # behind the last line end there is no line
-            known = [line.removesuffix("\r") for line in lines]
-            known = self._lines[document.id] = list(map(shown_line, known)) if document.language == NOTEBOOK else known
+            text = self.of(document)
+            known = PartLines(text) if len(text.places) > 1 else _lines_of(text)
+            self._lines[document.id] = known
         return known
 
     def forget(self, document: DocumentRow) -> None:
@@ -84,12 +222,24 @@ class Texts:
         self._lines.pop(document.id, None)
 
 
-def stored_bytes(store: Store, document: DocumentRow) -> bytes:
-    """The file's own bytes as they were indexed. Raises IndexCorrupt where they are not what was hashed then."""
-    raw = decompress(store.documents.snapshot(document.id))
-    if content_hash(raw) != document.content_hash:
-        raise IndexCorrupt(f"{store.path} is damaged: the text of {document.path} is not what was indexed")
-    return raw
+def text_of(document: DocumentRow, store: Store) -> DocumentText:
+    """The indexed text of a document. Raises IndexCorrupt where it is not what was hashed then; of a part its page tells that."""
+    snapshot = store.documents.snapshot(document.id)
+    if snapshot:
+        raw = decompress(snapshot)
+        if content_hash(raw) != document.content_hash:
+            raise IndexCorrupt(f"{store.path} is damaged: the text of {document.path} is not what was indexed")
+        return DocumentText(document, (PartPlace(0, 1, 0),), lambda _: raw)
+    return DocumentText(
+        document,
+        store.parts.places(document.id),
+        lambda number: decompress(store.parts.bytes_of(document.id, number)),
+    )
+
+
+def _lines_of(text: DocumentText) -> list[str]:
+    lines = [line.removesuffix("\r") for line in text.text.removesuffix("\n").split("\n")]
+    return list(map(shown_line, lines)) if text.language == NOTEBOOK else lines
 
 
 def line_starts(text: str) -> list[int]:

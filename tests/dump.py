@@ -26,6 +26,8 @@ _NODE = (
     + _UNIT.replace("{}", "{0}")
     + ")"
 )
+_OF_PART = "iif({0} < 1 << 40, {0}, ({0} - (1 << 40)) >> 20)"
+"""The document of a part, or of a document's row of trigrams."""
 FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 _TABLES = {
     "meta": "SELECT key, value FROM meta WHERE key NOT IN ('identity', 'mark', 'place')",
@@ -36,6 +38,7 @@ _TABLES = {
         "FROM documents d JOIN repositories r ON r.id = d.repository_id"
     ),
     "snapshots": f"SELECT {_PATH.format('document_id')}, bytes FROM snapshots",
+    "parts": f"SELECT {_PATH.format(_OF_PART.format('p.id'))}, p.id & 1048575, start_byte, line, before, bytes FROM parts p",
     "histories": (
         "SELECT r.name, h.head, h.terms, h.time, h.commits, h.whole, h.fault FROM histories h "
         "JOIN repositories r ON r.id = h.repository_id"
@@ -67,7 +70,9 @@ _TABLES = {
         f"SELECT {_UNIT.format('v.id / 64')}, v.id % 64, v.embedding, b.bits FROM vectors v JOIN vector_bits b USING (id)"
     ),
     "unit_terms": f"SELECT term, {_UNIT.format('doc')}, col, offset FROM temp.unit_terms_rows",
-    "text_trigrams": f"SELECT term, {_PATH.format('doc')} FROM temp.text_trigrams_rows",
+    "text_trigrams": (
+        f"SELECT term, {_PATH.format(_OF_PART.format('doc'))}, doc & 1048575 * (doc > 1 << 40) FROM temp.text_trigrams_rows"
+    ),
     "name_trigrams": f"SELECT term, {_UNIT.format('doc')} FROM temp.name_trigrams_rows",
 }
 
@@ -93,7 +98,8 @@ _OWNERS = {
     "ref_names_docsize": ("id", "refs"),
     "link_asks_docsize": ("abs(id)", "documents"),
     "link_counts": ("document_id", "documents"),
-    "text_trigrams_docsize": ("id", "documents"),
+    "text_trigrams_docsize": (_OF_PART.format("id"), "documents"),
+    "parts": (_OF_PART.format("id"), "documents"),
     "unit_terms_docsize": ("id", "units"),
     "name_trigrams_docsize": ("id", "units"),
     "documents": ("repository_id", "repositories"),

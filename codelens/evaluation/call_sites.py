@@ -82,7 +82,7 @@ def judge(store: Store, sites: Sequence[CallSite]) -> Iterator[Judged]:
 
 def _reference_at(store: Store, facts: DocumentFacts, site: CallSite) -> Reference:
     document = DocumentId(facts.file.id)
-    text = decompress(store.documents.snapshot(document))
+    text = b"".join(map(decompress, store.frames(document)))
     start = 0
     for _ in range(site.line - 1):
         start = text.index(b"\n", start) + 1

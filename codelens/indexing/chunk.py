@@ -28,7 +28,7 @@ MOST_BESIDE = 3
 """Words beside a symbol, on its first or last line, that are of how it is written: export, static, the name of a type."""
 
 _WORD = re.compile(r"\w")
-_BLANKS = b" \t\n\r\f\v"
+BLANKS = b" \t\n\r\f\v"
 
 Gap = tuple[int, int]
 
@@ -43,9 +43,9 @@ def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: 
         return list(section_units(text, file_name, language, []))
     gaps = _gaps(utf8, outer)
     if style == "code":
-        return [_chunk("toplevel", file_name, gap, text) for gap in _joined(utf8, gaps, outer)]
+        return [chunk("toplevel", file_name, gap, text) for gap in _joined(utf8, gaps, outer)]
     pieces = (piece for gap in gaps for piece in cut(utf8, *gap))
-    return [_chunk("text", file_name, piece, text) for piece in _worded(utf8, pieces)]
+    return [chunk("text", file_name, piece, text) for piece in worded(utf8, pieces)]
 
 
 def _gaps(utf8: bytes, outer: Sequence[Unit]) -> list[Gap]:
@@ -60,15 +60,15 @@ def _gaps(utf8: bytes, outer: Sequence[Unit]) -> list[Gap]:
             line_end = len(utf8) if line_end < 0 else line_end
             start = line_end if len(_words(utf8[unit.span.end : line_end])) <= MOST_BESIDE else unit.span.end
     gaps.append((start, len(utf8)))
-    return list(_worded(utf8, gaps))
+    return list(worded(utf8, gaps))
 
 
-def _worded(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
+def worded(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
     """Gaps without blanks around them; those without a word character are left out."""
     for start, end in gaps:
         text = utf8[start:end]
-        left = start + len(text) - len(text.lstrip(_BLANKS))
-        right = end - (len(text) - len(text.rstrip(_BLANKS)))
+        left = start + len(text) - len(text.lstrip(BLANKS))
+        right = end - (len(text) - len(text.rstrip(BLANKS)))
         if right > left and _WORD.search(text.decode("utf-8", "replace")):
             yield left, right
 
@@ -96,7 +96,7 @@ def _joined(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> Iterator
     """Neighbouring gaps with only small symbols between them become one, up to CHUNK_SIZE; long gaps are cut."""
     walls = [u.span.start for u in outer if u.kind not in REACHED_OVER]
     held: Gap | None = None
-    for start, end in (piece for gap in gaps for piece in _worded(utf8, cut(utf8, *gap))):
+    for start, end in (piece for gap in gaps for piece in worded(utf8, cut(utf8, *gap))):
         near = held and start - held[1] <= MOST_REACHED_OVER and end - held[0] <= CHUNK_SIZE
         if held and near and bisect_left(walls, held[1]) == bisect_left(walls, start):
             held = held[0], end
@@ -117,21 +117,22 @@ def section_units(text: TextMap, file_name: str, language: str, above: list[Head
     headings = find_headings(utf8, language)
     ends = [*(h.start for h in headings), len(utf8)]
     before = above[-1].name if above else ""
-    for piece in _worded(utf8, cut(utf8, 0, ends[0], SECTION_SIZE)):
+    for piece in worded(utf8, cut(utf8, 0, ends[0], SECTION_SIZE)):
         if before:
-            yield _chunk("section", before, piece, text, ".".join(h.name for h in above[:-1]))
+            yield chunk("section", before, piece, text, ".".join(h.name for h in above[:-1]))
         else:
-            yield _chunk("text", file_name, piece, text)
+            yield chunk("text", file_name, piece, text)
     for heading, end in zip(headings, ends[1:], strict=True):
         while above and above[-1].level >= heading.level:
             above.pop()
         container = ".".join(h.name for h in above)
         above.append(heading)
-        for piece in _worded(utf8, cut(utf8, heading.start, end, SECTION_SIZE)):
-            yield _chunk("section", heading.name, piece, text, container, heading)
+        for piece in worded(utf8, cut(utf8, heading.start, end, SECTION_SIZE)):
+            yield chunk("section", heading.name, piece, text, container, heading)
 
 
-def _chunk(kind: str, name: str, gap: Gap, text: TextMap, container: str = "", heading: Heading | None = None) -> Unit:
+def chunk(kind: str, name: str, gap: Gap, text: TextMap, container: str = "", heading: Heading | None = None) -> Unit:
+    """The unit of a piece of text."""
     start, end = gap
     here = heading if heading and start <= heading.name_start and heading.name_end <= end else None
     place = Span(here.name_start, here.name_end) if here else Span(start, start)

@@ -117,11 +117,11 @@ def derive(
         recipe=current_recipe(language, settings),
         extraction=replace(mapped, references=(), bindings=()),
         references=pack_references(mapped.references, mapped.bindings),
-        postings=_postings(seen.path, found.units, own),
+        postings=postings_of(seen.path, found.units, own),
         vectors=embed(seen.path, language, found.units, own, embedder),
         embedder=embedder.fingerprint() if embedder else "",
         trigram_text=distinct_lines(_searched(decoded.text, language)) if settings.fuzzy else "",
-        snapshot=_compressor().compress(raw),
+        snapshot=compressor().compress(raw),
         roles=path_roles(seen.path),
     )
 
@@ -145,7 +145,8 @@ def _renamed(reuse: Reuse | None, path: str, decoded: DecodedText) -> Extraction
     return replace(found, units=units)
 
 
-def _postings(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[Posting, ...]:
+def postings_of(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[Posting, ...]:
+    """For each unit the words that it is found by; `own` are the texts of the units."""
     folder, _, name = path.rpartition("/")
     concepts = index_terms(f"{name.partition('.')[0] or name} {folder.rpartition('/')[2]}")
     quoted = quoted_units(units)
@@ -169,5 +170,6 @@ def _postings(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[Pos
 
 
 @cache
-def _compressor() -> zstandard.ZstdCompressor:
+def compressor() -> zstandard.ZstdCompressor:
+    """What makes snapshots."""
     return zstandard.ZstdCompressor(level=SNAPSHOT_LEVEL)

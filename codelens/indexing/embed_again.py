@@ -17,7 +17,7 @@ from codelens.embed import lasting_name, open_noted
 from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault, UsageError
 from codelens.indexing.embedding import Pieces, embed_pieces, embedder_of, pieces_of
-from codelens.indexing.extract import searched_texts, units_in_text
+from codelens.indexing.extract import searched_texts, units_in_text, units_mapped
 from codelens.indexing.transaction import LazyTransaction
 from codelens.runs import Progress, ProgressSink
 from codelens.store.documents import DocumentRow
@@ -25,6 +25,8 @@ from codelens.store.store import Store
 from codelens.text.lines import TextMap
 from codelens.texts import Texts
 
+Embedded = tuple[DocumentRow, Pieces, bool]
+"""A document, the pieces of each unit of one of its parts (of all of it, if it is not large), and whether the part is its last."""
 AT_ONCE = 256
 """Pieces that an embedder is given together, as far as whole documents: four requests to an endpoint. Chosen."""
 
@@ -54,41 +56,54 @@ def embed_again(
     before = store.documents.embedded_by_others(embedder.fingerprint())
     others = store.documents.embedded_otherwise(embedder.fingerprint())
     width, number = _known_width(store, embedder), 0
+    held: list[tuple[bytes, ...]] = []
+    """Vectors of the parts before of a large document."""
     for group in _groups(store, others):
-        vectors = embed_pieces([unit for _, pieces in group for unit in pieces], embedder)
+        vectors = embed_pieces([unit for _, pieces, _ in group for unit in pieces], embedder)
         width = _one_width(vectors, width, embedder)
         at = 0
-        for document, pieces in group:
+        for document, pieces, is_last in group:
+            held += vectors[at : at + len(pieces)]
+            at += len(pieces)
+            if not is_last:
+                continue
             transaction.begin()
-            store.embed_again(document.id, vectors[at : at + len(pieces)], embedder.fingerprint())
+            store.embed_again(document.id, held, embedder.fingerprint())
             transaction.batch(document.stamp.size)
-            at, number = at + len(pieces), number + 1
+            held, number = [], number + 1
             if progress:
                 progress(Progress("embed", number, len(others), document.path))
     _remember(store, settings, embedder, width, transaction)
     return len(others), before
 
 
-def _groups(store: Store, documents: Sequence[DocumentRow]) -> Iterator[list[tuple[DocumentRow, Pieces]]]:
-    """Documents with their pieces for each unit, as many as together have AT_ONCE pieces."""
-    group: list[tuple[DocumentRow, Pieces]] = []
+def _groups(store: Store, documents: Sequence[DocumentRow]) -> Iterator[list[Embedded]]:
+    """Documents, large ones part by part, as many as together have AT_ONCE pieces."""
+    group: list[Embedded] = []
     size = 0
     for document in documents:
-        pieces = _pieces(store, document)
-        group.append((document, pieces))
-        size += sum(map(len, pieces))
-        if size >= AT_ONCE:
-            yield group
-            group, size = [], 0
+        for pieces, is_last in _pieces(store, document):
+            group.append((document, pieces, is_last))
+            size += sum(map(len, pieces))
+            if size >= AT_ONCE:
+                yield group
+                group, size = [], 0
     if group:
         yield group
 
 
-def _pieces(store: Store, document: DocumentRow) -> Pieces:
-    text = Texts(store).of(document).text
-    mapped = TextMap(DecodedText(text, document.encoding, 1.0, document.bom))
-    units = units_in_text(store.units.stored(document.id), mapped)
-    return pieces_of(document.path, document.language, units, searched_texts(mapped, document.language, units))
+def _pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]]:
+    """For each part of a document the pieces of its units, and whether it is the last part."""
+    text, stored = Texts(store).of(document), store.units.stored(document.id)
+    last = len(text.places) - 1
+    for number in range(last + 1):
+        span = text.span_of(number)
+        own = [u for u in stored if span.start <= u.span.start < span.end] if last else stored
+        # The map counts from where its text begins: in the first part behind the byte order mark.
+        mapped = TextMap(DecodedText(text.stored(span), document.encoding, 1.0, 0 if number else document.bom))
+        units = units_in_text(units_mapped(own, lambda offset, start=span.start: offset - start), mapped)  # type: ignore[misc]
+        found = pieces_of(document.path, document.language, units, searched_texts(mapped, document.language, units))
+        yield found, number == last
 
 
 def _known_width(store: Store, embedder: Embedder) -> int:

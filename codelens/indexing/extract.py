@@ -155,10 +155,11 @@ def from_original(found: Extraction, decoded: DecodedText) -> Extraction | None:
 
 def units_in_text(units: Sequence[Unit], text: TextMap) -> tuple[Unit, ...]:
     """Units whose offsets count the file's own bytes → the same in the text's UTF-8."""
-    return _units_mapped(units, text.to_utf8)
+    return units_mapped(units, text.to_utf8)
 
 
-def _units_mapped(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Unit, ...]:
+def units_mapped(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Unit, ...]:
+    """The same units with other offsets."""
     return tuple(
         replace(
             u,
@@ -171,7 +172,7 @@ def _units_mapped(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[U
 
 
 def _mapped(found: Extraction, there: Callable[[int], int]) -> Extraction:
-    units = _units_mapped(found.units, there)
+    units = units_mapped(found.units, there)
     references = tuple(r._replace(start=there(r.start)) for r in found.references)
     imports = tuple(i._replace(start=there(i.start)) for i in found.imports)
     bindings = tuple(b._replace(start=there(b.start)) for b in found.bindings)

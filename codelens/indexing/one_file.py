@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.derived import Unchanged
+from codelens.derived import Unchanged, UnfinishedFile
 from codelens.errors import IndexCorrupt
 from codelens.indexing.build import with_features
 from codelens.indexing.embed_again import as_made
@@ -64,7 +64,10 @@ def _update(store: Store, repository: RepositoryRow, below: str, settings: Setti
                 store.remove_document(state.id)
         else:
             transaction.begin()
-            store.add_document(repository.id, result, state.id if state else None)
+            try:
+                store.add_document(repository.id, result, state.id if state else None)
+            except UnfinishedFile:
+                result = None
         link_concerned(store, repository, concerned, run, transaction)
         finish_run(store, run, transaction)
     return not (result is None or isinstance(result, Skip | Unchanged))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codelens.config import LoadedSettings, Settings
-from codelens.derived import Unchanged
+from codelens.derived import Unchanged, UnfinishedFile
 from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import current_recipe
 from codelens.indexing.embed_again import embed_again
@@ -27,7 +27,7 @@ from codelens.linking.carried import Known, find_carried
 from codelens.linking.concerned import Concerned
 from codelens.linking.link import Linker, Links, in_batches, without_collector, write_links
 from codelens.linking.precise_edges import relate
-from codelens.model import DocumentId, Notice, Skip
+from codelens.model import DocumentId, Notice, Skip, SkipReason
 from codelens.runs import Progress, ProgressSink
 from codelens.snapshots.record import record_snapshot
 from codelens.store.documents import DocumentState, RepositoryRow
@@ -144,8 +144,12 @@ def update_repository(store: Store, root: Path, run: Run, transaction: LazyTrans
                 _count_skip(tally, path, state, moved)
             else:
                 transaction.begin()
-                store.add_document(repository.id, result, state.id if state else None)
-                concerned.added += 1
+                try:
+                    store.add_document(repository.id, result, state.id if state else None)
+                    concerned.added += 1
+                except UnfinishedFile as fault:
+                    skips.append(Skip(path, SkipReason.UNREADABLE, str(fault), result.seen.stamp))
+                    _count_skip(tally, path, state, moved)
                 transaction.batch(result.seen.stamp.size)
         if run.progress:
             run.progress(Progress("index", number, total, path))

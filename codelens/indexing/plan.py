@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codelens.config import LoadedSettings, Settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
+from codelens.indexing.large import judge_large
 from codelens.indexing.reading import read_text, unreadable
 from codelens.indexing.remembered import WalkRules, chosen, remembered
 from codelens.model import SeenFile, Skip
@@ -47,7 +48,7 @@ def _judged(root: Path, entry: SeenFile | Skip, settings: Settings) -> SeenFile 
     if isinstance(entry, Skip):
         return entry
     try:
-        found = read_text(root, entry, settings)
+        found: object = judge_large(root, entry, settings) or read_text(root, entry, settings)
     except OSError as fault:
         return unreadable(entry, fault)
     return found if isinstance(found, Skip) else entry

@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from codelens.config import Settings
 from codelens.derived import DecodedText, Unchanged
@@ -63,10 +63,17 @@ def let_clock_tick(*times_ns: int) -> None:
         time.sleep(max(waits) / 1e9)
 
 
-def _read(path: Path, limit: int) -> bytes:
-    """At most one byte more than the limit, of a regular file; without blocking if a pipe has taken its place."""
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file, open for reading; without blocking if a pipe has taken its place. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "no longer a regular file")
+    file = os.fdopen(descriptor, "rb")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise OSError(0, "no longer a regular file")
+    return file
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """At most one byte more than the limit."""
+    with open_regular(path) as file:
         return file.read(limit + 1)

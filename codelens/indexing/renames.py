@@ -14,7 +14,7 @@ from codelens.indexing.wire import pack_extraction
 from codelens.lang.registry import detect_language
 from codelens.store.documents import DocumentState
 from codelens.store.store import Store
-from codelens.worktree.freshness import content_hash
+from codelens.worktree.freshness import hash_of_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,17 @@ def find_renames(
     for seen in plan.new:
         for state in gone.get(seen.stamp.size, ()):
             with suppress(OSError):
-                raw = (root / seen.os_path).read_bytes()
-                if content_hash(raw) == state.content_hash and detect_language(seen.path, raw[:200]) == state.language:
+                path = root / seen.os_path
+                if hash_of_file(path) == state.content_hash and _language(seen.path, path) == state.language:
                     moved[seen.path] = Moved(state.content_hash, state.path, _packed(store, state))
                     gone[seen.stamp.size].remove(state)
                     break
     return moved
+
+
+def _language(path: str, file: Path) -> str:
+    with file.open("rb") as opened:
+        return detect_language(path, opened.read(200))
 
 
 def _packed(store: Store, state: DocumentState) -> bytes:

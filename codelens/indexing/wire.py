@@ -6,22 +6,30 @@ Half the cost of pickling the dataclasses: 22 µs a unit for both ways together,
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from codelens.derived import (
     Binding,
     DerivedDocument,
+    DerivedPart,
     Extraction,
     Import,
     PackedReferences,
+    PartPlace,
     Posting,
     Reference,
     Unchanged,
+    UnfinishedFile,
     Unit,
 )
 from codelens.model import SeenFile, Skip, SkipReason, Span
+
+LARGE = "large"
+"""A frame that goes before a result with parts: each of them follows in a frame of its own, then None, or why there are no more."""
+LARGE_FRAME = marshal.dumps(LARGE, 2)
 
 Result = DerivedDocument | Skip | Unchanged
 """What becomes of one file."""
@@ -63,6 +71,30 @@ def pack(result: Result) -> tuple[Any, ...]:
     )
 
 
+def pack_part(part: DerivedPart) -> tuple[Any, ...]:
+    """A part of a large file as plain tuples."""
+    units, postings = tuple(map(_unit_row, part.units)), tuple(map(_posting_row, part.postings))
+    return (tuple(part.place), units, postings, part.vectors, part.trigram_text, part.snapshot)
+
+
+def unpack_part(payload: bytes) -> DerivedPart | None:
+    """The part that a frame from `pack_part` holds; None at the end of the file. Raises UnfinishedFile for a text there."""
+    row = marshal.loads(payload)
+    if row is None:
+        return None
+    if isinstance(row, str):
+        raise UnfinishedFile(row)
+    place, units, postings, vectors, trigram_text, snapshot = row
+    return DerivedPart(
+        place=PartPlace(*place),
+        units=tuple([_unit(unit) for unit in units]),
+        postings=tuple([Posting(*posting) for posting in postings]),
+        vectors=vectors,
+        trigram_text=trigram_text,
+        snapshot=snapshot,
+    )
+
+
 def pack_extraction(found: Extraction) -> tuple[Any, ...]:
     """An extraction as plain tuples, units with their spans flattened; `unpack_extraction` is the way back."""
     return (
@@ -88,9 +120,15 @@ def unpack_extraction(row: Any) -> Extraction:
     )
 
 
-def unpack(payload: bytes, seen: SeenFile) -> Result:
-    """The result that a frame from `pack` holds, for the file that it is of."""
-    return _UNPACK[(row := marshal.loads(payload))[0]](seen, *row[1:])
+def is_part(payload: bytes) -> bool:
+    """Whether a frame holds a part of a large file, and not that there are no more."""
+    return payload.startswith(b"(")
+
+
+def unpack(payload: bytes, seen: SeenFile, parts: Iterable[DerivedPart] = ()) -> Result:
+    """The result that a frame from `pack` holds, for the file that it is of; `parts` are those of a large one."""
+    result = _UNPACK[(row := marshal.loads(payload))[0]](seen, *row[1:])
+    return replace(result, parts=parts) if parts and isinstance(result, DerivedDocument) else result
 
 
 def _skip(seen: SeenFile, reason: str, detail: str) -> Skip:

@@ -7,16 +7,19 @@ import gc
 import marshal
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from codelens.config import Settings
+from codelens.derived import DerivedDocument, DerivedPart, UnfinishedFile
 from codelens.embed.base import Embedder
 from codelens.indexing.derive import Reuse, derive
 from codelens.indexing.embedding import workers_embedder
+from codelens.indexing.large import LARGE_SIZE, derive_large
 from codelens.indexing.reading import ReadText, read_text, unreadable
-from codelens.indexing.wire import Result, pack, unpack_extraction
+from codelens.indexing.wire import LARGE, Result, pack, pack_part, unpack_extraction
 from codelens.lang.registry import detect_language
 from codelens.model import FileStamp, SeenFile, Skip, SkipReason
 from codelens.processes.child import connection
@@ -36,9 +39,34 @@ def main() -> None:
     while (frame := read_frame(inbox)) is not None:
         root, path, os_path, stamp, known_hash, moved, fault = marshal.loads(frame)
         seen = SeenFile(path, os_path, FileStamp(*stamp))
-        with _cpu_limit(settings.parse_seconds):
+        with _cpu_limit(settings.parse_seconds * max(1.0, seen.stamp.size / LARGE_SIZE)):
             result = _fault_as_skip(Path(root), seen, known_hash, moved, fault, settings, embedder)
+        parts = result.parts if isinstance(result, DerivedDocument) else ()
+        if parts:
+            write_frame(outbox, LARGE)
         write_frame(outbox, pack(result))
+        if parts:
+            _send_parts(parts, outbox, settings.parse_seconds)
+
+
+def _send_parts(parts: Iterable[DerivedPart], outbox: BinaryIO, seconds: float) -> None:
+    """Each part in a frame of its own, with its own time; at last none, or why there are no more."""
+    end: object = None
+    made = iter(parts)
+    while True:
+        try:
+            with _cpu_limit(seconds):
+                part = next(made, None)
+        except UnfinishedFile as fault:
+            end = str(fault)
+            break
+        except Exception as error:  # the per-file border
+            end = f"{type(error).__name__}: {error}"
+            break
+        if part is None:
+            break
+        write_frame(outbox, pack_part(part))
+    write_frame(outbox, end)
 
 
 def _no_core_dump() -> None:
@@ -99,6 +127,8 @@ def derive_file(
     embedder: Embedder | None,
 ) -> Result:
     """One file from the disk to its result. A `fault` says why its grammar must not be used. Raises OSError."""
+    if (large := derive_large(root, seen, known_hash, fault, settings, embedder)) is not None:
+        return large
     read = read_text(root, seen, settings, known_hash)
     if not isinstance(read, ReadText):
         return read

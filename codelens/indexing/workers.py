@@ -13,11 +13,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
+from contextlib import suppress
+from dataclasses import astuple, dataclass, field
 
 from codelens.config import Settings, with_absolute_paths
+from codelens.derived import DerivedPart, UnfinishedFile
 from codelens.indexing.renames import Moved
-from codelens.indexing.wire import Result, pack, unpack
+from codelens.indexing.wire import LARGE_FRAME, Result, is_part, pack, unpack, unpack_part
 from codelens.model import SeenFile, Skip, SkipReason
 from codelens.processes.worker import WorkerProcess
 
@@ -25,6 +27,8 @@ AHEAD_JOBS = 256
 """Files that the workers may run ahead of who takes the results. Chosen."""
 AHEAD_BYTES = 8_000_000
 """The same in bytes of source: a result is about four times its source, so some 32 MB wait at most. Chosen."""
+PARTS_AHEAD = 2
+"""Parts of a large file that wait for who takes them, each some megabytes. Chosen."""
 QUEUED = 4
 """Jobs that a worker holds: it must not wait for us while we write to the database. Chosen, not measured."""
 BYTES_A_WORKER = 400_000
@@ -82,6 +86,15 @@ class _Task:
     fault: str = ""
     """Why its grammar must not be used: a worker died of it."""
     answer: bytes | None = None
+    is_in_parts: bool = False
+    """Whether the answer is of a large file."""
+    parts: deque[bytes] = field(default_factory=deque)
+    """Of a large file, frames that nobody has taken yet."""
+
+    @property
+    def weight(self) -> int:
+        """Bytes of source that the task may hold in memory."""
+        return min(self.job.seen.stamp.size, AHEAD_BYTES // 2)
 
     @property
     def is_large(self) -> bool:
@@ -112,20 +125,27 @@ class _Pool:
         while True:
             while (not ahead or (len(ahead) < AHEAD_JOBS and held < AHEAD_BYTES)) and (job := next(source, None)):
                 ahead.append(_Task(job))
-                held += job.seen.stamp.size
+                held += ahead[-1].weight
                 self._offer(ahead[-1])
             if not ahead:
                 return
             task = ahead.popleft()
-            held -= task.job.seen.stamp.size
-            yield unpack(self._answer(task), task.job.seen)
+            held -= task.weight
+            answer = self._answer(task)
+            if not task.is_in_parts:
+                yield unpack(answer, task.job.seen)
+                continue
+            parts = self._parts(task)
+            yield unpack(answer, task.job.seen, parts)
+            with suppress(UnfinishedFile):
+                deque(parts, maxlen=0)  # what nobody asked for would keep its worker waiting
 
     def _offer(self, task: _Task) -> None:
         with self._changed:
             self._waiting.append(task)
             self._changed.notify_all()
         self._jobs += 1
-        self._bytes += task.job.seen.stamp.size
+        self._bytes += task.weight
         wanted = 1 + max(self._jobs // JOBS_A_WORKER, self._bytes // BYTES_A_WORKER)
         if len(self._workers) < min(wanted, self._jobs, worker_count(self.settings)):
             self._workers.append(_Worker(self))
@@ -139,6 +159,33 @@ class _Pool:
                     raise self._failure
                 self._changed.wait()
         return task.answer
+
+    def _parts(self, task: _Task) -> Iterator[DerivedPart]:
+        """Of a large file, as they come. Raises UnfinishedFile."""
+        while True:
+            with self._changed:
+                while not task.parts:
+                    if self._failure:
+                        raise self._failure
+                    self._changed.wait()
+                frame = task.parts.popleft()
+                self._changed.notify_all()
+            part = unpack_part(frame)
+            if part is None:
+                return
+            yield part
+
+    def add_part(self, task: _Task, frame: bytes) -> None:
+        """For a worker's thread: a part of a large file, or what ends them."""
+        with self._changed:
+            task.parts.append(frame)
+            self._changed.notify_all()
+
+    def wait_for_room(self, task: _Task) -> None:
+        """For a worker's thread: wait until somebody takes the parts that were added."""
+        with self._changed:
+            while len(task.parts) >= PARTS_AHEAD and not self.closed:
+                self._changed.wait()
 
     def next_task(self, idle: bool) -> _Task | None:
         """For a worker's thread: the next task. An idle worker waits for it until the pool closes.
@@ -231,16 +278,39 @@ class _Worker:
     def _collect(self, process: WorkerProcess) -> WorkerProcess:
         """Take one answer; without one, the process has ended, and another takes its place."""
         answer = process.receive(more=len(self._given) > 1)
+        if answer == LARGE_FRAME:
+            return self._collect_parts(process)
         if answer is not None:
             self._pool.finish(self._given.popleft(), answer)
         elif not self._pool.closed:
             return self._replace(f"grammar {process.bury()}")
         return process
 
+    def _collect_parts(self, process: WorkerProcess) -> WorkerProcess:
+        """Take the answer of a large file, part by part, no faster than they are stored."""
+        task = self._given[0]
+        frame = process.receive(more=True)
+        if frame is not None:
+            task.is_in_parts = True
+            self._pool.finish(task, frame)
+        while frame is not None and not self._pool.closed:
+            process.rest()
+            self._pool.wait_for_room(task)
+            frame = process.receive(more=len(self._given) > 1)
+            if frame is not None:
+                self._pool.add_part(task, frame)
+                if not is_part(frame):
+                    self._given.popleft()
+                    return process
+        return process if self._pool.closed else self._replace(process.bury())
+
     def _replace(self, cause: str) -> WorkerProcess:
         """The process died of the first task it was given: that one once more without its grammar, then the others."""
         task = self._given[0]
-        if task.fault:
+        if task.is_in_parts:
+            self._given.popleft()
+            self._pool.add_part(task, marshal.dumps(f"a worker process ended while it was read: {cause}"))
+        elif task.fault:
             skip = Skip(task.job.seen.path, SkipReason.UNREADABLE, f"{cause}, and again without its grammar")
             self._pool.finish(self._given.popleft(), marshal.dumps(pack(skip)))
         else:

@@ -24,7 +24,7 @@ from codelens.precise.lsif import read_lsif
 from codelens.precise.matching import Target, match
 from codelens.precise.scip import read_scip
 from codelens.store.store import Store
-from codelens.texts import DocumentText, stored_bytes
+from codelens.texts import DocumentText, text_of
 
 _SHOWN = 200
 """Characters of a path that an index gives."""
@@ -101,9 +101,7 @@ class Known:
     def text(self, document: DocumentId) -> DocumentText:
         """A document's text; that of the last one is kept."""
         if document not in self._text:
-            row = self._by_id[document]
-            raw = stored_bytes(self._store, row)
-            self._text = {document: DocumentText(raw, row.encoding, row.bom)}
+            self._text = {document: text_of(self._by_id[document], self._store)}
         return self._text[document]
 
     def _take(self, file: IndexFile) -> None:

@@ -82,7 +82,7 @@ class Catalog:
         self.manifests = Manifests({f.path: partial(self._raw, f.id) for f in manifests})
 
     def _raw(self, document: int) -> bytes:
-        return decompress(self._store.documents.snapshot(DocumentId(document)))
+        return b"".join(map(decompress, self._store.frames(DocumentId(document))))
 
     def _add(self, file: FileInfo) -> None:
         self.files[file.id] = self.by_path[file.path] = file

@@ -47,7 +47,7 @@ def _contents(rows: Mapping[UnitId, UnitRow], store: Store, texts: Texts) -> dic
     found = {}
     for number, unit in rows.items():
         span: Span = unit.span
-        raw = texts.of(documents[unit.document]).raw[span.start : span.end]
+        raw = texts.of(documents[unit.document]).bytes_of(span)
         found[number] = hashlib.blake2b(raw, digest_size=16).hexdigest()
     return found
 

@@ -124,7 +124,7 @@ class Finder:
         }
         return sorted((u for u in fitting if u.document in documents), key=UnitRow.content_order)
 
-    def _lines_of(self, unit: UnitRow) -> list[str]:
+    def _lines_of(self, unit: UnitRow) -> Sequence[str]:
         return self._texts.lines(self._store.documents.rows([unit.document])[0])
 
     def _has_lines(self, unit: UnitRow, anchor: Anchor) -> bool:

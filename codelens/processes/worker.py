@@ -76,9 +76,14 @@ class WorkerProcess:
 
     def receive(self, more: bool) -> bytes | None:
         """The next answer; None if the process has ended. `more` says that it has other messages to answer after it."""
+        self._busy_since = self._busy_since or time.monotonic()
         answer = read_frame(_pipe(self._process.stdout))
         self._busy_since = time.monotonic() if more else None
         return answer
+
+    def rest(self) -> None:
+        """It may have to wait for us, until `receive` is called: that counts as no work."""
+        self._busy_since = None
 
     def kill(self) -> None:
         """End it at once; it holds nothing that could be lost."""

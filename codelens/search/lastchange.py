@@ -59,9 +59,12 @@ class LastChanges:
         """Whether the indexed content is the one whose lines these are, by git's name for it."""
         import hashlib  # few searches need it
 
-        raw = self._texts.of(document).raw
+        text = self._texts.of(document)
         kind = hashlib.sha1 if len(lines.blob) == 20 else hashlib.sha256
-        return kind(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).digest() == lines.blob
+        digest = kind(b"blob %d\0" % text.size, usedforsecurity=False)
+        for block in text.blocks():
+            digest.update(block)
+        return digest.digest() == lines.blob
 
 
 def _of_lines(

@@ -153,11 +153,13 @@ class Scope:
         if not leaves:
             return {}
         whole, span = self.texts.of(document), self.reach.get(unit.id, unit.span)
-        before = whole.stored(Span(0, span.start))
-        text = whole.stored(span)
-        first = before.count("\n") + 1
-        indent = len(before) - (before.rfind("\n") + 1)
-        return _by_line(text, first, indent, [r for leaf in leaves for r in _ranges(leaf, text, self.matching)])
+        found: dict[int, Ranges] = {}
+        for piece in whole.pieces(span):
+            text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
+            ranges = [r for leaf in leaves for r in _ranges(leaf, text, self.matching)]
+            for line, parts in _by_line(text, first, indent, ranges).items():
+                found[line] = found.get(line, ()) + parts
+        return found
 
     def literal_matches(self, limit: int, known: Collection[UnitId]) -> tuple[list[Match], int]:
         """(matches, how many there would be) for the units in scope that are not known yet, in order of place.
@@ -215,9 +217,9 @@ def _decided(
                 continue
             left -= 1
         with store.interrupting():
-            undecided = _with_trigrams(undecided, scope, store)
+            undecided, parts = _with_trigrams(undecided, scope, store)
         left = len(undecided)
-        add_satisfying(undecided, demand, scope.texts, satisfying)
+        add_satisfying(undecided, replace(demand, parts=parts), scope.texts, satisfying)
     if left := left - satisfying.files:
         budget.cut.append(f"conditions were decided for {len(documents) - left} of {len(documents)} files")
     return whole, satisfying
@@ -309,14 +311,19 @@ def _asks_for_changes(query: Query) -> bool:
     return any(isinstance(leaf, Filter) and leaf.field in CHANGE_FIELDS for leaf in leaves(query.node))
 
 
-def _with_trigrams(documents: list[DocumentRow], scope: Scope, store: Store) -> list[DocumentRow]:
-    """Those whose trigrams allow the query; all of them where nothing can be required, or there are no trigrams."""
+def _with_trigrams(
+    documents: list[DocumentRow], scope: Scope, store: Store
+) -> tuple[list[DocumentRow], Mapping[DocumentId, Collection[int]]]:
+    """(those whose trigrams allow the query, the only parts that allow it in large ones); all of them where nothing can be
+    required, or there are no trigrams."""
     node = scope.query.node
     expression = _expression(literal_requirements(node)) if store.features().fuzzy else ""
     if not expression:
-        return documents
-    allowed, words = set(store.postings.documents_matching(expression)), demanded_words(node)
-    return [d for d in documents if d.id in allowed or any(occurs(d.path, word, True, False) for word in words)]
+        return documents, {}
+    allowed, words = store.postings.documents_matching(expression), demanded_words(node)
+    named = {d.id for d in documents if any(occurs(d.path, word, True, False) for word in words)}
+    parts = {document: numbers for document, numbers in allowed.items() if document not in named}
+    return [d for d in documents if d.id in allowed or d.id in named], parts
 
 
 def _expression(plan: Plan) -> str:

@@ -49,8 +49,11 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
     the last line is of them, only the documents in `store.changed` have other facts. Documents without a digest, which an
     older version wrote, get one.
     """
-    for document, packed in store.log.without_digest():
-        store.log.set_digest(document, hashlib.sha256(decompress(packed)).digest())
+    for document in store.log.without_digest():
+        digest = hashlib.sha256()
+        for frame in store.frames(document):
+            digest.update(decompress(frame))
+        store.log.set_digest(document, digest.digest())
     leaves = store.log.leaves()
     root = root_hash([leaf_hash(repository, path, digest) for _, repository, path, digest in leaves]).hex()
     store.set_meta("root", root)

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import apsw
-import zstandard
-from xxhash import xxh3_128_digest
+from xxhash import xxh3_128
 
+from codelens.errors import IndexCorrupt
 from codelens.model import TODO
 from codelens.relations import KINDS, TIER_OF_NUMBER
+from codelens.store.compressed import decompress
 from codelens.store.lines import unpack_runs
 from codelens.store.packing import unpack_bindings, unpack_references
+from codelens.store.parts import DOCUMENT_OF_PART, PART_BASE, Parts
 from codelens.store.snapshots import SnapshotLog
 from codelens.store.vectors import PIECES
 
@@ -33,7 +35,8 @@ _OWNERS = {
     "link_counts": ("document_id", "documents", "id"),
     "ref_names_docsize": ("id", "refs", "document_id"),
     "link_asks_docsize": ("abs(id)", "documents", "id"),
-    "text_trigrams_docsize": ("id", "documents", "id"),
+    "text_trigrams_docsize": (f"iif(id < {PART_BASE}, id, {DOCUMENT_OF_PART})", "documents", "id"),
+    "parts": (DOCUMENT_OF_PART, "documents", "id"),
     "unit_terms_docsize": ("id", "units", "id"),
     "name_trigrams_docsize": ("id", "units", "id"),
     "documents": ("repository_id", "repositories", "id"),
@@ -143,7 +146,8 @@ def full_faults(connection: apsw.Connection) -> Iterator[Finding]:
 
 def value_faults(connection: apsw.Connection) -> Iterator[Finding]:
     """Packed values that cannot be unpacked, and texts that are not what their digests say."""
-    yield from _told("snapshots", "texts that are damaged", map(_is_text, _texts(connection)))
+    texts = (_is_text(connection, row) for row in _texts(connection))
+    yield from _told("snapshots", "texts that are damaged", texts)
     rows = connection.execute("SELECT columns, bindings FROM refs")
     yield from _told("refs", "references that cannot be unpacked", map(_is_references, rows))
     packed: Any = connection.execute("SELECT runs FROM written_lines")
@@ -179,18 +183,25 @@ def _works(unpack: Any, packed: Any) -> bool:
 
 def _texts(connection: apsw.Connection) -> Any:
     return connection.execute(
-        "SELECT s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
+        "SELECT d.id, s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
     )
 
 
-def _is_text(row: Any) -> bool:
-    packed, size, content_hash, digest = row
+def _is_text(connection: apsw.Connection, row: Any) -> bool:
+    """Whether a document's bytes, which those of a large one are in its parts, are what was hashed."""
+    document, packed, size, content_hash, digest = row
+    parts = Parts(connection)
+    frames: Any = [packed] if packed else (parts.bytes_of(document, n) for n in range(len(parts.places(document))))
+    content, whole, read = xxh3_128(), hashlib.sha256(), 0
     try:
-        raw = zstandard.ZstdDecompressor().decompress(bytes(packed))
-    except zstandard.ZstdError:
+        for frame in frames:
+            raw = decompress(bytes(frame))
+            content.update(raw)
+            whole.update(raw)
+            read += len(raw)
+    except IndexCorrupt:
         return False
-    whole = len(raw) == size and xxh3_128_digest(raw) == content_hash
-    return whole and digest in (b"", hashlib.sha256(raw).digest())
+    return (read, content.digest()) == (size, content_hash) and digest in (b"", whole.digest())
 
 
 def _is_references(row: Any) -> bool:

@@ -219,7 +219,7 @@ class Documents:
         return rows
 
     def snapshot(self, document: DocumentId) -> bytes:
-        """The file's own bytes as they were when it was indexed, still compressed."""
+        """The file's own bytes as they were when it was indexed, still compressed; empty where they are in parts."""
         row = self._connection.execute("SELECT bytes FROM snapshots WHERE document_id = ?", (document,)).fetchone()
         assert row is not None
         return bytes(row[0])

@@ -5,14 +5,15 @@ What users typed reaches FTS5 only inside double quotes, with double quotes doub
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
 import apsw
 
-from codelens.derived import DerivedDocument
+from codelens.derived import Posting, Unit
 from codelens.model import TODO, DocumentId, UnitId
+from codelens.store.parts import by_document
 from codelens.store.phrases import Phrases, quoted
 from codelens.store.units import CONTENT_ORDER, within
 from codelens.text.identifiers import fold_identifier
@@ -42,31 +43,30 @@ class Postings:
             self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')").fetchall()
             self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 4)").fetchall()
 
-    def add(self, document: DocumentId, units: Sequence[UnitId], derived: DerivedDocument) -> None:
-        """One row of terms for each unit, in the order of `units`; trigrams where the index has them.
+    def add(self, ids: Sequence[UnitId], units: Sequence[Unit], postings: Sequence[Posting], fuzzy: bool) -> None:
+        """One row of terms for each unit, and one of its name's trigrams where the index has them.
 
         A comment that stands aside has none: no figure of the others may depend on it.
         """
-        told = [u.kind != TODO for u in derived.extraction.units]
+        told = [u.kind != TODO for u in units]
         self._connection.executemany(
             f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)",
             [
                 (unit, p.body, p.name, p.concepts, p.path, p.container, p.doc, p.signature)
-                for unit, p in compress(zip(units, derived.postings, strict=True), told)
+                for unit, p in compress(zip(ids, postings, strict=True), told)
             ],
         ).fetchall()
-        if not derived.trigram_text:
+        if not fuzzy:
             return
-        self._connection.execute(
-            "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)", (document, derived.trigram_text)
-        ).fetchall()
         self._connection.executemany(
             "INSERT INTO name_trigrams (rowid, name) VALUES (?, ?)",
-            [
-                (i, fold_identifier(u.name))
-                for i, u in compress(zip(units, derived.extraction.units, strict=True), told)
-            ],
+            [(i, fold_identifier(u.name)) for i, u in compress(zip(ids, units, strict=True), told)],
         ).fetchall()
+
+    def add_text(self, document: DocumentId, trigram_text: str) -> None:
+        """The trigrams of a document's text; those of a large file are its parts'."""
+        sql = "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)"
+        self._connection.execute(sql, (document, trigram_text)).fetchall()
 
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:
         """Take a document and its units out of all full-text tables but that of references."""
@@ -122,10 +122,11 @@ class Postings:
 
     # Trigrams
 
-    def documents_matching(self, expression: str) -> list[DocumentId]:
-        """Documents that may match an expression over quoted trigrams (see `all_trigrams`); verify them on the text."""
+    def documents_matching(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
+        """Documents that may match an expression over quoted trigrams (see `all_trigrams`), each with the numbers of the
+        parts that may, where it is stored in parts. Verify them on the text."""
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
-        return [DocumentId(row[0]) for row in self._connection.execute(sql, (expression,))]
+        return by_document(row[0] for row in self._connection.execute(sql, (expression,)))
 
     def names_containing(self, folded: str, scoped: bool, limit: int) -> list[UnitId]:
         """Units whose folded name holds this (three characters at least), shortest names first."""

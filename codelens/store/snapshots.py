@@ -7,7 +7,7 @@ common. So one is added by making the one before anew, and the oldest goes witho
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import apsw
@@ -109,14 +109,10 @@ class SnapshotLog:
 
     # Digests
 
-    def without_digest(self) -> Iterator[tuple[DocumentId, bytes]]:
-        """(document, its compressed bytes) of those that have no digest yet."""
+    def without_digest(self) -> list[DocumentId]:
+        """The documents that have no digest yet."""
         sql = "SELECT id FROM documents WHERE digest = x'' ORDER BY id"
-        missing: list[Any] = self._connection.execute(sql).fetchall()
-        for (document,) in missing:
-            row = self._connection.execute("SELECT bytes FROM snapshots WHERE document_id = ?", (document,)).fetchone()
-            if row:
-                yield DocumentId(document), bytes(row[0])
+        return [DocumentId(row[0]) for row in self._connection.execute(sql)]
 
     def set_digest(self, document: DocumentId, digest: bytes) -> None:
         """Note the SHA-256 of a document."""

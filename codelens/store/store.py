@@ -6,7 +6,7 @@ All SQL of codelens is in this package. A Store is opened for reading or for wri
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from codelens.budget import OutOfTime, TimeBudget
-from codelens.derived import DerivedDocument, Extraction
+from codelens.derived import DerivedDocument, DerivedPart, Extraction, UnfinishedFile, Unit
 from codelens.errors import CodelensError, IndexCorrupt, NoVectors
-from codelens.model import DocumentId, RepositoryId
+from codelens.model import DocumentId, RepositoryId, UnitId
 from codelens.nouns import dataclass
 from codelens.store.connection import (
     APPLICATION_ID,
@@ -36,11 +36,12 @@ from codelens.store.history import Histories
 from codelens.store.lines import Lines
 from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
 from codelens.store.occurrences import OccurrenceCounter
+from codelens.store.parts import Parts
 from codelens.store.postings import Postings
 from codelens.store.references import References
 from codelens.store.snapshots import SnapshotLog
 from codelens.store.trust import is_ours, refuse_roots_outside, sign
-from codelens.store.units import Units
+from codelens.store.units import Identity, Units
 from codelens.store.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Store:
         self.edges = Edges(connection)
         self.history = Histories(connection)
         self.files = Files(connection)
+        self.parts = Parts(connection)
         self.log = SnapshotLog(connection)
         self.lines = Lines(connection)
 
@@ -368,19 +370,46 @@ class Store:
     ) -> DocumentId:
         """Store all that one file yields, in the place of a document that it was `before`.
 
-        The document and what is still in it keep their ids, so that the edges of other documents hold.
+        The document and what is still in it keep their ids, so that the edges of other documents hold. Raises UnfinishedFile
+        for a large file that could not be read to its end: nothing of it is left then, nor of what it was before.
         """
         kept = self.units.identities(before) if before is not None else {}
         if before is not None:
             self.remove_document(before)
         document = self.documents.add(repository, derived, before)
         self.changed.add(document)
-        ids = self.units.add(document, derived, kept)
         self.references.add(document, derived.extraction, derived.references)
-        self.postings.add(document, ids, derived)
+        if derived.trigram_text:
+            self.postings.add_text(document, derived.trigram_text)
+        self._add_units(document, derived.extraction.units, derived, kept)
+        try:
+            for number, part in enumerate(derived.parts):
+                self.parts.add(document, number, part)
+                self._add_units(document, part.units, part, kept)
+        except UnfinishedFile:
+            self.remove_document(document)
+            raise
+        return document
+
+    def _add_units(
+        self,
+        document: DocumentId,
+        units: Sequence[Unit],
+        derived: DerivedDocument | DerivedPart,
+        kept: Mapping[Identity, list[UnitId]],
+    ) -> None:
+        ids = self.units.add(document, units, derived.vectors, kept)
+        self.postings.add(ids, units, derived.postings, bool(derived.trigram_text))
         if any(derived.vectors):
             self.vectors.add(ids, derived.vectors)
-        return document
+
+    def frames(self, document: DocumentId) -> Iterator[bytes]:
+        """A document's own bytes, compressed: in one frame, or of a large file in one for each part."""
+        if snapshot := self.documents.snapshot(document):
+            yield snapshot
+            return
+        for number in range(len(self.parts.places(document))):
+            yield self.parts.bytes_of(document, number)
 
     def embed_again(self, document: DocumentId, vectors: Sequence[Sequence[bytes]], embedder: str) -> None:
         """Vectors of another embedder in the place of a document's own: for each unit, in order of place, its pieces'."""
@@ -406,4 +435,5 @@ class Store:
         self.edges.forget(document, [u for u, _ in units])
         self.references.remove(document)
         self.units.remove(document)
+        self.parts.remove(document)
         self.documents.remove(document)

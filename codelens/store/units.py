@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from codelens.derived import DerivedDocument, Unit
+from codelens.derived import Unit
 from codelens.model import CHUNK_KINDS, TODO, DocumentId, RepositoryId, Span, UnitId, UnitRow
 from codelens.text.identifiers import fold_identifier
 
@@ -27,6 +27,8 @@ _NOT_ASIDE = f"u.kind <> '{TODO}'"
 _CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
 Identity = tuple[str, str, str]
 """Kind, container and name: what an edge of another document means by a unit, wherever in its file it stands."""
+Brief = tuple[UnitId, DocumentId, str, str, str, int, int]
+"""(id, document, kind, name, container, start, end)"""
 PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"
 """The order of a document's units: that of their places, which references and bindings count."""
 
@@ -39,11 +41,15 @@ class Units:
         self._next = 0
 
     def add(
-        self, document: DocumentId, derived: DerivedDocument, kept: Mapping[Identity, Sequence[UnitId]] | None = None
+        self,
+        document: DocumentId,
+        units: Sequence[Unit],
+        vectors: Sequence[Sequence[bytes]],
+        kept: Mapping[Identity, list[UnitId]],
     ) -> list[UnitId]:
-        """Store a document's units; their ids in the same order. A unit that was there before (`kept`) has its id again."""
-        units = derived.extraction.units
-        ids = self._ids(units, kept or {})
+        """Store units of a document; their ids in the same order. A unit that was there before has its id again, which is
+        taken out of `kept`."""
+        ids = self._ids(units, kept)
         rows = [
             (
                 ids[i],
@@ -63,23 +69,22 @@ class Units:
                 u.name_line,
                 u.name_column,
                 u.local,
-                len(vectors),
+                len(pieces),
                 u.signature,
                 u.doc,
                 "\n".join(u.decorators),
             )
-            for i, (u, vectors) in enumerate(zip(units, derived.vectors, strict=True))
+            for i, (u, pieces) in enumerate(zip(units, vectors, strict=True))
         ]
         self._connection.executemany(_INSERT, rows).fetchall()
         return ids
 
-    def _ids(self, units: Sequence[Unit], kept: Mapping[Identity, Sequence[UnitId]]) -> list[UnitId]:
+    def _ids(self, units: Sequence[Unit], kept: Mapping[Identity, list[UnitId]]) -> list[UnitId]:
         """For each unit the id of the one that it was, or a new one."""
         following = self._first_free()
-        old = {identity: list(reversed(ids)) for identity, ids in kept.items()}
         ids = []
         for unit in units:
-            if known := old.get((unit.kind, unit.container, unit.name)):
+            if known := kept.get((unit.kind, unit.container, unit.name)):
                 ids.append(known.pop())
             else:
                 ids.append(UnitId(following))
@@ -88,11 +93,13 @@ class Units:
         return ids
 
     def identities(self, document: DocumentId) -> dict[Identity, list[UnitId]]:
-        """What a document's units are told apart by → their ids, in order of place."""
+        """What a document's units are told apart by → their ids, the first in place last, where `add` takes it from."""
         sql = f"SELECT kind, container, name, id FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
         found: dict[Identity, list[UnitId]] = {}
         for kind, container, name, unit in self._connection.execute(sql, (document,)):
             found.setdefault((kind, container, name), []).append(UnitId(unit))
+        for ids in found.values():
+            ids.reverse()
         return found
 
     def existing(self, ids: Iterable[UnitId]) -> set[UnitId]:
@@ -283,8 +290,8 @@ class Units:
 
     def briefs(
         self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None, aside: bool = False
-    ) -> Iterator[tuple[UnitId, DocumentId, str, str, str, int, int]]:
-        """(id, document, kind, name, container, start, end) of units, of these kinds only, in the order of the documents.
+    ) -> Iterator[Brief]:
+        """Units, of these kinds only, in the order of the documents.
 
         Those that stand aside only where they are asked for.
         """

@@ -7,7 +7,7 @@ that people maintain, and only ranked lower), and a file is generated only where
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from codelens.model import SkipReason
 from codelens.worktree.decode import is_binary
@@ -111,7 +111,12 @@ def classify_bytes(path: str, raw: bytes, include_vendored: bool = False) -> Rea
         return SkipReason.BINARY, "not text"
     if include_vendored:
         return None
-    return classify_name(path) or _generated(raw) or _minified(path, raw)
+    return classify_text(path, raw, lambda: LineLengths().add(raw))
+
+
+def classify_text(path: str, head: bytes, measure: Callable[[], LineLengths]) -> Reason | None:
+    """The same of what is known to be text, by its beginning and the lengths of its lines."""
+    return classify_name(path) or _generated(head) or _minified(path, measure())
 
 
 def _generated(raw: bytes) -> Reason | None:
@@ -140,14 +145,39 @@ def _header(raw: bytes) -> Iterator[tuple[int, str]]:
                 closer = closing
 
 
-def _minified(path: str, raw: bytes) -> Reason | None:
-    if len(raw) < _SMALLEST_MINIFIED or path.lower().endswith(".ipynb"):  # a notebook's plots are long lines
+class LineLengths:
+    """How long the lines of a file are, which may come in blocks."""
+
+    def __init__(self) -> None:
+        self.size, self.lines, self.within_long = 0, 1, 0
+        self._open = 0
+        """Bytes of the line that has not ended yet."""
+
+    def add(self, block: bytes) -> LineLengths:
+        """Take the next block of the file."""
+        self._take_out()
+        lines = block.split(b"\n")
+        self.size += len(block)
+        self.lines += len(lines) - 1
+        self.within_long += sum(len(line) for line in lines[1:] if len(line) > _LONG_LINE)
+        first = self._open + len(lines[0])
+        self.within_long += first if first > _LONG_LINE else 0
+        self._open = first if len(lines) == 1 else len(lines[-1])
+        return self
+
+    def _take_out(self) -> None:
+        """The last line goes on: it is counted when it has its length."""
+        self.within_long -= self._open if self._open > _LONG_LINE else 0
+
+
+def _minified(path: str, lengths: LineLengths) -> Reason | None:
+    size = lengths.size
+    if size < _SMALLEST_MINIFIED or path.lower().endswith(".ipynb"):  # a notebook's plots are long lines
         return None
-    lines = raw.split(b"\n")
-    within_long = sum(len(line) for line in lines if len(line) > _LONG_LINE)
-    if within_long > _MOSTLY * len(raw):
-        return SkipReason.MINIFIED, f"{within_long * 100 // len(raw)} % of it in lines of over {_LONG_LINE} bytes"
-    mean = len(raw) // len(lines)
+    if lengths.within_long > _MOSTLY * size:
+        share = lengths.within_long * 100 // size
+        return SkipReason.MINIFIED, f"{share} % of it in lines of over {_LONG_LINE} bytes"
+    mean = size // lengths.lines
     if mean > _LONG_MEAN and path.lower().endswith((".js", ".mjs", ".cjs", ".css")):
         return SkipReason.MINIFIED, f"{mean} bytes a line"
     return None

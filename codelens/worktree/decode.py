@@ -7,6 +7,7 @@ must give the very bytes back. UTF-16 is asked about before NULs mean binary.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 
 from codelens.derived import DecodedText
 from codelens.worktree.legacy import guess_legacy
@@ -20,6 +21,8 @@ _MARKS = (
 )
 _LOOKED_AT = 8_000
 """Bytes in which a NUL makes a file binary: git's own measure."""
+HEAD = 4 * _LOOKED_AT
+"""Bytes that hold as many characters of UTF-16."""
 _CONTROLS = bytes({*range(32), 127} - {8, 9, 10, 11, 12, 13, 26, 27})
 """What text does not hold. Tab, line ends, form feed, backspace, escape and the end mark of DOS may occur."""
 _PLAIN_SHARE = 0.02
@@ -32,16 +35,32 @@ def decode(raw: bytes, threshold: float) -> DecodedText | None:
     `threshold` is the confidence that chardet must reach to be believed without further evidence. Confidence is 1.0
     where bytes prove the encoding, .9 for UTF-16 known by its NULs, 0.0 for the last resort, Latin-1.
     """
+    found = readings(raw, len(raw), lambda: _has_controls(raw), lambda: guess_legacy(raw, threshold))
+    return next((text for name, sure, bom in found if (text := exactly(raw, name, sure, bom))), None)
+
+
+Reading = tuple[str, float, int]
+"""Encoding, confidence, bytes of byte order mark."""
+
+
+def readings(
+    head: bytes, size: int, has_controls: Callable[[], bool], guess: Callable[[], Sequence[tuple[str, float]]]
+) -> Iterator[Reading]:
+    """The encodings that a file of `size` bytes may have, best first: the first that fits all of its bytes is right.
+
+    `head` are its first HEAD bytes at least, if it has so many. None fits a binary file.
+    """
     for mark, encoding in _MARKS:
-        if raw.startswith(mark) and (found := exactly(raw, encoding, 1.0, len(mark))):
-            return found
-    if b"\0" in raw[:_LOOKED_AT]:
-        return _utf16(raw)
-    proven = exactly(raw, "utf-8", 1.0)
-    if proven or _has_controls(raw):
-        return proven
-    guesses = (*guess_legacy(raw, threshold), ("cp1252", 0.1), ("latin-1", 0.0))
-    return next((found for name, sure in guesses if (found := exactly(raw, name, sure))), None)
+        if head.startswith(mark):
+            yield encoding, 1.0, len(mark)
+    if b"\0" in head[:_LOOKED_AT]:
+        if encoding := _utf16(head, size):
+            yield encoding, 0.9, 0
+        return
+    yield "utf-8", 1.0, 0
+    if not has_controls():
+        for encoding, sure in (*guess(), ("cp1252", 0.1), ("latin-1", 0.0)):
+            yield encoding, sure, 0
 
 
 def is_binary(raw: bytes) -> bool:
@@ -49,7 +68,8 @@ def is_binary(raw: bytes) -> bool:
     if any(raw.startswith(mark) and exactly(raw, encoding, 1.0, len(mark)) for mark, encoding in _MARKS):
         return False
     if b"\0" in raw[:_LOOKED_AT]:
-        return _utf16(raw) is None
+        encoding = _utf16(raw, len(raw))
+        return not encoding or exactly(raw, encoding, 0.9) is None
     return _has_controls(raw) and exactly(raw, "utf-8", 1.0) is None
 
 
@@ -65,20 +85,28 @@ def exactly(raw: bytes, encoding: str, confidence: float, bom: int = 0) -> Decod
     return DecodedText(text, encoding, confidence, bom)
 
 
+def controls(raw: bytes) -> int:
+    """How many bytes there are that no text holds."""
+    return len(raw) - len(raw.translate(None, _CONTROLS))
+
+
+def too_many_controls(found: int, size: int) -> bool:
+    """More than one byte in two hundred: compressed or machine data that happens to have no NUL."""
+    return found > size // 200
+
+
 def _has_controls(raw: bytes) -> bool:
-    """More than one byte in two hundred that no text holds: compressed or machine data that happens to have no NUL."""
-    return len(raw) - len(raw.translate(None, _CONTROLS)) > len(raw) // 200
+    return too_many_controls(controls(raw), len(raw))
 
 
-def _utf16(raw: bytes) -> DecodedText | None:
+def _utf16(head: bytes, size: int) -> str:
     """UTF-16 without a mark: the NULs are the high halves of ASCII characters, so they mostly keep to one side."""
-    head = raw[:_LOOKED_AT]
-    low, high = head[0::2].count(0), head[1::2].count(0)
+    looked_at = head[:_LOOKED_AT]
+    low, high = looked_at[0::2].count(0), looked_at[1::2].count(0)
     encoding = "utf-16-le" if high > low else "utf-16-be"
-    if len(raw) % 2 or min(low, high) * 3 > max(low, high):
-        return None
-    found = exactly(raw, encoding, 0.9)
-    return found if found and _reads_as_text(found.text[:_LOOKED_AT]) else None
+    if size % 2 or min(low, high) * 3 > max(low, high):
+        return ""
+    return encoding if _reads_as_text(head[:HEAD].decode(encoding, "ignore")[:_LOOKED_AT]) else ""
 
 
 def _reads_as_text(text: str) -> bool:

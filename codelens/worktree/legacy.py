@@ -18,7 +18,7 @@ from typing import Any
 
 _WINDOW = re.compile(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")
 """Text around non-ASCII bytes. It starts 24 bytes behind the last of them, so never in the middle of a character."""
-_SAMPLE = 20_000
+EVIDENCE = 20_000
 """Bytes of windows that are judged: .1 s. Four times as many change no answer on the texts tried."""
 _PLAUSIBLE = 0.3
 """Mean character score from which a reading is believed; readings in a wrong encoding stay below .15."""
@@ -61,7 +61,7 @@ def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
 
     Our own reading goes first where it is convincing. Otherwise chardet does, where it is sure or has enough to go by.
     """
-    sample = b"\n".join(_windows(raw))
+    sample = b"\n".join(windows_of(raw))
     judged = [(codec, min(_judge(sample, codec, script), 0.99)) for script in _scripts() for codec in script.codecs]
     ordered = sorted((row for row in judged if row[1] > _PLAUSIBLE), key=lambda row: -row[1])
     if ordered and ordered[0][1] >= (max(threshold, _LATIN_SURE) if ordered[0][0] == "cp1252" else threshold):
@@ -71,8 +71,9 @@ def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
     return [detected, *ordered] if detected and detected[1] >= (_CHARDET_RIGHT if enough else threshold) else ordered
 
 
-def _windows(raw: bytes) -> Iterator[bytes]:
-    room = _SAMPLE
+def windows_of(raw: bytes) -> Iterator[bytes]:
+    """What is judged of a text: the surroundings of its bytes that are not ASCII, up to EVIDENCE bytes."""
+    room = EVIDENCE
     for found in _WINDOW.finditer(raw):
         if room <= 0:
             return

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from codelens.derived import DerivedDocument
+from codelens.derived import DerivedDocument, DerivedPart
 from codelens.index import Index
 from codelens.indexing.embedding import workers_embedder
-from codelens.indexing.wire import Result, pack, unpack
+from codelens.indexing.wire import Result, pack, pack_part, unpack, unpack_part
 from codelens.indexing.worker import derive_file
 from codelens.indexing.workers import Job
 from codelens.model import Skip, SkipReason
@@ -38,7 +38,14 @@ class Derivations:
                 result = Skip(job.seen.path, SkipReason.UNREADABLE, str(fault), job.seen.stamp)
             if isinstance(result, DerivedDocument):
                 self.derived.append(job.seen.path)
-            yield unpack(marshal.dumps(pack(result)), job.seen)
+            yield unpack(marshal.dumps(pack(result)), job.seen, _parts(result))
+
+
+def _parts(result: Result) -> Iterator[DerivedPart] | tuple[()]:
+    if not isinstance(result, DerivedDocument) or not result.parts:
+        return ()
+    frames = (marshal.dumps(pack_part(part)) for part in result.parts)
+    return (part for frame in frames if (part := unpack_part(frame)))
 
 
 def derive_here(monkeypatch: pytest.MonkeyPatch) -> Derivations:
