@@ -10,7 +10,7 @@ from codelens.derived import DerivedPart, PartPlace
 from codelens.model import DocumentId
 
 PART_BASE, _SHIFT = 1 << 40, 20
-"""A part's id is PARTPART_BASE + document * 2^_SHIFT + its number: no id of a document, which rows of trigrams have too."""
+"""A part's id is PART_BASE + document * 2^_SHIFT + its number: no id of a document, which rows of trigrams have too."""
 DOCUMENT_OF_PART = f"(id - {PART_BASE}) >> {_SHIFT}"
 """In SQL."""
 
