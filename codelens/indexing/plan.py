@@ -59,7 +59,7 @@ def _settings(index: Path, root: Path, settings_of: Loader) -> Settings:
 
 
 def _kept(index: Path, root: Path) -> WalkRules | None:
-    with suppress(IndexCorrupt, NoIndex, SchemaTooNew), Store.read(index) as store:
+    with suppress(IndexCorrupt, NoIndex, SchemaTooNew), Store.read(index) as store, store.reading():
         for row in store.documents.repositories():
             if row.root == root:
                 return remembered(store, row.name)
