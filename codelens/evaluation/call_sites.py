@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("sample", type=Path)
     parser.add_argument("--wrong", action="store_true", help="list what is wrong or missing")
     chosen = parser.parse_args(arguments)
-    with Store.read(chosen.index) as store:
+    with Store.read(chosen.index) as store, store.reading():
         judged = list(judge(store, read_sample(chosen.sample)))
     for one in judged if chosen.wrong else ():
         if not one.is_right and (one.answer or one.site.verdict == "in"):

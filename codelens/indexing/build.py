@@ -25,6 +25,8 @@ from codelens.store.trust import can_sign, renew
 from codelens.worktree.ignore import tracking_fault
 from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER
 
+_UNREADABLE = (IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew)
+
 
 def build_index(
     path: Path,
@@ -122,18 +124,24 @@ def _may_be_replaced(path: Path) -> bool:
 
 def _as_before(path: Path, run: Run, fault: IndexCorrupt) -> Run:
     """The run that makes a damaged index anew, with what it was built with as far as that can be read, and says so."""
-    settings = run.settings
-    with suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew), Store.read(path) as store, store.reading():
+    settings, text = run.settings, f"{fault}; it was built anew"
+    with suppress(*_UNREADABLE), Store.read(path) as store, store.reading():
         settings = with_features(store, settings)
-    return replace(run, settings=settings, force=False, notices=(Notice("rebuilt", f"{fault}; it was built anew"),))
+    if _known_roots(path) is None:
+        text += ", of this run's folders alone: which others it held cannot be read"
+    return replace(run, settings=settings, force=False, notices=(Notice("rebuilt", text),))
 
 
 def _all_roots(path: Path, tops: Sequence[Path]) -> list[Path]:
     """The asked roots and those that the user's own old index holds, so that a rebuild forgets none."""
-    known: list[Path] = []
-    with suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew), Store.read(path) as store:
-        known = [row.root for row in store.documents.repositories() if row.root.is_dir()]
-    return [*tops, *(root for root in known if root not in tops)]
+    return [*tops, *(root for root in _known_roots(path) or () if root not in tops)]
+
+
+def _known_roots(path: Path) -> list[Path] | None:
+    """The folders that the user's own index holds and that are there; None where it cannot be read."""
+    with suppress(*_UNREADABLE), Store.read(path) as store, store.reading():
+        return [row.root for row in store.documents.repositories() if row.root.is_dir()]
+    return None
 
 
 @contextmanager

@@ -60,7 +60,11 @@ def _settings(index: Path, root: Path, settings_of: Loader) -> Settings:
 
 
 def _kept(index: Path, root: Path) -> WalkRules | None:
-    with suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew), Store.read(index) as store:
+    with (
+        suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew),
+        Store.read(index) as store,
+        store.reading(),
+    ):
         for row in store.documents.repositories():
             if row.root == root:
                 return remembered(store, row.name)

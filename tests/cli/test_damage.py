@@ -60,10 +60,24 @@ def test_index_makes_a_damaged_index_anew_and_says_so(own: Path, run: Run) -> No
     ran = run("index", "--json", cwd=own)
     assert ran.code == 0
     assert '"code": "rebuilt"' in ran.out
-    assert [line for line in ran.err.splitlines() if f"the first is {page + 1}; it was built anew" in line]
+    assert f"the first is {page + 1}; it was built anew" in ran.err
     assert run("search", "password", cwd=own).raw == before.raw
     assert "vectors" not in run("index", cwd=own).err, "it is what it was: an index without vectors"
     assert memory.read_bytes() == b"whatever users said"
+
+
+def test_a_damaged_list_of_folders_is_told_when_the_index_is_made_anew(own: Path, run: Run) -> None:
+    run("index", "-q", cwd=own)
+    index = own / ".codelens/index.db"
+    with writable(index) as connection:
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'repositories'").fetchall()
+    content = bytearray(index.read_bytes())
+    content[int(page) * PAGE - 50] ^= 1
+    index.write_bytes(content)
+    ran = run("index", cwd=own)
+    assert ran.code == 0
+    assert "which others it held cannot be read" in ran.err
+    assert run("search", "password", cwd=own).code == 0
 
 
 def test_doctor_check_tells_damage_in_lines_and_in_json(own: Path, run: Run) -> None:
