@@ -38,9 +38,9 @@ def test_exceptions_and_slow_queries_are_counted(tmp_path: Path) -> None:
     with Tree(tmp_path, FILES).index() as index:
         usual = run_case(Case(0, "prose", "search", "widget", SearchOptions()), index)
         refused = run_case(Case(1, "regex", "search", "(", SearchOptions(regex=True)), index)
-    assert (usual["code"], refused["code"]) == (0, 2)
         wrong = SearchOptions(offset="1")  # type: ignore[arg-type]
         broken = run_case(Case(2, "prose", "search", "widget", wrong), index)
+    assert (usual["code"], refused["code"]) == (0, 2)
     assert broken["code"] == -1 and "run_case" in broken["trace"]
     told = summary([usual, refused, broken | {"seconds": 3.0}], 2.0)
     assert (told["tried"], told["over"], told["exceptions"], told["slow"]) == (3, 1, 1, [2])
