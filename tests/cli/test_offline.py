@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.cli.lamps import write_lamps
+from tests.hooked import python_with
 
 GUARD = """\
 import os, sys
@@ -30,7 +30,7 @@ journal = os.open(os.environ["JOURNAL"], os.O_WRONLY | os.O_APPEND | os.O_CREAT,
 note("start")
 sys.addaudithook(refuse)
 """
-"""Python imports a module of this name at the start of every process; the journal shows what somebody caught."""
+"""Runs at the start of every process; the journal shows what somebody caught."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +46,18 @@ class Guarded:
     """Runs Python in a tree, with the guard in that process and in all below it."""
 
     def __init__(self, folder: Path) -> None:
-        self.tree, self._guard, self._journal = folder / "tree", folder / "guard", folder / "journal"
-        self._guard.mkdir()
-        (self._guard / "sitecustomize.py").write_text(GUARD)
+        self.tree, self._home, self._journal = folder / "tree", folder / "home", folder / "journal"
+        self._home.mkdir()
+        self._python = python_with(folder / "python", GUARD)
         write_lamps(self.tree)
         subprocess.run(["git", "init", "-q", str(self.tree)], check=True)
 
     def run(self, *arguments: str) -> Watched:
         self._journal.unlink(missing_ok=True)
-        home = str(self._guard)
-        path = os.pathsep.join([home, str(Path(__file__).parents[2])])
-        guarded = {"PYTHONPATH": path, "JOURNAL": str(self._journal), "XDG_CONFIG_HOME": home, "HOME": home}
+        home = str(self._home)
+        guarded = {"JOURNAL": str(self._journal), "XDG_CONFIG_HOME": home, "HOME": home}
         ran = subprocess.run(
-            [sys.executable, *arguments], cwd=self.tree, env=os.environ | guarded, capture_output=True, text=True
+            [str(self._python), *arguments], cwd=self.tree, env=os.environ | guarded, capture_output=True, text=True
         )
         return Watched(ran.returncode, ran.stderr, self._journal.read_text().splitlines())
 

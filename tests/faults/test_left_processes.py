@@ -19,6 +19,7 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.processes.pool import WorkerPool
+from tests.accepted import accepted
 
 psutil = pytest.importorskip("psutil")
 httpx = pytest.importorskip("httpx")
@@ -105,6 +106,8 @@ def begun(
     """The command in the midst of its work, its descendants, and the file of its stderr."""
     work = folder / "work"
     shutil.copytree(prepared, work)
+    for name in "ab":
+        accepted(work / f"indexes/{name}.db")
     errors = folder / "errors"
     with errors.open("w") as said:
         process = subprocess.Popen(

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +15,8 @@ from typing import Any
 
 import pytest
 
-import codelens
 from codelens.cli.main import COMMANDS
+from tests.hooked import python_with
 
 for _needed in ("ir_measures", "mcp", "starlette", "watchfiles"):
     pytest.importorskip(_needed, reason="needs the extras eval, mcp, serve and watch")
@@ -259,17 +258,6 @@ class Shop:
                 if not found.get("isError") and found["structuredContent"]["results"]:
                     return
             raise AssertionError(found)
-
-
-def python_with(folder: Path, hook: str = "") -> Path:
-    """An interpreter with our packages and the script `codelens`, and with a hook in each process, isolated or not."""
-    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    ours = [str(Path(codelens.__file__).parents[1]), *(entry for entry in sys.path if entry.endswith("-packages"))]
-    (packages / "planted_hook.py").write_text(hook)
-    (packages / "ours.pth").write_text("\n".join([*ours, "import planted_hook"]) + "\n")
-    (folder / "bin/codelens").write_text("from codelens.cli.main import run\n\nif __name__ == '__main__':\n    run()\n")
-    return folder / "bin/python"
 
 
 def plant(name: str, folder: Path, marks: Path, is_package: bool) -> None:

@@ -22,7 +22,7 @@ from typing import IO
 import apsw
 
 from codelens.errors import IndexCorrupt
-from codelens.store.connection import load_vector_extension, put_to_rest
+from codelens.store.connection import load_vector_extension, open_writer, put_to_rest
 from codelens.store.migrate import migrations
 from codelens.store.store import Store
 from codelens.worktree.place import BUILDING
@@ -171,7 +171,7 @@ def committed(building: Path) -> set[str]:
     """Documents that an unfinished build has; reading it rolls a half-written batch back, as the next run would."""
     if not building.exists():
         return set()
-    with Store.write(building) as store:
+    with Store.write(building, accepted=True) as store:  # signed with the key of the user in `home`
         store.verify()
         return {row.path for row in store.documents.rows()}
 
@@ -220,7 +220,8 @@ def downgrade(index: Path, version: int) -> None:
     for number, file in migrations():
         if number <= version:
             old.execute(file.read_text(encoding="utf-8")).fetchall()
-    connection = apsw.Connection(str(index))
+    connection, _ = open_writer(index)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     for table in tables:
         kept = {row[1] for row in old.execute(f"PRAGMA table_info({table})")}
@@ -269,7 +270,7 @@ class Broken:
         self._before: State = set()
         if self._index.exists():
             shutil.copy2(self._index, self._start)
-            Store.write(self._index).close()  # brings its schema up to date
+            Store.write(self._index, accepted=True).close()  # brings its schema up to date
             self._before = dump(self._index)
             self._index.unlink()
         finish(self._index, self._root, self._home, operation)
@@ -325,7 +326,7 @@ class Broken:
     def _content(self, before: State) -> State:
         """As a reader sees it: whole, and of one state. An old schema that is not migrated yet is the state before."""
         try:
-            with Store.read(self._index) as store:
+            with Store.read(self._index, accepted=True) as store:
                 store.load_vectors()
                 store.verify()
                 said, found = store.meta("snapshot"), store.documents.content_id()

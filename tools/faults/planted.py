@@ -12,6 +12,7 @@ from pathlib import Path
 
 import apsw
 
+from codelens.store.connection import open_writer
 from tools.campaign import ROOT, Campaign, Report, expect
 from tools.program import Program, listed, unchanged
 
@@ -43,7 +44,9 @@ Plant = Callable[[Path, random.Random, Path], None]
 
 
 def _sql(index: Path, *statements: str) -> None:
-    connection = apsw.Connection(str(index))
+    connection, _ = open_writer(index)  # with page checksums, as somebody with codelens would
+    for allowed in (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, apsw.SQLITE_DBCONFIG_ENABLE_VIEW):
+        connection.config(allowed, 1)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
     for statement in statements:
         connection.execute(statement).fetchall()
@@ -255,7 +258,9 @@ def _attempt(folder: Path, kind: str, luck: random.Random) -> None:
     Program(victim).run("index", str(root), "--db", str(good), codes=(0,))
     (root / ".codelens").mkdir()
     KINDS[kind](root, luck, good)
-    program, before = Program(home), listed(folder)
+    # Else all indexes are refused: what reading them would do is to be tried too.
+    accepting = {"CODELENS_TRUST_INDEXES": "1"} if luck.random() < 0.7 else {}
+    program, before = Program(home, accepting), listed(folder)
     for arguments in COMMANDS:
         ran = program.run(*arguments, cwd=root)
         told = (ran.out.decode("utf-8", "replace") + ran.err).replace(" ".join(arguments), "")
