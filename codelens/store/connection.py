@@ -65,14 +65,20 @@ def unreadable(path: Path, fault: Exception) -> IndexCorrupt:
 
 
 def _is_unfinished(path: Path) -> bool:
-    """Whether a log or a journal lies beside it that only a writer can fold in, or roll back."""
+    """Whether a log or a journal lies beside it that only a writer can fold in, or roll back.
+
+    A journal of one page is of a change of the journal mode, and that page the first: the file is one state with it and without
+    (https://www.sqlite.org/fileformat.html#the_rollback_journal).
+    """
     log, journal = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
     if log.exists() and log.stat().st_size:
         return True
     if not journal.is_file():
         return False
     with journal.open("rb") as file:
-        return file.read(len(JOURNAL_MAGIC)) == JOURNAL_MAGIC
+        head = file.read(28)
+    sector, page = (int.from_bytes(head[at : at + 4], "big") for at in (20, 24))
+    return head.startswith(JOURNAL_MAGIC) and journal.stat().st_size > sector + page + 8
 
 
 @contextmanager

@@ -111,6 +111,31 @@ def test_a_log_is_read_and_folded_in_with_checksums(path: Path) -> None:
     assert _read(copy) == _read(path) != before
 
 
+@pytest.mark.parametrize(
+    ("statement", "readable"), [("PRAGMA application_id = 7", True), ("UPDATE notes SET content = 'x'", False)]
+)
+def test_a_journal_that_holds_more_than_the_header_must_be_rolled_back(
+    path: Path, statement: str, readable: bool
+) -> None:
+    """Both as a killed writer leaves them: the journal is there, and some of the pages are written."""
+    before = _read(path)
+    with closing(open_writer(path)[0]) as connection:
+        connection.execute(f"PRAGMA cache_size = 1; BEGIN; {statement}").fetchall()
+        connection.cache_flush()
+        copy = path.with_name("copy.db")
+        for suffix in ("", "-journal"):
+            copy.with_name(copy.name + suffix).write_bytes(path.with_name(path.name + suffix).read_bytes())
+    if readable:
+        assert _read(copy) == before
+    else:
+        with pytest.raises(IndexCorrupt, match="was not finished"):
+            _read(copy)
+    with closing(open_writer(copy)[0]):
+        pass
+    assert _read(copy) == before
+    assert list(file_faults(copy)) == []
+
+
 def test_a_memory_with_a_flipped_bit_says_so(tmp_path: Path) -> None:
     path, rng = tmp_path / "memory.db", random.Random(3)
     place = Place("app", "a.py", "f", "function")
