@@ -56,9 +56,9 @@ class TimeBudget:
             raise OutOfTime
 
     def rest(self) -> TimeBudget:
-        """What is left, for a query of its own."""
+        """What is left before the end of the last part, for a query of its own."""
         rest = TimeBudget(0.0, self._clock)
-        rest.seconds = self._began + self.seconds * self.share - rest._began
+        rest.seconds = self._began + self.seconds * min(self.share, SHOWN) - rest._began
         return rest
 
     def part(self, share: float, left_out: str = "") -> Part:

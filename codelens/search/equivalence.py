@@ -68,11 +68,11 @@ def match_classes(said: Sequence[Sequence[str]], classes: Iterable[EquivalenceCl
 
     Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ in endings alone are one.
     """
-    found = []
+    found, runs = [], _Runs(said)
     for concept in classes:
         held: dict[tuple[str, ...], str] = {}
         for phrase, stems in zip(concept.phrases, stems_of(concept.phrases), strict=True):
-            if stems and any(_holds(words, stems) for words in said):
+            if stems and tuple(stems) in runs[len(stems)]:
                 held.setdefault(tuple(stems), phrase)
         if held:
             longest = sorted(held, key=lambda stems: -len(stems))
@@ -80,5 +80,13 @@ def match_classes(said: Sequence[Sequence[str]], classes: Iterable[EquivalenceCl
     return sorted(found, key=lambda match: (-match.concept.weight, -match.words, -len(match.phrases)))
 
 
-def _holds(words: Sequence[str], phrase: Sequence[str]) -> bool:
-    return any(words[i : i + len(phrase)] == phrase for i in range(len(words) - len(phrase) + 1))
+class _Runs(dict[int, frozenset[tuple[str, ...]]]):
+    """Length → all runs of so many words in some texts: so a phrase is looked up, however many the texts are."""
+
+    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
+        self._texts = texts
+
+    def __missing__(self, length: int) -> frozenset[tuple[str, ...]]:
+        starts = ((words, at) for words in self._texts for at in range(len(words) - length + 1))
+        self[length] = frozenset(tuple(words[at : at + length]) for words, at in starts)
+        return self[length]
