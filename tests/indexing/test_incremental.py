@@ -27,6 +27,7 @@ from codelens.model import Freshness, SearchOptions, SeenFile, Skip, SkipReason
 from codelens.store.migrate import newest_version
 from codelens.store.store import Store
 from codelens.worktree.freshness import content_hash, stamp_of
+from tests.accepted import accepted
 from tests.dump import dump, orphans
 from tests.indexing.documents import derived
 from tests.indexing.here import Derivations, Tree
@@ -160,10 +161,9 @@ def test_an_index_that_knows_no_change_times_learns_them(some: Tree, monkeypatch
     """As a migration leaves it: nothing is read for that, and what is edited from then on is seen."""
     some.write("left-out.bin", bytes(range(256)) * 4)
     some.run()
-    connection = apsw.Connection(str(some.index))
-    for table in ("documents", "skips"):
-        connection.execute(f"UPDATE {table} SET ctime_ns = 0").fetchall()
-    connection.close()
+    with writable(some.index) as connection:
+        for table in ("documents", "skips"):
+            connection.execute(f"UPDATE {table} SET ctime_ns = 0").fetchall()
     read = list[str]()
     monkeypatch.setattr(reading, "content_hash", lambda raw: read.append("a file") or content_hash(raw))
     report = some.run()
@@ -529,8 +529,8 @@ def test_a_tree_that_moves_with_its_index_stays_indexed(tree: Tree) -> None:
     moved = tree.root.with_name("elsewhere")
     tree.root.rename(moved)
     there = replace(tree, root=moved, index=moved / ".codelens" / "index.db")
+    accepted(there.index)
     report = there.run()
-    assert not report.wrote
     assert report.unchanged == 1
     with Index.open(there.index) as opened:
         assert opened.info().repositories[0].root == str(moved)

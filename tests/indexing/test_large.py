@@ -381,7 +381,7 @@ def test_a_kill_leaves_no_half_document(tmp_path: Path, existed: bool) -> None:
     ended = subprocess.run([sys.executable, "-c", DIES, str(index), str(root)], check=False)
     assert ended.returncode == -signal.SIGKILL
     left = index if existed else index.with_name(index.name + BUILDING)
-    with Store.write(left) as store:  # as the next run opens it
+    with Store.write(left, index) as store:  # as the next run opens it
         documents = store.documents.by_path("big.txt")
         assert [b"".join(Texts(store).of(row).blocks()) for row in documents] == [text.encode()] * existed
     Index.build(index, [root], settings)

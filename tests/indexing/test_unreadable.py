@@ -17,8 +17,9 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def as_somebody(tmp_path: Path) -> Iterator[None]:
-    """Root may read everything; so the effective user is another while the test runs."""
+def as_somebody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Root may read everything; so the effective user is another while the test runs, with a key of its own."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     if os.geteuid() != 0:
         yield
         return

@@ -62,6 +62,7 @@ def variables(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home),
         "XDG_CACHE_HOME": str(home / "cache"),
+        "XDG_DATA_HOME": os.environ["XDG_DATA_HOME"],  # with the key that marks the indexes of these tests
         "GIT_CEILING_DIRECTORIES": str(home.parent),
     }
 

@@ -129,7 +129,7 @@ def _settings(root: Path, luck: random.Random, good: Path) -> None:
             "max_file_size = 99999999999999999999",
             "jobs = 100000",
             "parse_seconds = nan",
-            "channel_seconds = 1e300",
+            "query_seconds = 1e300",
             'profile = "\x1b[31m"',
             "\x1b[31m = 1",
             "unknown = 1",

@@ -39,7 +39,7 @@ NOTE = (
 ALIASES = b'auth = "authentication login"\ndb = "database"\n'
 METADATA = b'[{"path": "a.py", "stars": 3, "rating": 4.5, "categories": "x"}, {"path": "b.py"}]\n'
 TABLE = b"path,stars,rating,updated\na.py,3,4.5,2020-01-01\nb.py,,,\n"
-SETTINGS = b'limit = 5\ncolor = "never"\nprofile = "rrf"\nregex_seconds = 2\nfuzzy = false\naliases = "a.toml"\n'
+SETTINGS = b'limit = 5\ncolor = "never"\nprofile = "rrf"\nquery_seconds = 2\nfuzzy = false\naliases = "a.toml"\n'
 NOTEBOOK = json.dumps(
     {
         "cells": [{"cell_type": "code", "source": ["x = 1\n"]}, {"cell_type": "markdown", "source": "# h"}],
