@@ -19,7 +19,7 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.processes.pool import WorkerPool
-from tests.accepted import accepted
+from codelens.store.store import Store
 
 psutil = pytest.importorskip("psutil")
 httpx = pytest.importorskip("httpx")
@@ -106,8 +106,9 @@ def begun(
     """The command in the midst of its work, its descendants, and the file of its stderr."""
     work = folder / "work"
     shutil.copytree(prepared, work)
-    for name in "ab":
-        accepted(work / f"indexes/{name}.db")
+    for index in (work / "indexes").iterdir():  # as if each had been made there, of the same trees
+        with Store.write(index, accepted=True) as store:
+            store.take_over(index, [row.root for row in store.documents.repositories()])
     errors = folder / "errors"
     with errors.open("w") as said:
         process = subprocess.Popen(
@@ -189,6 +190,7 @@ def test_asked_to_end(name: str, prepared: Path, tmp_path: Path) -> None:
 COMPUTING = """
 import os, signal, time
 from codelens.processes.pool import WorkerPool
+from codelens.store.store import Store
 pool = WorkerPool(1)
 print(pool.submit(os.getpid).result(), flush=True)
 pool.submit(sum, range(10**15))
