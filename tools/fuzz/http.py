@@ -95,7 +95,7 @@ def serving(index: Path, home: Path) -> Iterator[int]:
     process = subprocess.Popen(
         command,
         cwd=home,
-        env=Program(home).environment(),
+        env=Program(home, {"CODELENS_TRUST_INDEXES": "1"}).environment(),  # it was made for this process
         stdout=subprocess.PIPE,
         stderr=errors,
         text=True,

@@ -117,7 +117,7 @@ def _attempt(index: Path, folder: Path, luck: random.Random, report: Report) -> 
     process = subprocess.Popen(
         command,
         cwd=folder / "home",
-        env=Program(folder / "home").environment(),
+        env=Program(folder / "home", {"CODELENS_TRUST_INDEXES": "1"}).environment(),  # it was made for this process
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
