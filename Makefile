@@ -8,9 +8,9 @@ DEMO := $(VENV)/demo.db
 LEXICAL = $(abspath $(BIN))/python $(abspath $(EVAL))/baseline_ctags.py search -n {k} --mode body --test-weight 0.5 --index $(abspath $(INDEXES))
 SCORE = $(BIN)/python "$(EVAL)/score.py" --trees "$(abspath $(TREES))"
 ASK = $(BIN)/codelens eval --no-config --indexes "$(INDEXES)"
-BESIDE = $(BIN)/codelens eval --no-config --compare --markdown --metrics P@10,MRR,snDCG@10,shit@10,file@10
+BESIDE = $(BIN)/codelens eval --no-config --compare --markdown --metrics P@10,MRR,strict_ndcg@10,strict_hit@10,file@10
 
-.PHONY: demo test check format lint types contracts golden wheel bench tour faults fuzz recheck model eval weights clean
+.PHONY: demo test test-all check format lint types contracts golden wheel bench tour faults fuzz docs pictures recheck model eval weights clean
 
 $(VENV)/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "codelens needs Python 3.11 or newer: make PYTHON=path/to/python3.12"; exit 2; }
@@ -25,16 +25,20 @@ demo: $(VENV)/ready  ## set up, index sample_repos, search, and ask why
 	$(BIN)/codelens search --db $(DEMO) -m 5 "where is the shopping cart total computed"
 	$(BIN)/codelens why --db $(DEMO) -m 1 "where is the shopping cart total computed"
 
-test: $(VENV)/ready  ## the whole suite
+test: $(VENV)/ready  ## the first tier of tests: what to run before each commit
 	$(BIN)/pytest -n 4  # more than cores: many tests wait for processes that they start
 
-check: format lint types contracts test wheel  ## all that must hold before a change lands
+test-all: $(VENV)/ready  ## all tests: processes, kills, large trees and browsers too
+	$(BIN)/pytest -n 4 --all
+
+check: format lint types contracts test-all wheel  ## all that must hold before a change lands
 
 format: $(VENV)/ready
 	$(BIN)/ruff format --check codelens tests tools
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check codelens tests tools
+	$(BIN)/python -m tools.source_rules
 
 types: $(VENV)/ready
 	$(BIN)/mypy
@@ -50,7 +54,7 @@ wheel: $(VENV)/ready  ## build it, install it into an empty environment, index a
 
 bench: $(VENV)/ready  ## speed beside public tools: make bench TREE=path/to/a/tree
 	@test -n "$(TREE)" || { echo "usage: make bench TREE=path/to/a/tree"; exit 2; }
-	$(BIN)/python -m codelens.evaluation.bench "$(TREE)"
+	$(BIN)/python -m tools.bench.speed "$(TREE)"
 
 tour: $(VENV)/ready  ## what indexing many real trees costs, beside bars: make tour TREES=folder [ONLY="sympy rails"] [OUT=file.json]
 	@test -n "$(TREES)" || { echo 'usage: make tour TREES=folder [ONLY="sympy rails"] [OUT=file.json]'; exit 2; }
@@ -64,14 +68,21 @@ faults: $(VENV)/ready  ## kills, bad disks, damage, hostile trees, planted files
 fuzz: $(VENV)/ready  ## queries, source, file formats, HTTP, MCP: make fuzz [ONLY="queries derive"] [COUNT=n] [SEED=n] [OUT=file.json]
 	$(BIN)/python -m tools.fuzz $(CAMPAIGN)
 
+docs: $(VENV)/ready  ## the manual as a site that works from disk (site/index.html), and as a man page (site/codelens.1)
+	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python -m tools.manual site/codelens.1
+
+pictures: $(VENV)/ready  ## draw the pictures of README and manual from real runs
+	$(BIN)/python -m tools.pictures
+
 recheck: $(VENV)/ready  ## every score of 200 queries, computed again from its account: make recheck TREE=path/to/a/tree
 	@test -n "$(TREE)" || { echo "usage: make recheck TREE=path/to/a/tree"; exit 2; }
 	$(BIN)/codelens index -q --db "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db" "$(TREE)"
-	$(BIN)/python -m codelens.evaluation.recheck "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db"
+	$(BIN)/python -m tools.bench.recheck "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db"
 
 model: $(VENV)/ready  ## the shipped embedding made anew from its manifest, and compared: make model DATA=folder
 	@test -n "$(DATA)" || { echo "usage: make model DATA=folder"; exit 2; }
-	$(BIN)/python -m codelens.training.repeat "$(DATA)"
+	$(BIN)/python -m tools.model "$(DATA)"
 
 # EVAL holds tasks.jsonl, commits/*.jsonl, and baseline_ctags.py with the score.py that asks it; a task's tree is TREES/REPO,
 # of a commit TREES/REPO-commits. The last two tables are the manual's: A is the baseline, B codelens.
@@ -93,7 +104,7 @@ eval: $(VENV)/ready  ## quality on development tasks: make eval TREES=folder IND
 
 weights: $(VENV)/ready  ## the shipped weights made anew from their manifest: make weights CLONES=folder WORK=folder
 	@test -n "$(CLONES)" -a -n "$(WORK)" || { echo "usage: make weights CLONES=folder WORK=folder"; exit 2; }
-	$(BIN)/codelens tune --clones "$(CLONES)" --work "$(WORK)" --jobs 2 --folds 5 --out codelens/weights.toml
+	$(BIN)/python -m tools.weights --clones "$(CLONES)" --work "$(WORK)" --jobs 2 --folds 5 --out codelens/weights.toml
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 CodelensError (2)
 ├── UsageError (2)            options or arguments that make no sense together
+│   └── MissingExtra (2)      a package that a default install does not bring
 ├── QueryError (2)            a query that --strict-query refuses; points at the place
 ├── SettingsError (2)         a configuration file or variable that cannot be taken
 ├── CannotWrite (2)           the disk is full, or the folder of the index cannot be written
@@ -23,11 +24,12 @@ CodelensError (2)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
 class CodelensError(Exception):
-    """What went wrong, in one line; `hint` says what to do about it."""
+    """A fault, described in one line; `hint` says what to do about it."""
 
     exit_code: ClassVar[int] = 2
     hint: str = ""
@@ -42,6 +44,45 @@ class UsageError(CodelensError):
     """Options or arguments that make no sense, alone or together."""
 
     hint = "see `codelens help`"
+
+
+class MissingExtra(UsageError):
+    """Packages of an extra are missing; the hint installs them from the source codelens was installed from."""
+
+    def __init__(self, what: str, packages: Sequence[str], extra: str, otherwise: str = "") -> None:
+        hint = f"{install_command(extra)}{f', or {otherwise}' if otherwise else ''}"
+        super().__init__(f"{what} needs {' and '.join(packages)}, which a default install does not include", hint)
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra of codelens: from the folder it was installed from, else from the package index."""
+    return f"pip install '{_installed_from() or 'codelens'}[{extra}]'"
+
+
+def _installed_from() -> str:
+    """The folder that codelens was installed from or runs in; empty if it came from a package index."""
+    import json
+    import os
+    import re
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+
+    try:
+        written = distribution("codelens").read_text("direct_url.json") or "{}"
+        origin = json.loads(written)  # noqa: TID251 - pip wrote it, and this module imports nothing of ours
+    except PackageNotFoundError:
+        checkout = Path(__file__).resolve().parents[1]
+        return str(checkout) if (checkout / "pyproject.toml").is_file() else ""
+    except ValueError:
+        return ""
+    url = str(origin.get("url", ""))
+    if not url.startswith("file://") or "dir_info" not in origin:
+        return ""
+    path = url.removeprefix("file://").encode()
+    plain = re.sub(rb"%([0-9A-Fa-f]{2})", lambda match: bytes.fromhex(match[1].decode()), path).decode(
+        "utf-8", "replace"
+    )
+    return plain.lstrip("/") if os.name == "nt" else plain
 
 
 class QueryError(CodelensError):
@@ -59,13 +100,13 @@ class QueryError(CodelensError):
 
 
 class SettingsError(CodelensError):
-    """A configuration file or a CODELENS_* variable that cannot be taken; the message begins with its place."""
+    """A configuration file or CODELENS_* variable that cannot be used; the message begins with its file or name."""
 
     hint = "`codelens config --show-origin` lists every setting and where it came from"
 
 
 class CannotWrite(CodelensError):
-    """The disk is full or fails, or the index's folder takes no files. What was committed stays."""
+    """The disk is full or fails, or the index's folder is not writable. Committed work stays."""
 
     hint = "make room, or name a file elsewhere with --db; `codelens index` goes on where it was"
 
@@ -73,7 +114,7 @@ class CannotWrite(CodelensError):
 class PreciseIndexError(CodelensError):
     """A SCIP index or an LSIF dump that cannot be read; `offset` counts its bytes from 0."""
 
-    hint = "make it anew with its tool, or take it out of the tree"
+    hint = "generate it again with its tool, or remove it from the tree"
 
     def __init__(self, name: str, offset: int, what: str) -> None:
         super().__init__(f"{name}, byte {offset}: {what}")
@@ -82,21 +123,21 @@ class PreciseIndexError(CodelensError):
 
 
 class EmbedderFault(CodelensError):
-    """An embedder that others run does not answer, or not with vectors that fit. A search goes on without them."""
+    """A remote embedder does not answer, or answers with vectors that do not fit. A search goes on without vectors."""
 
     hint = "try again later, or index with another model"
 
 
 class MemoryFault(CodelensError):
-    """The file that remembers is damaged, a newer codelens', or cannot be used now. A search goes on without it."""
+    """The memory file is damaged, was written by a newer codelens, or cannot be used now. A search goes on without it."""
 
     hint = "`codelens memory forget --all` removes it"
 
 
 class TracesFault(CodelensError):
-    """Spans that cannot be read, or the file that keeps what was seen to run is damaged or cannot be used now."""
+    """Spans cannot be read, or the file of recorded traces is damaged or cannot be used now."""
 
-    hint = "`codelens traces --forget` removes it"
+    hint = "`codelens graph traces --forget` removes it"
 
 
 class MemoryOff(CodelensError):
@@ -106,7 +147,7 @@ class MemoryOff(CodelensError):
 
 
 class TargetError(CodelensError):
-    """A target that fits nothing, or several things: `candidates` are the places it may mean."""
+    """A target that matches nothing, or several places: `candidates` lists them."""
 
     hint = "name it as PATH:LINE or by its qualified name"
 
@@ -116,24 +157,24 @@ class TargetError(CodelensError):
 
 
 class NoIndex(CodelensError):
-    """There is no index here, or none that was finished."""
+    """There is no index here, or it is unfinished."""
 
     exit_code = 3
     hint = "run `codelens index` first"
 
 
 class IndexCorrupt(CodelensError):
-    """The file is no index, is damaged or unfinished, or has a schema that `codelens index` must first bring up to date."""
+    """The file is not an index, is damaged or unfinished, or has a schema that `codelens index` must migrate first."""
 
     exit_code = 3
-    hint = "`codelens index --rebuild` makes it anew from the files"
+    hint = "`codelens index --rebuild` builds it again from the files"
 
 
 class IndexNotTrusted(CodelensError):
     """The index came with a repository, or was moved or copied here: it could say anything."""
 
     exit_code = 3
-    hint = "`codelens index --rebuild` makes it from the files, `codelens index --trust` accepts it as it is"
+    hint = "`codelens index --rebuild` builds it from the files, `codelens index --trust` accepts it as it is"
 
 
 class NoVectors(CodelensError):

@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import tiers
+
 TESTS = Path(__file__).parent
 SEPARATOR = "\n---\n"
 
 # No test asserts a time: a busy machine draws examples slowly.
-settings.register_profile("codelens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("codelens", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("all", settings.get_profile("codelens"), max_examples=100)
 settings.load_profile("codelens")
 
 # The key that marks indexes, and the list of accepted ones, are not those of the person who runs the tests.
@@ -31,6 +34,23 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite expected texts; a person reads the diff")
+    parser.addoption(
+        "--all", action="store_true", help="run tests marked slow too, and draw ten times as many examples"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    tiers.every_test = bool(config.getoption("--all"))
+    settings.load_profile("all" if tiers.every_test else "codelens")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests marked `slow`, unless --all is given or the test is named on the command line."""
+    if config.getoption("--all") or any("::" in argument for argument in config.args):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
 @pytest.fixture

@@ -245,13 +245,14 @@ def test_a_file_that_is_not_utf_8_is_named(project: Path, run: Run) -> None:
 COMMANDS = ("index --json", "search widget", "why widget", "status", "symbols a.py", "config", "map")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("limit = \n", ": Invalid value (at line 1"),
         ("allow_network = true\n", ": a project may not set 'allow_network'"),
         ("limitt = 1\n", ": unknown setting 'limitt'"),
-        ("aliases = " + "[" * 50_000, ": it nests too deep"),
+        ("aliases = " + "[" * 50_000, ": it is nested too deeply"),
         ("a" + ".a" * 40_000 + " = 1\n", ": a key of too many parts"),
         ("limit.a" + ".a" * 45 + " = 1\n", ": 'limit' wants int, not a table"),
         ("x = 1\n" * 100_000, ": too large for a configuration file"),
@@ -277,6 +278,7 @@ def test_no_command_is_stopped_by_a_repository(text: str, said: str, project: Pa
     assert run("search", "widget", "--no-config", cwd=project).err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["search widget", "search -l widget", "why widget", "status", "refs widget_0000", "map"]
 )
@@ -385,7 +387,7 @@ def test_own_classes_from_a_projects_file(project: Path, run: Run) -> None:
     Index.build(project / ".codelens/index.db", [project], QUICK)
     (project / PROJECT).write_text("classes = 'classes.toml'\n")
     asked = ("search", "blast radius", "--format", "{name}")
-    assert warned(run, project, *asked).endswith(f"{project / 'classes.toml'}: there is no such file: ignored")
+    assert warned(run, project, *asked).endswith(f"{project / 'classes.toml'} does not exist: ignored")
     (project / "classes.toml").write_text("[impact]\nphrases = 'blast radius'\ntargets = 'callersOf'\n")
     assert run(*asked, cwd=project).out.split() == ["callers_of", "blast_text"]
     assert run(*asked, "--no-config", cwd=project).out.split() == ["blast_text"]

@@ -62,6 +62,7 @@ def ran(command: list[str]) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.slow
 def test_columns_are_bytes(shop: Path) -> None:
     lines = ran(["codelens", "search", "--vimgrep", "sym:naïve_größe"]).stdout.splitlines()
     path, line, column, text = lines[0].split(":", 3)
@@ -88,6 +89,7 @@ qall!
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["vim", "nvim"])
 def test_vim(program: str, shop: Path) -> None:
     needs(program)
@@ -133,6 +135,7 @@ EMACS_ASKS = """
 """
 
 
+@pytest.mark.slow
 def test_emacs(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("emacs")
     monkeypatch.setenv("TREE", str(shop))
@@ -149,6 +152,7 @@ def test_emacs(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert told["REFERENCES"].split() == [f"{':'.join(line.split(':')[:2])}:formatMoney" for line in refs]
 
 
+@pytest.mark.slow
 def test_fzf(shop: Path) -> None:
     """On a terminal: a query is typed, the preview tells why, and enter opens the first hit."""
     import fcntl
@@ -191,6 +195,7 @@ def test_fzf(shop: Path) -> None:
         os.close(terminal)
 
 
+@pytest.mark.slow
 def test_vs_code_understands_the_hits(shop: Path) -> None:
     """VS Code cannot be run here: its task is read, run, and its pattern held against what comes out."""
     task = json.loads(recipe("json"))["tasks"][0]

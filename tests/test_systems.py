@@ -33,6 +33,7 @@ def test_the_test_is_there(row: list[str]) -> None:
 
 
 def test_what_looks_like_a_command_is_one() -> None:
-    said = {word for row in ROWS for word in re.findall(r"`codelens ([a-z][a-z-]+)", row[1])}
-    assert said <= set(COMMANDS)
-    assert said
+    named = {word for row in ROWS for word in re.findall(r"`codelens ([a-z][a-z-]+)", row[1])}
+    known = {name for group in COMMANDS.values() for name in group}
+    assert named <= known
+    assert named

@@ -25,19 +25,19 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PROGRESS_SECONDS = 10.0
-"""Between two lines on stderr about a campaign that runs."""
+"""Seconds between two progress lines on stderr."""
 LONGEST = 1500
-"""Characters kept of what a failure says."""
+"""Most characters of a failure's message; the end is kept."""
 
 
 class Failed(AssertionError):
-    """What codelens did against what it promises."""
+    """A broken promise of codelens, with the behaviour found."""
 
 
-def expect(holds: object, said: str) -> None:
-    """Raise Failed, saying what was found, unless the promise holds."""
+def expect(holds: object, message: str) -> None:
+    """Raise Failed with this message unless the promise holds."""
     if not holds:
-        raise Failed(said)
+        raise Failed(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +50,20 @@ class Failure:
 
 @dataclass
 class Report:
-    """What a campaign has tried so far, and what came of it."""
+    """The attempts of a campaign so far, and their results."""
 
     name: str
     tried: int = 0
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What could not be tried here, and why."""
+    """Checks that cannot run here, with the reason."""
     counts: Counter[str] = field(default_factory=Counter)
-    """What happened how often: exit codes, the phases in which kills fell."""
-    _told: float = field(default_factory=time.monotonic, repr=False)
+    """Event → number: exit codes, the phases in which kills fell."""
+    _reported: float = field(default_factory=time.monotonic, repr=False)
 
     @contextmanager
     def attempt(self, seed: int, tries: int = 1) -> Iterator[None]:
-        """Around one attempt, which counts as `tries`: whatever it raises is a failure of this seed."""
+        """Run one attempt, which counts as `tries`. An exception in it is a failure of this seed."""
         self.tried += tries
         try:
             yield
@@ -71,17 +71,17 @@ class Report:
             self.fail(seed, str(fault))
         except Exception:
             self.fail(seed, traceback.format_exc())
-        if time.monotonic() - self._told > PROGRESS_SECONDS:
-            self._told = time.monotonic()
+        if time.monotonic() - self._reported > PROGRESS_SECONDS:
+            self._reported = time.monotonic()
             print(f"{self.name}: {self.tried} tried, {len(self.failures)} failed", file=sys.stderr, flush=True)
 
-    def fail(self, seed: int, said: str) -> None:
-        """Count a failure, and say it at once."""
-        self.failures.append(Failure(seed, said if len(said) <= LONGEST else "…" + said[-LONGEST:]))
+    def fail(self, seed: int, message: str) -> None:
+        """Count a failure and print it at once."""
+        self.failures.append(Failure(seed, message if len(message) <= LONGEST else "…" + message[-LONGEST:]))
         print(f"{self.name}, seed {seed}: {self.failures[-1].said}", file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
-        """Say once that something could not be tried here."""
+        """Print once that a check cannot run here."""
         if text not in self.notes:
             self.notes.append(text)
             print(f"{self.name}: {text}", file=sys.stderr, flush=True)
@@ -111,7 +111,7 @@ def by_name(name: str, module: str, count: int, what: str) -> Campaign:
 
 
 def main(module: str, campaigns: Sequence[Campaign], arguments: Sequence[str] | None = None) -> int:
-    """Run the campaigns that are asked for, print a table, and write the JSON; 1 if something failed."""
+    """Run the selected campaigns, print a table, and write the JSON; return 1 if something failed."""
     options = _options(module, campaigns, arguments)
     result: dict[str, Any] = _circumstances() | {"campaigns": []}
     for campaign in campaigns:
@@ -146,7 +146,7 @@ def _ran(module: str, campaign: Campaign, count: int, seed: int) -> dict[str, An
     with tempfile.TemporaryDirectory(prefix=f"{campaign.name}-", ignore_cleanup_errors=True) as folder:
         try:
             campaign.run(count, seed, Path(folder), report)
-        except Exception:  # the campaign itself broke: that is no answer, and must not pass for one
+        except Exception:  # the campaign itself is broken, which must not look like a pass
             report.fail(seed, f"the campaign broke off: {traceback.format_exc()}")
     repeat = f"python -m {module} --only {campaign.name}"
     return {
@@ -176,7 +176,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _circumstances() -> dict[str, Any]:
-    """What the result depends on: the commit, with a plus if files differ from it, and versions."""
+    """The environment of the result: the commit, with a plus if files differ from it, and versions."""
     import apsw
 
     from codelens import __version__
@@ -184,7 +184,7 @@ def _circumstances() -> dict[str, Any]:
     git = ["git", "-C", str(ROOT)]
     commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False).stdout
-    asked = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout.split()
+    version = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout.split()
     return {
         "commit": commit + ("+" if changed.strip() else ""),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -192,7 +192,7 @@ def _circumstances() -> dict[str, Any]:
             "codelens": __version__,
             "python": platform.python_version(),
             "sqlite": apsw.sqlite_lib_version(),
-            "git": asked[2] if len(asked) > 2 else "",
+            "git": version[2] if len(version) > 2 else "",
             "system": f"{platform.system()} {platform.release()}",
         },
         "cores": os.cpu_count(),

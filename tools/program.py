@@ -1,4 +1,4 @@
-"""codelens run as its users run it, with what holds for every run checked: exit code, stderr, memory, time, processes, files."""
+"""Runs codelens as its users do, and checks every run: exit code, stderr, memory, time, processes, files."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from pathlib import Path
 from tools.campaign import expect
 
 EXIT_CODES = frozenset({0, 1, 2, 3, 4, 5, 6})
-"""Of `codelens help exit-codes`, without 130: nobody interrupts here."""
+"""Exit codes of `codelens help exit-codes`, without 130: nothing interrupts these runs."""
 UNEXPECTED = ("Traceback", "use --debug", "Exception ignored", "leaked semaphore", "ResourceWarning")
-"""What stderr holds if a fault was not foreseen."""
+"""Marks of an unforeseen fault on stderr."""
 SECONDS = 120.0
-"""Wall time that one command may take: what a campaign asks takes some seconds, and the machine may be busy."""
+"""Wall time limit of one command: a campaign's command takes some seconds, and the machine may be busy."""
 BYTES = 3_000_000_000
-"""Address space of each process. An honest run maps about 1 GB, most of it never used: threads' stacks and libraries."""
+"""Address space of each process. A normal run maps about 1 GB, most of it never used: threads' stacks and libraries."""
 
 ALONE_SECONDS = 10.0
-"""How long processes that a killed run started may take to notice it. They are promised to end within two seconds; the rest is for
-a busy machine."""
+"""Seconds in which the children of a killed run must end. codelens promises two; the rest is for a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command said, and how it ended."""
+    """The output and exit code of a command."""
 
     arguments: tuple[str, ...]
     code: int
@@ -58,9 +57,9 @@ class Program:
         file_bytes: int | None = None,
         prefix: Iterable[str] = (),
     ) -> Ran:
-        """Raises Failed unless the run ends with one of the codes, in its limits, without a traceback and without a process left.
+        """Run a command. Raises Failed unless it ends with one of the codes, within limits, without a traceback or processes left.
 
-        `file_bytes` limits each file it writes; `prefix` is a command that runs the command which follows it.
+        `file_bytes` limits each file it writes; `prefix` is a command that runs the command after it.
         """
 
         def limit() -> None:
@@ -79,15 +78,15 @@ class Program:
             start_new_session=True,
             preexec_fn=limit,
         )
-        said = tuple(os.fsdecode(a) for a in arguments)
+        command = tuple(os.fsdecode(a) for a in arguments)
         try:
             out, err = process.communicate(given, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            raise AssertionError(f"codelens {' '.join(said)!r} ran over {SECONDS:g} s") from None
-        ran = Ran(said, process.returncode, out, err.decode("utf-8", "replace"))
+            raise AssertionError(f"codelens {' '.join(command)!r} ran over {SECONDS:g} s") from None
+        ran = Ran(command, process.returncode, out, err.decode("utf-8", "replace"))
         expect(ran.code in codes, f"exit code: {ran}")
         expect(not any(word in ran.err for word in UNEXPECTED), f"not foreseen: {ran}")
         expect(all(c.isprintable() or c in "\n\t" for c in ran.err), f"control characters on stderr: {ran.err!r}")
@@ -95,7 +94,7 @@ class Program:
         return ran
 
     def environment(self) -> dict[str, str]:
-        """Nothing of this machine's user counts."""
+        """Environment variables that hide the settings of this machine's user."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.home),
@@ -109,7 +108,7 @@ class Program:
 
 
 def listed(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """Path → (inode, size, mtime) of all below a folder; links are not followed."""
+    """Path → (inode, size, mtime) of everything below a folder; links are not followed."""
     found: dict[str, tuple[int, int, int]] = {}
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -124,7 +123,7 @@ def listed(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def unchanged(before: Mapping[str, tuple[int, int, int]], folder: Path, but: Iterable[Path] = ()) -> None:
-    """Raises Failed if something below a folder is another than in `before`, but for what lies below `but`."""
+    """Raise Failed if something below a folder differs from `before`, except below the paths in `but`."""
     now, allowed = listed(folder), tuple(str(path) for path in but)
     other = [p for p in {**before, **now} if before.get(p) != now.get(p)]
     wrong = [p for p in other if not any(p == a or p.startswith(f"{a}{os.sep}") for a in allowed)]
@@ -147,7 +146,7 @@ def _is_dead(entry: Path) -> bool:
 
 
 def left_behind(leader: int) -> list[int]:
-    """Those that are still there after a while."""
+    """Processes of the session that are still running after ALONE_SECONDS."""
     deadline = time.monotonic() + ALONE_SECONDS
     while (left := of_session(leader)) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,28 +1,31 @@
 """codelens config: every setting that holds here, and where it came from."""
 
 import json
+import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import Any
 
 from codelens.cli.declare import declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import write, write_json
 from codelens.cli.workplace import named_index, settings_at, working_folder
 from codelens.config import LoadedSettings
+from codelens.errors import SettingsError
+from codelens.text.notation import parse_toml
 from codelens.worktree.place import find_index
 
 
 class ConfigFlags(CommonFlags, JsonFlags):
-    """What `config` prints, and how."""
+    """Options of `config`: what to print, and how."""
 
-    show_origin: Annotated[bool, option("--show-origin", help="Say for each setting where its value comes from")] = (
-        False
-    )
+    show_origin: bool = option(False, "--show-origin", help="Say for each setting where its value comes from")
 
 
 def config(flags: ConfigFlags) -> int:
-    """Print the settings that hold here.
+    """Print the settings in effect.
 
     A flag wins over a CODELENS_* variable, that over .codelens.toml, that over the user's file, that over the default.
     """
@@ -60,3 +63,52 @@ def _json(loaded: LoadedSettings) -> Iterator[str]:
 
 
 command = declare("config", ConfigFlags, config)
+
+
+def write_setting(path: Path, key: str, value: str) -> None:
+    """Whole or not at all; the file and its folder are made where they are not there. Raises SettingsError."""
+    try:
+        real = path.resolve()
+        before = real.read_bytes().decode("utf-8") if real.exists() else ""
+        after = with_setting(before, key, value)
+        real.parent.mkdir(parents=True, exist_ok=True)
+        beside = real.with_name(f"{real.name}.part")
+        beside.write_bytes(after.encode("utf-8"))
+        if real.exists():
+            shutil.copymode(real, beside)
+        beside.replace(real)
+    except OSError as fault:
+        raise SettingsError(f"{path}: {fault.strerror or fault}", "set CODELENS_MODEL instead") from None
+    except (UnicodeDecodeError, ValueError) as fault:
+        raise SettingsError(f"{path}: {fault}", f"write {key} = {_quoted(value)} there yourself") from None
+
+
+def with_setting(text: str, key: str, value: str) -> str:
+    """The TOML text with this top-level key set. Raises ValueError where it is no TOML, or has the key in a form of its own."""
+    wanted: dict[str, Any] = {**parse_toml(text), key: value}
+    for candidate in _candidates(text, key, value):
+        try:
+            if parse_toml(candidate) == wanted:
+                return candidate
+        except ValueError:
+            continue
+    raise ValueError(f"'{key}' stands there in a form that cannot be changed for certain")
+
+
+def _candidates(text: str, key: str, value: str) -> Iterator[str]:
+    """Its line changed, else one more at the end, else one at the start, above all tables."""
+    name = re.escape(key)
+    line = re.compile(
+        rf"""^([ \t]*(?:{name}|"{name}"|'{name}')[ \t]*=[ \t]*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""", re.MULTILINE
+    )
+    for found in line.finditer(text):
+        yield text[: found.end(1)] + _quoted(value) + text[found.end() :]
+    end = "\r\n" if "\r\n" in text else "\n"
+    added = f"{key} = {_quoted(value)}{end}"
+    yield text + ("" if not text or text.endswith("\n") else end) + added
+    yield added + text
+
+
+def _quoted(value: str) -> str:
+    """TOML's basic strings are JSON's."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

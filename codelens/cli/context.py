@@ -1,29 +1,30 @@
 """codelens context: what a task, some files or a change is about, within a budget of tokens."""
 
 from pathlib import Path
-from typing import Annotated
 
-from codelens.cli.asked import languages_named, moment
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import (
+    ALLOW_NETWORK,
+    GLOBS,
     OUTPUT,
-    AllowNetwork,
+    ROOT_SCOPE,
+    TYPES,
+    TYPES_NOT,
+    ChangeFlags,
     CommonFlags,
-    Globs,
     JsonFlags,
     MemoryFlags,
-    RootScope,
-    Types,
-    TypesNot,
+    Texts,
 )
-from codelens.cli.recorded import record
+from codelens.cli.memory import record
+from codelens.cli.options import change_named, languages_named, moment, only_one
 from codelens.cli.streams import say, stdin_bytes, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
 from codelens.context.counters import counter_of
 from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.model import SearchOptions
-from codelens.packed import BUDGETS, CHANGE, FILES, TASK, ContextRequest, Forms, PackedText
+from codelens.model.context import BUDGETS, CHANGE, FILES, TASK, Change, ContextRequest, Forms, PackedText
+from codelens.model.search import SearchOptions
 from codelens.render.context import FORMATS, layout_of
 from codelens.render.paths import PathStyle
 
@@ -32,54 +33,42 @@ EVERYTHING = 1_000_000_000
 """The limit where none was given: the budget is one."""
 
 
-class ContextFlags(MemoryFlags, CommonFlags, JsonFlags):
-    """What the pack is for, how large it may be, and its form."""
+class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
+    """Purpose, size and form of the pack."""
 
-    task: Annotated[str | None, argument("What is to be done; `-` reads it from stdin", "[TASK]")] = None
-    paths: Annotated[list[Path] | None, argument("Only below these files and folders", "[PATH]...")] = None
-    files: Annotated[
-        bool, option("--files", section=SOURCE, help="The arguments are files: their symbols, and who calls them")
-    ] = False
-    pr: Annotated[
-        str | None,
-        option("--pr", section=SOURCE, metavar="BASE..HEAD", help="What lies between two commits, and what it touches"),
-    ] = None
-    diff: Annotated[
-        str | None, option("--diff", section=SOURCE, metavar="FILE", help="The same of a unified diff; `-` is stdin")
-    ] = None
-    allow_network: AllowNetwork = False
-    types: Types = None
-    types_not: TypesNot = None
-    globs: Globs = None
-    root_scope: RootScope = False
-    budget: Annotated[
-        int | None,
-        option("--budget", section=OUTPUT, metavar="N", help="Tokens in all [default: 50000, of a change 8000]"),
-    ] = None
-    counter: Annotated[
-        str, option("--counter", section=OUTPUT, metavar="HOW", help="What counts tokens: auto, chars or tiktoken")
-    ] = "auto"
-    limit: Annotated[
-        int | None, option("-m", "--limit", section=OUTPUT, metavar="N", help="At most the N best symbols")
-    ] = None
-    auto: Annotated[bool, option("--auto", section=OUTPUT, help="Bodies, and signatures of the rest [default]")] = False
-    bodies: Annotated[bool, option("--bodies", section=OUTPUT, help="Bodies alone")] = False
-    signatures: Annotated[bool, option("--signatures", section=OUTPUT, help="Signatures alone")] = False
-    format: Annotated[
-        str | None,
-        option("--format", section=OUTPUT, metavar="HOW", help="markdown, xml, json or compact [default: markdown]"),
-    ] = None
-    path_style: Annotated[
-        str | None,
-        option("--path-style", section=OUTPUT, metavar="STYLE", help="Paths: cwd, root or absolute [default: cwd]"),
-    ] = None
-    no_cache: Annotated[bool, option("--no-cache", help="Neither read nor keep a written pack")] = False
+    task: str | None = argument(None, "What is to be done; `-` reads it from stdin", "[TASK]")
+    paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
+    files: bool = option(
+        False, "--files", section=SOURCE, help="The arguments are files: their symbols, and who calls them"
+    )
+    allow_network: bool = ALLOW_NETWORK
+    types: Texts = TYPES
+    types_not: Texts = TYPES_NOT
+    globs: Texts = GLOBS
+    root_scope: bool = ROOT_SCOPE
+    budget: int | None = option(
+        None, "--budget", section=OUTPUT, metavar="N", help="Tokens in all [default: 50000, of a change 8000]"
+    )
+    counter: str = option(
+        "auto", "--counter", section=OUTPUT, metavar="HOW", help="What counts tokens: auto, chars or tiktoken"
+    )
+    limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="At most the N best symbols")
+    auto: bool = option(False, "--auto", section=OUTPUT, help="Bodies, and signatures of the rest [default]")
+    bodies: bool = option(False, "--bodies", section=OUTPUT, help="Bodies alone")
+    signatures: bool = option(False, "--signatures", section=OUTPUT, help="Signatures alone")
+    format: str | None = option(
+        None, "--format", section=OUTPUT, metavar="HOW", help="markdown, xml, json or compact [default: markdown]"
+    )
+    path_style: str | None = option(
+        None, "--path-style", section=OUTPUT, metavar="STYLE", help="Paths: cwd, root or absolute [default: cwd]"
+    )
+    no_cache: bool = option(False, "--no-cache", help="Neither read nor keep a written pack")
 
 
 def context(flags: ContextFlags) -> int:
-    """Collect the code that a task, some files or a change is about, within a budget of tokens.
+    """Collect the code for a task within a token budget.
 
-    The densest symbols come first: score by token. What found no room is listed.
+    For a task in words, for files, or for a change. Symbols with the best score per token come first; the rest is listed.
     """
     source = _source(flags)
     format = _format(flags)
@@ -105,15 +94,12 @@ def context(flags: ContextFlags) -> int:
 
 
 def _source(flags: ContextFlags) -> str:
-    asked = [name for name in ("files", "pr", "diff") if getattr(flags, name) not in (False, None)]
-    if len(asked) > 1:
-        raise UsageError(f"--{asked[0]} and --{asked[1]} cannot both be had")
-    return {"files": FILES, "pr": CHANGE, "diff": CHANGE}[asked[0]] if asked else TASK
+    return {"": TASK, "files": FILES}.get(only_one(flags, ("files", "pr", "diff", "staged")), CHANGE)
 
 
 def _format(flags: ContextFlags) -> str:
     if flags.json and flags.format not in (None, "json"):
-        raise UsageError(f"--json and --format {flags.format} cannot both be had")
+        raise UsageError(f"use either --json or --format {flags.format}, not both")
     format = "json" if flags.json else flags.format or "markdown"
     if format not in FORMATS:
         raise UsageError(f"no format '{format}'", f"formats: {', '.join(FORMATS)}")
@@ -132,6 +118,7 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
         raise UsageError(f"no such file or folder: {gone[0]}", "a task of several words wants quotes around it")
     whole = flags.root_scope or source != TASK
     scope: Scope = scope_of(index.info().repositories, place.cwd, arguments, whole)
+    change = change_named(flags, place.cwd) or Change()
     return ContextRequest(
         source=source,
         counter=counter_of(flags.counter),
@@ -139,14 +126,15 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
         budget=BUDGETS[source] if flags.budget is None else flags.budget,
         forms=_forms(flags),
         query=query,
-        diff=_diff(flags.diff) if flags.diff is not None else None,
-        revisions=flags.pr or "",
+        diff=change.diff,
+        revisions=change.revisions,
+        staged=change.staged,
         cwd=str(place.cwd),
     )
 
 
 def _options(flags: ContextFlags, place: Workplace, scope: Scope) -> SearchOptions:
-    """What is filtered is said by flags, how a task is ranked by the settings."""
+    """Flags choose the filters; the settings choose how a task is ranked."""
     limit = EVERYTHING if flags.limit is None else flags.limit
     if limit < 1:
         raise UsageError(f"-m is at least 1, not {limit}")
@@ -171,20 +159,9 @@ def _task(flags: ContextFlags) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _diff(name: str) -> bytes:
-    if name == "-":
-        return stdin_bytes("`git diff | codelens context --diff -`")
-    try:
-        return Path(name).read_bytes()
-    except OSError as fault:
-        raise UsageError(f"--diff {name}: {fault.strerror}") from None
-
-
 def _forms(flags: ContextFlags) -> Forms:
-    asked = [form for form in Forms if getattr(flags, form.value)]
-    if len(asked) > 1:
-        raise UsageError(f"--{asked[0]} and --{asked[1]} cannot both be had")
-    return asked[0] if asked else Forms.AUTO
+    chosen = only_one(flags, [form.value for form in Forms])
+    return Forms(chosen) if chosen else Forms.AUTO
 
 
 def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags) -> None:

@@ -1,14 +1,14 @@
 """A class of flags and a function → a typer command.
 
-Flags are declared once, as annotated attributes, and shared by inheritance; typer reads them as it reads a signature.
-They are plain classes, since typer fills in every value: a dataclass of sixty fields takes 20 ms to make.
-Help lists options by section, since `search` has too many for one list.
+Flags are declared once, as attributes with a type and an `option` or `argument`, and shared by inheritance. They are
+plain classes, since typer fills in every value: a dataclass of sixty fields takes 20 ms to make. Help lists options by
+section; a command with very many lists only its `brief` ones, and all of them with --help-all.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar, cast, get_type_hints
 
@@ -18,82 +18,142 @@ from typer.core import TyperCommand, TyperGroup
 F = TypeVar("F")
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+APP: Mapping[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 OTHER = "Options"
 """The section of options that name none."""
 
 
-def option(*names: str, help: str, section: str = OTHER, metavar: str | None = None, **more: Any) -> Any:
-    """An option: its flags, what it does, where help lists it. `help` says the default where that is not plain."""
-    return typer.Option(*names, help=help, rich_help_panel=section, metavar=metavar, show_default=False, **more)
+def option(default: Any, *names: str, help: str, section: str = OTHER, metavar: str | None = None, **more: Any) -> Any:
+    """An option: its default, its flags, what it does, and the section of help that lists it. `help` states the default."""
+    return typer.Option(
+        default, *names, help=help, rich_help_panel=section, metavar=metavar, show_default=False, **more
+    )
 
 
-def argument(help: str, metavar: str) -> Any:
-    """A positional argument: what it is, and the name that help gives it. Whether it may be left out is its default's to say."""
-    return typer.Argument(help=help, metavar=metavar, show_default=False)
+def argument(default: Any, help: str, metavar: str) -> Any:
+    """A positional argument: its default, what it is, and its name in help."""
+    return typer.Argument(default, help=help, metavar=metavar, show_default=False)
 
 
-def declare(name: str, flags: type[F], run: Callable[[F], int], epilog: str = "") -> Any:
-    """The command that fills `flags` and returns the exit code of `run`, whose docstring is its help."""
+def defaults(flags: type[F]) -> F:
+    """An instance of `flags` in which every option has its default."""
+    filled = flags()
+    vars(filled).update({name: getattr(flags, name).default for name in get_type_hints(flags)})
+    return filled
+
+
+def declare(name: str, flags: type[F], run: Callable[[F], int], epilog: str = "", brief: Collection[str] = ()) -> Any:
+    """A command that fills `flags` and returns the exit code of `run`, whose docstring is its help.
+
+    With `brief`, --help lists only those fields of `flags`, and --help-all lists all.
+    """
+    app = typer.Typer(**APP)
+    cls = type("Command", (SectionedCommand,), {"brief": frozenset(brief)})
+    callback = _callback(flags, run)
+    app.command(name, cls=cls, help=run.__doc__, epilog=epilog or None, context_settings=CONTEXT)(callback)
+    return typer.main.get_command(app)
+
+
+def _callback(flags: type[F], run: Callable[[F], int], below: bool = False) -> Callable[..., int]:
+    """A function with the signature that typer reads. `below`: commands may follow, which are then run instead."""
 
     def callback(**values: Any) -> int:
+        if below and values.pop("context").invoked_subcommand is not None:
+            return 0
         filled = flags()
         vars(filled).update(values)
         return run(filled)
 
-    hints = get_type_hints(flags, include_extras=True)
-    parameters = [_parameter(flags, field, hint) for field, hint in hints.items()]
-    callback.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    hints = {"context": typer.Context} if below else {}
+    hints |= get_type_hints(flags)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    callback.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(f, keyword, default=getattr(flags, f, inspect.Parameter.empty), annotation=h)
+            for f, h in hints.items()
+        ]
+    )
     callback.__annotations__ = hints
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(name, cls=SectionedCommand, help=run.__doc__, epilog=epilog or None, context_settings=CONTEXT)(callback)
-    return typer.main.get_command(app)
-
-
-def _parameter(flags: type[object], field: str, hint: Any) -> inspect.Parameter:
-    return inspect.Parameter(field, inspect.Parameter.KEYWORD_ONLY, default=getattr(flags, field), annotation=hint)
+    return callback
 
 
 class SectionedCommand(TyperCommand):
-    """Help with options under the headings that they name."""
+    """Help with options under the headings of their sections."""
+
+    brief: ClassVar[frozenset[str]] = frozenset()
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The declared parameters, --help, and --help-all where --help is brief."""
+        params = super().get_params(ctx)
+        if self.brief:
+            params.append(
+                typer.core.TyperOption(
+                    param_decls=["--help-all"],
+                    is_flag=True,
+                    is_eager=True,
+                    expose_value=False,
+                    callback=_show_all,
+                    help="Show all options and exit.",
+                )
+            )
+        return params
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Called by typer for `--help`: arguments first, the section of options that name none last."""
+        """Called by typer for help: arguments first, the section of options that name none last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
+            is_argument = param.param_type_name == "argument"
+            listed = is_argument or not self.brief or ctx.meta.get(HELP_ALL) or param.name in self.brief
             record = param.get_help_record(ctx)
-            if record is not None:
-                own = getattr(param, "rich_help_panel", None) or OTHER
-                sections.setdefault("Arguments" if param.param_type_name == "argument" else own, []).append(record)
+            if record is not None and (listed or param.name in ("help", "help_all")):
+                heading = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or OTHER
+                sections.setdefault(heading, []).append(record)
         for heading in sorted(sections, key=lambda s: (s != "Arguments", s == OTHER)):
             with formatter.section(heading):
                 formatter.write_dl(sections[heading])
 
 
-class LazyGroup(TyperGroup):
-    """Commands by name, each imported when it is named: `command` of a module, or what follows the module's name and a colon."""
+HELP_ALL = "codelens.help_all"
 
-    places: ClassVar[Mapping[str, str]] = {}
+
+def _show_all(ctx: Any, param: Any, value: bool) -> None:
+    if value:
+        ctx.meta[HELP_ALL] = True
+        typer.echo(ctx.get_help())
+        ctx.exit()
+
+
+class LazyGroup(TyperGroup):
+    """Commands by help group and name, each imported when it is named: MODULE has it as `command`, MODULE:NAME as NAME."""
+
+    places: ClassVar[Mapping[str, Mapping[str, str]]] = {}
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = cast(Any, dict.fromkeys(self.places))
+        self.commands = cast(Any, dict.fromkeys(self.list_commands(None)))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """In the order of `places`, in which help shows them."""
-        return list(self.places)
+        return [name for names in self.places.values() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Imports the command's module; None for a name that is no command, which typer turns into an error."""
-        module, _, name = self.places.get(cmd_name, "").partition(":")
-        return getattr(import_module(module), name or "command") if module else None
+        """Imports the command's module; None for an unknown name, which typer turns into an error."""
+        for names in self.places.values():
+            if place := names.get(cmd_name):
+                module, _, name = place.partition(":")
+                return getattr(import_module(module), name or "command")
+        return None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Called by typer for help: a list for each group."""
+        for heading, names in filter(lambda group: group[0], self.places.items()):
+            with formatter.section(heading):
+                formatter.write_dl([(name, self.get_command(ctx, name).get_short_help_str(72)) for name in names])
 
 
 def group(name: str, places: Mapping[str, str], help: str, epilog: str = "") -> Any:
-    """A command that only has commands below it: their names and their modules."""
-    lazy = type("Group", (LazyGroup,), {"places": places})
-    app = typer.Typer(
-        name=name, cls=lazy, rich_markup_mode=None, context_settings=CONTEXT, pretty_exceptions_enable=False
-    )
+    """A command that only has commands below it: their names and where they are."""
+    app = typer.Typer(name=name, cls=_lazy(places), context_settings=CONTEXT, **APP)
 
     @app.callback(help=help, epilog=epilog or None)
     def _group() -> None:
@@ -106,28 +166,11 @@ def declare_group(
     name: str, flags: type[F], run: Callable[[F], int], places: Mapping[str, str], epilog: str = ""
 ) -> Any:
     """A command that does something by itself, and has commands below it."""
-
-    def callback(**values: Any) -> int:
-        context = values.pop("context")
-        if context.invoked_subcommand is not None:
-            return 0
-        filled = flags()
-        vars(filled).update(values)
-        return run(filled)
-
-    hints = get_type_hints(flags, include_extras=True)
-    own = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    parameters = [own, *(_parameter(flags, field, hint) for field, hint in hints.items())]
-    callback.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    callback.__annotations__ = {"context": typer.Context, **hints}
-    lazy = type("Group", (LazyGroup,), {"places": places})
-    app = typer.Typer(
-        name=name,
-        cls=lazy,
-        add_completion=False,
-        rich_markup_mode=None,
-        context_settings=CONTEXT,
-        pretty_exceptions_enable=False,
-    )
+    app = typer.Typer(name=name, cls=_lazy(places), context_settings=CONTEXT, **APP)
+    callback = _callback(flags, run, below=True)
     app.callback(invoke_without_command=True, help=run.__doc__, epilog=epilog or None)(callback)
     return typer.main.get_command(app)
+
+
+def _lazy(places: Mapping[str, str]) -> type[LazyGroup]:
+    return type("Group", (LazyGroup,), {"places": {"Commands": places}})

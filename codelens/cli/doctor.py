@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
 
 from codelens import __version__
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import colored, say, write, write_json
-from codelens.errors import CodelensError, IndexCorrupt, UsageError
+from codelens.cli.streams import colored, say, write, write_record
+from codelens.errors import CodelensError, IndexCorrupt, UsageError, install_command
 
 OLDEST_PYTHON = (3, 11)
 CODECS = ("utf-16", "cp1252", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr", "koi8_r")
@@ -37,17 +36,13 @@ class Check:
 class DoctorFlags(CommonFlags, JsonFlags):
     """How much `doctor` lists."""
 
-    depth: Annotated[str | None, argument("With --check: quick (the default), or full: every row", "[quick|full]")] = (
-        None
-    )
-    check: Annotated[bool, option("--check", help="Check the index instead: its pages, its schema and its counts")] = (
-        False
-    )
-    all_grammars: Annotated[bool, option("--all", help="List the grammars that work, too")] = False
+    depth: str | None = argument(None, "With --check: quick (the default), or full: every row", "[quick|full]")
+    check: bool = option(False, "--check", help="Check the index instead: its pages, its schema and its counts")
+    all_grammars: bool = option(False, "--all", help="List the grammars that work, too")
 
 
 def doctor(flags: DoctorFlags) -> int:
-    """Say what works here. Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
+    """Check the installation. Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
     if flags.depth not in (None, *DEPTHS) or (flags.depth and not flags.check):
         raise UsageError(f"doctor: what is {flags.depth!r}?", "`codelens doctor --check`, or `--check full`")
     if flags.check:
@@ -82,10 +77,10 @@ def _check_index(flags: DoctorFlags) -> int:
 
 def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
     if flags.json:
-        from codelens.render.records import SCHEMA, to_json
+        from codelens.render.records import SCHEMA
 
         rows = [{"state": c.state, "what": c.what, "text": c.text} for c in checks]
-        write_json([to_json({"schema": SCHEMA, "checks": rows, "exit_code": exit_code})])
+        write_record({"schema": SCHEMA, "checks": rows, "exit_code": exit_code})
     elif not flags.quiet:
         write(f"{c.state:6}  {c.what}: {c.text}\n" for c in checks)
     return exit_code
@@ -98,7 +93,7 @@ def _python() -> Iterator[Check]:
 
 
 def _sqlite() -> Iterator[Check]:
-    from codelens.store.abilities import probe_abilities
+    from codelens.store.connection import probe_abilities
 
     found = probe_abilities()
     yield Check(OK, "SQLite", f"{found.sqlite}, apsw {found.driver}")
@@ -113,7 +108,7 @@ def _sqlite() -> Iterator[Check]:
 
 def _model(flags: CommonFlags) -> Iterator[Check]:
     from codelens.cli.workplace import named_index, settings_at, working_folder
-    from codelens.embed import SHIPPED, open_embedder, shipped_model
+    from codelens.embed.registry import SHIPPED, open_embedder, shipped_model
     from codelens.worktree.place import find_index
 
     try:
@@ -132,21 +127,17 @@ def _model(flags: CommonFlags) -> Iterator[Check]:
 
 def _extras() -> Iterator[Check]:
     """Packages that run models of others, and what `watch` listens with; nobody misses them who does without."""
-    from codelens.embed.extras import EXTRAS, is_installed
+    from codelens.embed.folders import EXTRAS, is_installed
 
     for extra in EXTRAS:
         here = is_installed(extra)
-        text = (
-            "its models can be used"
-            if here
-            else f"not installed, and not needed but for its models: pip install 'codelens[{extra}]'"
-        )
+        text = "its models can be used" if here else f"not installed; only its models need it: {install_command(extra)}"
         yield Check(OK, extra, text)
     here = find_spec("watchfiles") is not None
     text = (
-        "changed files are heard of"
+        "`watch` and --watch work"
         if here
-        else "not installed: `watch` walks with --poll, or pip install 'codelens[watch]'"
+        else f"not installed: `watch` works with --poll only; {install_command('watch')}"
     )
     yield Check(OK, "watch", text)
 
@@ -201,7 +192,7 @@ def _index(flags: CommonFlags) -> Iterator[Check]:
     try:
         place = reading_place(flags)
         with place.open() as index:
-            found, histories = index.info(), index.histories()
+            found, histories = index.info(), index.history.histories()
     except CodelensError as fault:
         yield Check(LESS, "index", f"{fault}; {fault.hint}")
         return
@@ -213,8 +204,8 @@ def _index(flags: CommonFlags) -> Iterator[Check]:
 
 def version_lines() -> Iterator[str]:
     """Tool, schema, SQLite, sqlite-vec and model, one a line."""
-    from codelens.embed import SHIPPED, open_embedder
-    from codelens.store.abilities import probe_abilities
+    from codelens.embed.registry import SHIPPED, open_embedder
+    from codelens.store.connection import probe_abilities
     from codelens.store.migrate import newest_version
 
     found = probe_abilities()

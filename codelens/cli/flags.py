@@ -1,9 +1,9 @@
-"""Flags that several commands share, each group a class to inherit from; cli.md is their contract."""
+"""Flags that several commands share, each group a class to inherit from."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from codelens.cli.declare import option
+from codelens.cli.declare import argument, option
 
 RANKING = "Ranking"
 FILTERS = "Filters"
@@ -12,290 +12,302 @@ QUERY = "Query"
 
 Texts = list[str] | None
 
-Types = Annotated[
-    Texts,
-    option("-t", "--type", section=FILTERS, metavar="LANG", help="Only this language: py, ts, go …; repeatable"),
-]
-TypesNot = Annotated[
-    Texts, option("-T", "--type-not", section=FILTERS, metavar="LANG", help="Not this language; repeatable")
-]
-Kinds = Annotated[
-    Texts,
-    option(
-        "--kind",
-        section=FILTERS,
-        metavar="KIND",
-        help="Only this kind: doc, code, or one of `kind:`, as class; repeatable, or several with commas",
-    ),
-]
-Globs = Annotated[
-    Texts,
-    option(
-        "-g",
-        "--glob",
-        section=FILTERS,
-        metavar="GLOB",
-        help="Only paths that fit; '!GLOB' excludes; the last that fits wins",
-    ),
-]
-RootScope = Annotated[
-    bool,
-    option("--root-scope", section=FILTERS, help="Search the whole index, not only below the working directory"),
-]
+TYPES: Any = option(
+    None, "-t", "--type", section=FILTERS, metavar="LANG", help="Only this language: py, ts, go …; repeatable"
+)
+TYPES_NOT: Any = option(None, "-T", "--type-not", section=FILTERS, metavar="LANG", help="Not this language; repeatable")
+KINDS: Any = option(
+    None,
+    "--kind",
+    section=FILTERS,
+    metavar="KIND",
+    help="Only this kind: doc, code, or one of `kind:`, as class; repeatable, or several with commas",
+)
+GLOBS: Any = option(
+    None,
+    "-g",
+    "--glob",
+    section=FILTERS,
+    metavar="GLOB",
+    help="Only paths that fit; '!GLOB' excludes; the last that fits wins",
+)
+ROOT_SCOPE: Any = option(
+    False, "--root-scope", section=FILTERS, help="Search the whole index, not only below the working directory"
+)
 
 
 class CommonFlags:
-    """What every command takes."""
+    """Options of every command."""
 
-    db: Annotated[
-        Path | None,
-        option("--db", metavar="FILE", help="The index file [default: the nearest .codelens/index.db upwards]"),
-    ] = None
-    no_config: Annotated[bool, option("--no-config", help="Read no configuration files")] = False
-    quiet: Annotated[bool, option("-q", "--quiet", help="Print nothing but errors; the exit code is the answer")] = (
-        False
+    db: Path | None = option(
+        None, "--db", metavar="FILE", help="The index file [default: the nearest .codelens/index.db upwards]"
     )
-    verbose: Annotated[bool, option("-v", "--verbose", help="Say more on stderr")] = False
-    debug: Annotated[bool, option("--debug", help="Show tracebacks")] = False
+    no_config: bool = option(False, "--no-config", help="Read no configuration files")
+    quiet: bool = option(False, "-q", "--quiet", help="Print nothing but errors; the exit code is the answer")
+    verbose: bool = option(False, "-v", "--verbose", help="Say more on stderr")
+    debug: bool = option(False, "--debug", help="Show tracebacks")
 
 
 class JsonFlags:
     """For commands that can print an object."""
 
-    json: Annotated[bool, option("--json", section=OUTPUT, help="One JSON object on stdout")] = False
+    json: bool = option(False, "--json", section=OUTPUT, help="One JSON object on stdout")
 
 
 class ColorFlags:
     """How text for people looks."""
 
-    color: Annotated[
-        str | None, option("--color", section=OUTPUT, metavar="WHEN", help="auto, always or never [default: auto]")
-    ] = None
-    pretty: Annotated[
-        bool, option("--pretty", section=OUTPUT, help="As on a terminal, in a pipe too: `--pretty | less -R`")
-    ] = False
-    path_style: Annotated[
-        str | None,
-        option(
-            "--path-style", section=OUTPUT, metavar="STYLE", help="Paths in text: cwd, root or absolute [default: cwd]"
-        ),
-    ] = None
+    color: str | None = option(
+        None, "--color", section=OUTPUT, metavar="WHEN", help="auto, always or never [default: auto]"
+    )
+    pretty: bool = option(
+        False, "--pretty", section=OUTPUT, help="As on a terminal, in a pipe too: `--pretty | less -R`"
+    )
+    path_style: str | None = option(
+        None,
+        "--path-style",
+        section=OUTPUT,
+        metavar="STYLE",
+        help="Paths in text: cwd, root or absolute [default: cwd]",
+    )
 
 
-AllowNetwork = Annotated[
-    bool, option("--allow-network", help="Send texts to the model, where the setting `model` is an address")
-]
+ALLOW_NETWORK: Any = option(
+    False, "--allow-network", help="Send texts to the model, where the setting `model` is an address"
+)
 
 
 class QueryFlags:
-    """What is asked, and where."""
+    """The query and where it runs."""
 
-    allow_network: AllowNetwork = False
-    queries: Annotated[
-        Texts,
-        option(
-            "-e",
-            section=QUERY,
-            metavar="QUERY",
-            help="A query in place of the first argument; repeatable: any of them may fit",
-        ),
-    ] = None
-    query_files: Annotated[
-        Texts, option("-f", section=QUERY, metavar="FILE", help="Queries from a file, one a line; `-` is stdin")
-    ] = None
-    like: Annotated[
-        str | None,
-        option(
-            "--like",
-            section=QUERY,
-            metavar="TARGET",
-            help="What resembles PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
-            "It stands for QUERY; conditions go behind -e",
-        ),
-    ] = None
-    lang: Annotated[
-        str | None,
-        option("--lang", section=QUERY, metavar="LANG", help="The language of the code on stdin [default: guessed]"),
-    ] = None
-    ignore_case: Annotated[bool, option("-i", "--ignore-case", section=QUERY, help="Letter case does not matter")] = (
-        False
+    allow_network: bool = ALLOW_NETWORK
+    queries: Texts = option(
+        None,
+        "-e",
+        section=QUERY,
+        metavar="QUERY",
+        help="A query in place of the first argument; repeatable: any of them may fit",
     )
-    word: Annotated[bool, option("-w", "--word-regexp", section=QUERY, help="Match whole words only")] = False
-    literal: Annotated[
-        bool, option("-F", "--fixed-strings", section=QUERY, help="Take the query literally: no filters, no operators")
-    ] = False
-    regex: Annotated[bool, option("--regex", section=QUERY, help="The query is a regular expression")] = False
-    case: Annotated[
-        str | None,
-        option(
-            "--case",
-            section=QUERY,
-            metavar="HOW",
-            help="yes, no or auto: upper case in the query matters [default: auto]",
-        ),
-    ] = None
-    prefix: Annotated[
-        bool, option("--prefix", section=QUERY, help="Each word is the beginning of words, as if it were written WORD*")
-    ] = False
-    strict_query: Annotated[
-        bool, option("--strict-query", section=QUERY, help="Refuse a query with a fault instead of reading it as text")
-    ] = False
-    types: Types = None
-    types_not: TypesNot = None
-    kinds: Kinds = None
-    files_only: Annotated[
-        bool, option("--files-only", section=FILTERS, help="Find files, by path, names, imports and meaning")
-    ] = False
-    globs: Globs = None
-    meta: Annotated[
-        Texts,
-        option(
-            "--meta",
-            section=FILTERS,
-            metavar="NAME=VALUE",
-            help="Only files of which the metadata says so: category=cli, 'stars>=100'; repeatable",
-        ),
-    ] = None
-    metadata: Annotated[
-        str | None,
-        option(
-            "--metadata",
-            section=FILTERS,
-            metavar="FILE",
-            help="JSON or CSV of stars, ratings, installs, categories … of paths and repositories",
-        ),
-    ] = None
-    root_scope: RootScope = False
+    query_files: Texts = option(
+        None, "-f", section=QUERY, metavar="FILE", help="Queries from a file, one a line; `-` is stdin"
+    )
+    like: str | None = option(
+        None,
+        "--like",
+        section=QUERY,
+        metavar="TARGET",
+        help="What resembles PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
+        "It stands for QUERY; conditions go behind -e",
+    )
+    lang: str | None = option(
+        None, "--lang", section=QUERY, metavar="LANG", help="The language of the code on stdin [default: guessed]"
+    )
+    ignore_case: bool = option(False, "-i", "--ignore-case", section=QUERY, help="Letter case does not matter")
+    word: bool = option(False, "-w", "--word-regexp", section=QUERY, help="Match whole words only")
+    literal: bool = option(
+        False, "-F", "--fixed-strings", section=QUERY, help="Take the query literally: no filters, no operators"
+    )
+    regex: bool = option(False, "--regex", section=QUERY, help="The query is a regular expression")
+    case: str | None = option(
+        None,
+        "--case",
+        section=QUERY,
+        metavar="HOW",
+        help="yes, no or auto: upper case in the query matters [default: auto]",
+    )
+    prefix: bool = option(
+        False, "--prefix", section=QUERY, help="Each word is the beginning of words, as if it were written WORD*"
+    )
+    strict_query: bool = option(
+        False, "--strict-query", section=QUERY, help="Refuse a query with a fault instead of reading it as text"
+    )
+    types: Texts = TYPES
+    types_not: Texts = TYPES_NOT
+    kinds: Texts = KINDS
+    files_only: bool = option(
+        False, "--files-only", section=FILTERS, help="Find files, by path, names, imports and meaning"
+    )
+    globs: Texts = GLOBS
+    meta: Texts = option(
+        None,
+        "--meta",
+        section=FILTERS,
+        metavar="NAME=VALUE",
+        help="Only files of which the metadata says so: category=cli, 'stars>=100'; repeatable",
+    )
+    metadata: str | None = option(
+        None,
+        "--metadata",
+        section=FILTERS,
+        metavar="FILE",
+        help="JSON or CSV of stars, ratings, installs, categories … of paths and repositories",
+    )
+    root_scope: bool = ROOT_SCOPE
 
 
 class ScoreFlags:
-    """What decides scores, and so which candidates there are."""
+    """Options that decide scores, and so which candidates there are."""
 
-    mode: Annotated[
-        str | None,
-        option(
-            "--mode", section=RANKING, metavar="MODE", help="hybrid, keyword, vector, exact or fuzzy [default: hybrid]"
-        ),
-    ] = None
-    weights: Annotated[
-        str | None,
-        option(
-            "--weights", section=RANKING, metavar="C=W,…", help="Weights of channels, as exact=2,fuzzy=1,vector=0.5"
-        ),
-    ] = None
-    rrf_k: Annotated[
-        int | None,
-        option("--rrf-k", section=RANKING, metavar="K", help="The constant of reciprocal rank fusion [default: 60]"),
-    ] = None
-    fusion: Annotated[
-        str,
-        option(
-            "--fusion",
-            section=RANKING,
-            metavar="HOW",
-            help="How channels are joined: rrf (by ranks), weighted or minmax (by scores)",
-        ),
-    ] = "rrf"
-    profile: Annotated[
-        str | None,
-        option(
-            "--profile",
-            section=RANKING,
-            metavar="NAME",
-            help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory or marketplace "
-            "[default: codelens; with --like likeness]",
-        ),
-    ] = None
-    intent: Annotated[
-        str | None,
-        option(
-            "--intent",
-            section=RANKING,
-            metavar="KIND",
-            help="What kind of query it is: identifier, path, regex, change, task or question [default: told from its words]",
-        ),
-    ] = None
-    expand: Annotated[
-        str | None,
-        option(
-            "--expand",
-            section=RANKING,
-            metavar="HOW",
-            help="Over the symbol graph: none, walk or bfs (breadth first) [default: the profile's own]",
-        ),
-    ] = None
-    depth: Annotated[
-        int | None, option("--depth", section=RANKING, metavar="N", help="Hops of the expansion [default: 1]")
-    ] = None
-    decay: Annotated[
-        float | None,
-        option("--decay", section=RANKING, metavar="X", help="What a hop keeps of a score [default: by kind of edge]"),
-    ] = None
-    rerank: Annotated[
-        bool,
-        option("--rerank", section=RANKING, help="Order the 50 best by how near their embedding is to the query's"),
-    ] = False
-    min_score: Annotated[
-        float | None,
-        option(
-            "--min-score",
-            section=RANKING,
-            metavar="X",
-            help="Only hits with at least this share of the best score, 0 to 1",
-        ),
-    ] = None
+    mode: str | None = option(
+        None,
+        "--mode",
+        section=RANKING,
+        metavar="MODE",
+        help="hybrid, keyword, vector, exact or fuzzy [default: hybrid]",
+    )
+    weights: str | None = option(
+        None, "--weights", section=RANKING, metavar="C=W,…", help="Weights of channels, as exact=2,fuzzy=1,vector=0.5"
+    )
+    rrf_k: int | None = option(
+        None, "--rrf-k", section=RANKING, metavar="K", help="The constant of reciprocal rank fusion [default: 60]"
+    )
+    fusion: str = option(
+        "rrf",
+        "--fusion",
+        section=RANKING,
+        metavar="HOW",
+        help="How channels are joined: rrf (by ranks), weighted or minmax (by scores)",
+    )
+    profile: str | None = option(
+        None,
+        "--profile",
+        section=RANKING,
+        metavar="NAME",
+        help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory or marketplace "
+        "[default: codelens; with --like likeness]",
+    )
+    intent: str | None = option(
+        None,
+        "--intent",
+        section=RANKING,
+        metavar="KIND",
+        help="What kind of query it is: identifier, path, regex, change, task or question [default: derived from its words]",
+    )
+    expand: str | None = option(
+        None,
+        "--expand",
+        section=RANKING,
+        metavar="HOW",
+        help="Over the symbol graph: none, walk or bfs (breadth first) [default: the profile's own]",
+    )
+    depth: int | None = option(None, "--depth", section=RANKING, metavar="N", help="Hops of the expansion [default: 1]")
+    decay: float | None = option(
+        None, "--decay", section=RANKING, metavar="X", help="What a hop keeps of a score [default: by kind of edge]"
+    )
+    rerank: bool = option(
+        False, "--rerank", section=RANKING, help="Order the 50 best by how near their embedding is to the query's"
+    )
+    min_score: float | None = option(
+        None,
+        "--min-score",
+        section=RANKING,
+        metavar="X",
+        help="Only hits with at least this share of the best score, 0 to 1",
+    )
 
 
-Now = Annotated[
-    str | None,
-    option(
-        "--now",
-        metavar="TIME",
-        help="What counts as the present, as 2025-01-31T12:00 or unix seconds [default: the clock's]",
-    ),
-]
+NOW: Any = option(
+    None,
+    "--now",
+    metavar="TIME",
+    help="What counts as the present, as 2025-01-31T12:00 or unix seconds [default: the clock's]",
+)
 
 
 class MemoryFlags:
-    """Whether what was recorded of results counts and more is recorded, and when it is."""
+    """Options of memory: whether it is used and extended, and the current time."""
 
-    memory: Annotated[
-        bool | None,
-        option(
-            "--memory/--no-memory",
-            section=RANKING,
-            help="Use and record what is remembered of results, or neither [default: the setting `memory`]",
-        ),
-    ] = None
-    now: Annotated[
-        str | None,
-        option(
-            "--now",
-            section=RANKING,
-            metavar="TIME",
-            help="What counts as the present, as 2025-01-31T12:00 or unix seconds [default: the clock's, "
-            "of git's history the indexed commit]",
-        ),
-    ] = None
+    memory: bool | None = option(
+        None,
+        "--memory/--no-memory",
+        section=RANKING,
+        help="Use and record what is remembered of results, or neither [default: the setting `memory`]",
+    )
+    now: str | None = option(
+        None,
+        "--now",
+        section=RANKING,
+        metavar="TIME",
+        help="What counts as the present, as 2025-01-31T12:00 or unix seconds [default: the clock's, "
+        "of git's history the indexed commit]",
+    )
 
 
 class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
-    """What decides which hits there are, and their order."""
+    """Options that decide which hits there are, and their order."""
 
-    limit: Annotated[
-        int | None, option("-m", "--limit", section=RANKING, metavar="N", help="Show at most N hits [default: 20]")
-    ] = None
-    offset: Annotated[int, option("--offset", section=RANKING, metavar="N", help="Leave the first N hits out")] = 0
-    sort: Annotated[
-        str, option("--sort", section=RANKING, metavar="BY", help="score, path or modified [default: score]")
-    ] = "score"
-    reverse: Annotated[bool, option("--reverse", section=RANKING, help="The other way round")] = False
+    limit: int | None = option(
+        None, "-m", "--limit", section=RANKING, metavar="N", help="Show at most N hits [default: 20]"
+    )
+    offset: int = option(0, "--offset", section=RANKING, metavar="N", help="Leave the first N hits out")
+    sort: str = option(
+        "score", "--sort", section=RANKING, metavar="BY", help="score, path or modified [default: score]"
+    )
+    reverse: bool = option(False, "--reverse", section=RANKING, help="The other way round")
+
+
+CHANGE = "For a change"
+
+
+class ChangeFlags:
+    """A change: of commits, of a diff, or what is staged."""
+
+    pr: str | None = option(None, "--pr", section=CHANGE, metavar="BASE..HEAD", help="The change between two commits")
+    diff: str | None = option(
+        None, "--diff", section=CHANGE, metavar="FILE", help="The change in a unified diff; `-` is stdin"
+    )
+    staged: bool = option(False, "--staged", section=CHANGE, help="The change that is staged in git")
 
 
 class ProgressFlags:
     """For commands that may take long."""
 
-    progress: Annotated[
-        str,
-        option("--progress", metavar="HOW", help="auto, json (one object a line on stderr) or none [default: auto]"),
-    ] = "auto"
+    progress: str = option(
+        "auto", "--progress", metavar="HOW", help="auto, json (one object a line on stderr) or none [default: auto]"
+    )
+
+
+FRESHNESS = "Freshness"
+
+
+class SearchFlags(ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
+    """Options of `search` besides the shared groups: where to look, what to print and in which form, how fresh it must be."""
+
+    query: str | None = argument(None, "What to look for; `-` reads it from stdin", "[QUERY]")
+    paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
+    type_list: bool = option(False, "--type-list", section=FILTERS, help="List the languages that -t knows")
+    files: bool = option(False, "-l", "--files-with-matches", section=OUTPUT, help="Only the paths of files with a hit")
+    files_without: bool = option(
+        False, "-L", "--files-without-match", section=OUTPUT, help="Only the paths of files without a hit"
+    )
+    count: bool = option(False, "-c", "--count", section=OUTPUT, help="The number of hits of each file that has one")
+    after: int | None = option(None, "-A", "--after-context", section=OUTPUT, metavar="N", help="Show N lines after")
+    before: int | None = option(None, "-B", "--before-context", section=OUTPUT, metavar="N", help="Show N lines before")
+    context: int | None = option(None, "-C", "--context", section=OUTPUT, metavar="N", help="Show N lines around")
+    line_number: bool = option(True, "-n/-N", section=OUTPUT, help="Line numbers, or none [default: -n]")
+    only_matching: bool = option(False, "-o", "--only-matching", section=OUTPUT, help="Only the parts that match")
+    null: bool = option(False, "-0", "--null", section=OUTPUT, help="A NUL byte after each path")
+    jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="One JSON object a hit, then one of type `end`")
+    vimgrep: bool = option(False, "--vimgrep", section=OUTPUT, help="path:line:column:text, for editors")
+    csv: bool = option(False, "--csv", section=OUTPUT, help="Comma-separated values with a head line")
+    tsv: bool = option(False, "--tsv", section=OUTPUT, help="Tab-separated values with a head line")
+    sarif: bool = option(False, "--sarif", section=OUTPUT, help="SARIF 2.1.0")
+    markdown: bool = option(False, "--markdown", section=OUTPUT, help="Markdown")
+    format: str | None = option(
+        None, "--format", section=OUTPUT, metavar="TEXT", help="A line of your own: '{path}:{start_line} {name}'"
+    )
+    hyperlink_format: str | None = option(
+        None,
+        "--hyperlink-format",
+        section=OUTPUT,
+        metavar="URL",
+        help="Link paths on a terminal: file, vscode, or a URL with {path} {line}",
+    )
+    stats: bool = option(False, "--stats", section=OUTPUT, help="Say how long each part took")
+    require_fresh: bool = option(
+        False, "--require-fresh", section=FRESHNESS, help="Fail with 4 if any file changed since it was indexed"
+    )
+    open: int | None = option(
+        None, "--open", section=OUTPUT, metavar="N", help="Open hit N in your editor, at its line"
+    )
+    refresh: bool = option(False, "--refresh", section=FRESHNESS, help="Bring the index up to date first")

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Annotated
 
 from codelens.cli.declare import argument, declare
 from codelens.cli.streams import write
@@ -44,7 +43,7 @@ TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
 class HelpFlags:
     """Which topic; without one, the list of commands."""
 
-    topic: Annotated[str | None, argument("A command, or exit-codes, or query", "[TOPIC]")] = None
+    topic: str | None = argument(None, "A command, or exit-codes, or query", "[TOPIC]")
 
 
 def help_topic(flags: HelpFlags) -> int:
@@ -53,10 +52,13 @@ def help_topic(flags: HelpFlags) -> int:
     topic = flags.topic
     if topic is None:
         return int(main.main(["--help"]))
-    if topic in main.COMMANDS:
+    if any(topic in names for names in main.COMMANDS.values()):
         return int(main.main([topic, "--help"]))
     if topic not in TOPICS:
-        raise UsageError(f"no help on '{topic}'", f"topics: {', '.join((*TOPICS, *main.COMMANDS))}")
+        raise UsageError(
+            f"no help on '{topic}'",
+            f"topics: {', '.join((*TOPICS, *(name for names in main.COMMANDS.values() for name in names)))}",
+        )
     write([TOPICS[topic]])
     return 0
 

@@ -2,23 +2,31 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
-from codelens.cli.flags import AllowNetwork, CommonFlags, JsonFlags, ProgressFlags
+from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, ProgressFlags
+from codelens.cli.options import only_one
 from codelens.cli.progress import watcher
-from codelens.cli.streams import say, say_plain, write, write_json
-from codelens.cli.trees import Trees, trees_of
-from codelens.cli.workplace import Workplace, reading_place
+from codelens.cli.streams import agreed, say, say_plain, write, write_record
+from codelens.cli.workplace import Trees, Workplace, named_index, reading_place, trees_of, working_folder
 from codelens.config import LoadedSettings
-from codelens.errors import FilesFailed, UsageError
+from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
-from codelens.model import PARTLY, SeenFile, Skip, SkipReason
-from codelens.runs import WRITTEN, IndexReport
-from codelens.worktree.place import prepare_index_folder
+from codelens.model.code import PARTLY, SeenFile, Skip, SkipReason
+from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport
+from codelens.worktree.place import (
+    INDEX_FOLDER,
+    memory_place,
+    new_index_place,
+    prepare_index_folder,
+    traces_place,
+    unfinished_index,
+)
 
 WALK = "Files"
+REMOVAL = "Removing"
 FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)
 """Skips that are errors for --strict."""
 
@@ -26,70 +34,69 @@ FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)
 class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Which trees, how they are walked, and what is made of them."""
 
-    roots: Annotated[
-        list[Path] | None,
-        argument(
-            "Folders to index [default: those of the index that is there, else the top of the repository]", "[PATH]..."
-        ),
-    ] = None
-    force: Annotated[bool, option("--force", help="Derive every file anew")] = False
-    rebuild: Annotated[bool, option("--rebuild", help="Build a new index file and swap it in")] = False
-    trust: Annotated[
-        bool,
-        option(
-            "--trust",
-            help="Accept the index that lies here, as it is, though it was not made here for you; index nothing",
-        ),
-    ] = False
-    verify: Annotated[bool, option("--verify", help="Compare contents, not only size and time")] = False
-    no_fuzzy: Annotated[
-        bool, option("--no-fuzzy", help="No trigrams: smaller, but no substrings and no typing mistakes")
-    ] = False
-    no_vector: Annotated[bool, option("--no-vector", help="No vectors")] = False
-    jobs: Annotated[
-        int | None, option("-j", "--jobs", metavar="N", help="Worker processes [default: one a core, at most 8]")
-    ] = None
-    allow_network: AllowNetwork = False
-    strict: Annotated[bool, option("--strict", help="Exit with 6 if files had errors")] = False
-    hidden: Annotated[bool, option("--hidden", section=WALK, help="Also files whose name starts with a dot")] = False
-    no_ignore: Annotated[bool, option("--no-ignore", section=WALK, help="Do not heed ignore files")] = False
-    dry_run: Annotated[
-        bool, option("--dry-run", section=WALK, help="List what would be indexed and skipped; write nothing")
-    ] = False
-    explain_path: Annotated[
-        str | None,
-        option(
-            "--explain-path", section=WALK, metavar="PATH", help="Say which rule decides on this file; write nothing"
-        ),
-    ] = None
+    roots: list[Path] | None = argument(
+        None,
+        "Folders to index [default: those of the index that is there, else the top of the repository]",
+        "[PATH]...",
+    )
+    force: bool = option(False, "--force", help="Derive every file again")
+    rebuild: bool = option(False, "--rebuild", help="Build a new index file and swap it in")
+    trust: bool = option(
+        False,
+        "--trust",
+        help="Accept the index that lies here, as it is, though it was not made here for you; index nothing",
+    )
+    verify: bool = option(False, "--verify", help="Compare contents, not only size and time")
+    no_fuzzy: bool = option(False, "--no-fuzzy", help="No trigrams: smaller, but no substrings and no typing mistakes")
+    no_vector: bool = option(False, "--no-vector", help="No vectors")
+    jobs: int | None = option(
+        None, "-j", "--jobs", metavar="N", help="Worker processes [default: one a core, at most 8]"
+    )
+    allow_network: bool = ALLOW_NETWORK
+    strict: bool = option(False, "--strict", help="Exit with 6 if files had errors")
+    hidden: bool = option(False, "--hidden", section=WALK, help="Also files whose name starts with a dot")
+    no_ignore: bool = option(False, "--no-ignore", section=WALK, help="Do not heed ignore files")
+    dry_run: bool = option(
+        False, "--dry-run", section=WALK, help="List what would be indexed and skipped; write nothing"
+    )
+    explain_path: str | None = option(
+        None, "--explain-path", section=WALK, metavar="PATH", help="Say which rule decides on this file; write nothing"
+    )
+
+    remove: bool = option(False, "--remove", section=REMOVAL, help="Remove the index; the files it was made from stay")
+    yes: bool = option(False, "-y", "--yes", section=REMOVAL, help="Do not ask before removing it")
+    clear_cache: bool = option(
+        False, "--clear-cache", section=REMOVAL, help="Remove the cached context packs and vectors of all indexes"
+    )
 
 
 def index(flags: IndexFlags) -> int:
     """Bring the index up to date. What has not changed is not read again; a second run writes nothing then."""
-    if flags.trust:
-        return _trust(flags)
+    if only_one(flags, ("trust", "remove", "clear_cache")):
+        return _trust(flags) if flags.trust else _clear_cache(flags) if flags.clear_cache else _remove_index(flags)
     place, roots, settings_of = _trees(flags)
     if flags.explain_path is not None:
         return _explain(Path(flags.explain_path), roots, place, settings_of)
     if flags.dry_run:
         return _dry_run(roots, place, settings_of, flags)
     prepare_index_folder(place.index_path)
-    with watcher(flags.progress, flags.quiet) as progress:
-        reports = Index.build(
-            place.index_path,
-            roots,
-            place.settings,
-            force=flags.force,
-            rebuild=flags.rebuild,
-            verify=flags.verify,
-            progress=progress,
-            settings_of=settings_of,
-        )
-    failed = _failures(reports)
+    reports: tuple[IndexReport, ...] = ()
     try:
+        with watcher(flags.progress, flags.quiet) as progress:
+            reports = Index.build(
+                place.index_path,
+                roots,
+                place.settings,
+                force=flags.force,
+                rebuild=flags.rebuild,
+                verify=flags.verify,
+                progress=progress,
+                settings_of=settings_of,
+            )
+        failed = _failures(reports)
         _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)
     except KeyboardInterrupt as ending:
-        raise type(ending)(WRITTEN) from None
+        raise type(ending)(*ending.args or (WRITTEN if reports else UNFINISHED,)) from None
     if flags.strict and failed:
         raise FilesFailed(f"{failed} files had errors")
     return 0
@@ -103,6 +110,58 @@ def _trust(flags: IndexFlags) -> int:
     if not flags.quiet:
         say(f"accepted {index} as it is (SHA-256 {digest}); `codelens index` brings it up to date")
     return 0
+
+
+def _clear_cache(flags: IndexFlags) -> int:
+    count = Index.forget_packs()
+    Index.forget_vectors()
+    if not flags.quiet:
+        say(f"removed {count} packs")
+    return 0
+
+
+def _remove_index(flags: IndexFlags) -> int:
+    """Remove the index file, and nothing that is not an index."""
+    cwd = working_folder()
+    index = named_index(flags) or new_index_place(cwd)
+    if index.is_file():
+        _require_index(index)
+    elif not unfinished_index(index):
+        raise NoIndex(f"no index at {index}" if flags.db else f"no index in {cwd} or above it")
+    if not flags.yes and not agreed(f"remove {index}?", f"remove {index}"):
+        say("kept")
+        return 1
+    _remove(index)
+    if not flags.quiet:
+        say(f"removed {index}")
+        if (memory := memory_place(index)).is_file():
+            say(f"note: what was recorded of its results stays in {memory}")
+        if (traces := traces_place(index)).is_file():
+            say(f"note: its traces stay in {traces}")
+    return 0
+
+
+def _require_index(index: Path) -> None:
+    """An index of a newer codelens may go too; any other file may not."""
+    try:
+        Index.open(index).close()
+    except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:
+        if Index.is_one(index):
+            return
+        if index.parent.name == INDEX_FOLDER and index == index.parent / "index.db":
+            return  # nothing else has any business at that very place
+        raise UsageError(
+            f"{index} is not a codelens index: {fault}", "if it is one, remove the file yourself"
+        ) from None
+
+
+def _remove(index: Path) -> None:
+    Index.remove(index)
+    folder = index.parent
+    if folder.name == INDEX_FOLDER and {p.name for p in folder.iterdir()} <= {".gitignore"}:
+        (folder / ".gitignore").unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _trees(flags: IndexFlags) -> Trees:
@@ -127,9 +186,7 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
     from codelens.render.reports import index_run_record, summary_lines
 
     if flags.json:
-        from codelens.render.records import to_json
-
-        write_json([to_json(index_run_record(reports, exit_code))])
+        write_record(index_run_record(reports, exit_code))
     elif not flags.quiet:
         say_plain(summary_lines(reports))
     if not flags.quiet:
@@ -146,9 +203,7 @@ def _dry_run(
 
     planned = Index.plan(place.index_path, roots, settings_of)
     if flags.json:
-        from codelens.render.records import to_json
-
-        write_json([to_json(plan_record(planned))])
+        write_record(plan_record(planned))
         return 0
     counts = {True: 0, False: 0}
 
@@ -185,5 +240,5 @@ command = declare(
     "index",
     IndexFlags,
     index,
-    epilog="Exit: 0 done, 2 error, 3 an index that cannot be used, 5 another process writes, 6 files had errors.",
+    epilog="Exit: 0 done, 1 not removed, 2 error, 3 an index that cannot be used, 5 another process writes, 6 files had errors.",
 )

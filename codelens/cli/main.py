@@ -9,36 +9,34 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import FrameType
-from typing import Annotated, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import typer
 
-from codelens.cli.declare import CONTEXT, LazyGroup
+from codelens.cli.declare import APP, CONTEXT, LazyGroup, option
 from codelens.cli.streams import report, say, say_plain, silence_stdout
-from codelens.errors import CodelensError
+from codelens.errors import CodelensError, UsageError
 
-COMMANDS = (
-    *("index", "search", "files", "why", "context", "refs", "callers", "callees", "path", "impact", "hierarchy", "map"),
-    *("test-scope", "communities", "export", "snapshots", "diff", "prove", "verify", "note"),
-    *("pin", "unpin", "rate", "feedback", "used", "open", "memory", "traces"),
-    *(
-        "status",
-        "symbols",
-        "watch",
-        "hooks",
-        "mcp",
-        "serve",
-        "clean",
-        "config",
-        "model",
-        "eval",
-        "tune",
-        "doctor",
-        "completions",
-        "help",
-    ),
-)
+COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "Start here": {"index": "index", "search": "search", "why": "why"},
+    "Read code": {
+        "symbols": "symbols",
+        **{name: f"relations:{name}" for name in ("refs", "callers", "callees", "path", "impact", "hierarchy")},
+        "map": "map",
+        "files": "search:files",
+    },
+    "Context and agents": {"context": "context", "test-scope": "test_scope", "mcp": "mcp"},
+    "Keep it fresh": {"status": "status", "watch": "watch", "hooks": "hooks", "serve": "serve"},
+    "Your notes and results": {"note": "note", "memory": "memory"},
+    "History and graph": {"snapshot": "snapshot", "graph": "graph"},
+    "Measure and tune": {"eval": "eval", "tune": "tune", "model": "model"},
+    "Set-up": {"config": "config", "doctor": "doctor"},
+    "": {"help": "help"},
+}
+"""Group in help → command → its module below codelens.cli, and after a colon its name there if that is not `command`.
+Help does not list a group without a name."""
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -48,12 +46,41 @@ class Terminated(KeyboardInterrupt):
 
 
 class Commands(LazyGroup):
-    """Each lives in the module of its name."""
+    """All commands of codelens."""
 
-    places: ClassVar[Mapping[str, str]] = {name: f"codelens.cli.{name.replace('-', '_')}" for name in COMMANDS}
+    places: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        heading: {name: f"codelens.cli.{place}" for name, place in names.items()} for heading, names in COMMANDS.items()
+    }
 
 
-app = typer.Typer(cls=Commands, rich_markup_mode=None, context_settings=CONTEXT, pretty_exceptions_enable=False)
+app = typer.Typer(cls=Commands, context_settings=CONTEXT, **APP)
+SHELLS = ("bash", "zsh", "fish", "powershell")
+
+
+def _show_completion(shell: str | None) -> None:
+    if shell:
+        from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+        from codelens.cli.streams import write
+
+        _check_shell(shell)
+        write([f"{get_completion_script(prog_name='codelens', complete_var='_CODELENS_COMPLETE', shell=shell)}\n"])
+        raise typer.Exit
+
+
+def _install_completion(shell: str | None) -> None:
+    if shell:
+        from typer.completion import install  # type: ignore[attr-defined]
+
+        _check_shell(shell)
+        _, path = install(shell=shell, prog_name="codelens")
+        say(f"installed completion for {shell} in {path}; it takes effect in a new shell")
+        raise typer.Exit
+
+
+def _check_shell(shell: str) -> None:
+    if shell not in SHELLS:
+        raise UsageError(f"no completion for '{shell}'", f"shells: {', '.join(SHELLS)}")
 
 
 def _show_version(wanted: bool) -> None:
@@ -65,21 +92,48 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="`codelens help exit-codes` and `codelens help query` say more.")
+@app.callback(epilog="See also `codelens help exit-codes` and `codelens help query`.")
 def _root(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Versions of tool, schema and parts"),
-    ] = False,
+    version: bool = option(
+        False, "--version", callback=_show_version, is_eager=True, help="Print the versions of codelens and its parts"
+    ),
+    install: str | None = option(
+        None,
+        "--install-completion",
+        metavar="SHELL",
+        callback=_install_completion,
+        is_eager=True,
+        help="Install tab completion for bash, zsh, fish or powershell",
+    ),
+    show: str | None = option(
+        None,
+        "--show-completion",
+        metavar="SHELL",
+        callback=_show_completion,
+        is_eager=True,
+        help="Print the completion script of a shell",
+    ),
 ) -> None:
     """Offline code search that accounts for every rank."""
 
 
 def run() -> NoReturn:
-    """What the `codelens` script calls."""
+    """Entry point of the `codelens` script."""
     _open_closed_streams()
     signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(main(sys.argv[1:]))
+    code = INTERRUPTED
+    with suppress(KeyboardInterrupt):  # a second Ctrl-C, while the first is being reported
+        code = main(sys.argv[1:])
+    _ignore_interrupts()
+    sys.exit(code)
+
+
+def _ignore_interrupts() -> None:
+    """From here on the exit code stands: the command has ended, only the interpreter has not."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        while signal.getsignal(number) is not signal.SIG_IGN:
+            with suppress(KeyboardInterrupt):  # one that was pending
+                signal.signal(number, signal.SIG_IGN)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -97,7 +151,11 @@ def _open_closed_streams() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command line; the exit code."""
+    """Run one command line; returns the exit code.
+
+    An interrupt that comes when the command has already done its work does not change the code.
+    """
+    code: int | None = None
     try:
         code = _dispatch(list(arguments) or ["--help"])
         sys.stdout.flush()
@@ -105,6 +163,8 @@ def main(arguments: Sequence[str]) -> int:
         silence_stdout()
         return 0
     except (KeyboardInterrupt, typer.Abort) as ending:
+        if code is not None:
+            return code
         terminated = isinstance(ending, Terminated)
         say("; ".join(["terminated" if terminated else "interrupted", *map(str, ending.args)]))
         return TERMINATED if terminated else INTERRUPTED
@@ -122,6 +182,9 @@ def main(arguments: Sequence[str]) -> int:
 def _dispatch(arguments: list[str]) -> int:
     group = typer.main.get_command(app)
     if os.environ.get("_CODELENS_COMPLETE"):
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
         group.main(arguments, prog_name="codelens")
     with group.make_context("codelens", arguments) as context:
         return int(group.invoke(context) or 0)

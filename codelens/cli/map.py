@@ -2,34 +2,29 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import OUTPUT
-from codelens.cli.graph_flags import PlaceFlags, files_meant
-from codelens.cli.graph_shown import on_screen, open_place, say_notices
-from codelens.cli.streams import colored, write, write_json
+from codelens.cli.relations import PlaceFlags, files_meant, on_screen, open_place
+from codelens.cli.streams import colored, say_notices, write, write_record
 from codelens.cli.workplace import Workplace, scope_of
 from codelens.errors import UsageError
-from codelens.model import SearchOptions
-from codelens.related import RelationOptions, RepositoryMap
+from codelens.model.graph import RelationOptions, RepositoryMap
+from codelens.model.search import SearchOptions
 from codelens.render.paths import PathStyle
 
 
 class MapFlags(PlaceFlags):
     """How much, and from where it is seen."""
 
-    paths: Annotated[
-        list[Path] | None, argument("Seen from these files and folders: what they lean on", "[PATH]...")
-    ] = None
-    budget: Annotated[
-        int,
-        option("--budget", section=OUTPUT, metavar="N", help="Tokens, as characters ÷ 4 [default: 2000]"),
-    ] = 2000
+    paths: list[Path] | None = argument(None, "Seen from these files and folders: what they lean on", "[PATH]...")
+    budget: int = option(
+        2000, "--budget", section=OUTPUT, metavar="N", help="Tokens, as characters ÷ 4 [default: 2000]"
+    )
 
 
 def map_command(flags: MapFlags) -> int:
-    """Show the symbols that other files lean on most. With their signatures, by file, in a budget of tokens.
+    """Show the symbols that other files use most. With signatures, by file, within a budget of tokens.
 
     PageRank over calls, uses, type hints, imports and inheritance between files; files of tests are left out.
     """
@@ -42,7 +37,7 @@ def map_command(flags: MapFlags) -> int:
         if flags.paths:
             scope = scope_of(index.info().repositories, place.cwd, flags.paths)
             focus = SearchOptions(paths=scope.paths, repositories=scope.repositories)
-        result = index.map(flags.budget, RelationOptions(where=where), focus)
+        result = index.graph.map(flags.budget, RelationOptions(where=where), focus)
     exit_code = 0 if result.files else 1
     if not flags.quiet:
         _show(place.with_notices(result), flags, place, exit_code)
@@ -52,10 +47,9 @@ def map_command(flags: MapFlags) -> int:
 
 def _show(result: RepositoryMap, flags: MapFlags, place: Workplace, exit_code: int) -> None:
     from codelens.render import relations
-    from codelens.render.records import to_json
 
     if flags.json:
-        write_json([to_json(relations.map_record(result, exit_code))])
+        write_record(relations.map_record(result, exit_code))
     elif flags.dot:
         write(relations.map_dot(result))
     else:

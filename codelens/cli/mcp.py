@@ -4,12 +4,11 @@ import json
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
-from codelens.cli.flags import AllowNetwork, CommonFlags
+from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
 from codelens.cli.streams import say, write
-from codelens.errors import UsageError
+from codelens.errors import MissingExtra, UsageError
 from codelens.server.mcp.door import let_in
 from codelens.watching.events import need_watchfiles
 
@@ -23,22 +22,20 @@ CLIENTS = {
 
 
 class McpFlags(CommonFlags):
-    """What is served, and what may be written for it."""
+    """Options: the folder to serve, and what may be written for it."""
 
-    folder: Annotated[Path | None, argument("The project [default: the working directory]", "[PATH]")] = None
-    no_index: Annotated[
-        bool, option("--no-index", help="Write nothing: neither make an index that is missing nor update a stale one")
-    ] = False
-    watch: Annotated[
-        bool, option("--watch", help="Watch the trees, so that a change is indexed before it is asked for")
-    ] = False
-    allow_network: AllowNetwork = False
-    print_config: Annotated[
-        bool, option("--print-config", help="Print what a client's configuration file needs to start this server")
-    ] = False
-    client: Annotated[
-        str, option("--client", metavar="NAME", help="Whose file: claude-code, claude-desktop, cursor or vscode")
-    ] = "claude-code"
+    folder: Path | None = argument(None, "The project [default: the working directory]", "[PATH]")
+    no_index: bool = option(
+        False, "--no-index", help="Write nothing: neither make an index that is missing nor update a stale one"
+    )
+    watch: bool = option(False, "--watch", help="Watch the trees, so that a change is indexed before it is asked for")
+    allow_network: bool = ALLOW_NETWORK
+    print_config: bool = option(
+        False, "--print-config", help="Print what a client's configuration file needs to start this server"
+    )
+    client: str = option(
+        "claude-code", "--client", metavar="NAME", help="Whose file: claude-code, claude-desktop, cursor or vscode"
+    )
 
 
 def mcp(flags: McpFlags) -> int:
@@ -52,15 +49,13 @@ def mcp(flags: McpFlags) -> int:
     if flags.print_config:
         return _print_config(folder, flags)
     if find_spec("mcp") is None:
-        raise UsageError("the package `mcp` is not installed", "pip install 'codelens[mcp]'")
+        raise MissingExtra("mcp", ["mcp"], "mcp")
     if flags.watch:
         need_watchfiles()
     entered = let_in()  # before anything is imported that takes time
     from codelens.cli.workplace import named_index, settings_at
-    from codelens.server.mcp.stdio import serve_stdio
-    from codelens.server.served import Served
-    from codelens.server.upkeep import Upkeep
-    from codelens.server.watched import WatchedUpkeep
+    from codelens.server.mcp.door import serve_stdio
+    from codelens.server.upkeep import Served, Upkeep, WatchedUpkeep
     from codelens.worktree.place import git_top, new_index_place
 
     index = named_index(flags) or new_index_place(folder)

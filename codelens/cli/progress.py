@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from codelens.errors import UsageError
+from codelens.model.runs import Progress
 from codelens.render.visible import for_terminal
-from codelens.runs import Progress
 
 PATIENCE_SECONDS = 0.3
-"""Work that ends sooner shows no bar (cli.md)."""
+"""Seconds; work that ends sooner shows no bar."""
 JSON_SECONDS = 0.1
 """Between two JSON lines of the same phase."""
 
@@ -23,7 +23,7 @@ Watch = Callable[[Progress], None] | None
 
 @contextmanager
 def watcher(how: str, quiet: bool) -> Iterator[Watch]:
-    """What to call with each step; None where nobody looks."""
+    """The callback for each step; None if progress is not shown."""
     if how not in ("auto", "json", "none"):
         raise UsageError(f"--progress is auto, json or none, not '{how}'")
     if how == "json":

@@ -1,24 +1,20 @@
 """codelens status: what the index holds, what it left out, and what the trees say against it."""
 
-from typing import Annotated
-
 from codelens.cli.declare import declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import say, write, write_json
+from codelens.cli.streams import say, write, write_record
 from codelens.cli.workplace import reading_place
 from codelens.errors import StaleIndex
 
 
 class StatusFlags(CommonFlags, JsonFlags):
-    """What `status` says, and whether it looks at the trees."""
+    """Options of `status`: what to print, and whether to check the trees."""
 
-    skipped: Annotated[
-        bool, option("--skipped", help="List every file that was left out or parsed only in part, with the reason")
-    ] = False
-    no_check: Annotated[bool, option("--no-check", help="Do not walk the trees for new and changed files")] = False
-    require_fresh: Annotated[
-        bool, option("--require-fresh", help="Exit with 4 if any file changed since it was indexed")
-    ] = False
+    skipped: bool = option(
+        False, "--skipped", help="List every file that was left out or parsed only in part, with the reason"
+    )
+    no_check: bool = option(False, "--no-check", help="Do not walk the trees for new and changed files")
+    require_fresh: bool = option(False, "--require-fresh", help="Exit with 4 if any file changed since it was indexed")
 
 
 def status(flags: StatusFlags) -> int:
@@ -33,14 +29,8 @@ def status(flags: StatusFlags) -> int:
         if flags.quiet:
             return exit_code
         if flags.json:
-            from codelens.render.records import to_json
-
-            write_json(
-                [
-                    to_json(
-                        status_record(place.with_notices(found), exit_code, index.skipped() if flags.skipped else None)
-                    )
-                ]
+            write_record(
+                status_record(place.with_notices(found), exit_code, index.skipped() if flags.skipped else None)
             )
         elif flags.skipped:
             write(skipped_lines(index.skipped(), len(found.repositories) > 1))

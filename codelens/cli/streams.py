@@ -1,12 +1,14 @@
-"""Where output goes: results to stdout as bytes, everything else to stderr with the program's name before it."""
+"""Output streams: results go to stdout as bytes, everything else to stderr with the program's name before it."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
+from codelens.model.search import Notice
 from codelens.render.visible import for_line, for_terminal
 
 
@@ -33,6 +35,13 @@ def write_json(texts: Iterable[str]) -> None:
     sys.stdout.buffer.flush()
 
 
+def write_record(record: Mapping[str, Any]) -> None:
+    """One JSON object."""
+    from codelens.render.records import to_json
+
+    write_json([to_json(record)])
+
+
 def _encoded(text: str, encoding: str) -> bytes:
     try:
         return text.encode(encoding, "surrogateescape")
@@ -47,6 +56,21 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
+def say_notices(notices: Sequence[Notice]) -> None:
+    """Print the notices of a result to stderr."""
+    for notice in notices:
+        say(f"note: {notice.text}")
+
+
+def agreed(question: str, what: str) -> bool:
+    """Ask on the terminal whether to do something. Raises UsageError where nobody can answer."""
+    if not sys.stdin.isatty():
+        raise UsageError(f"this would {what}", "add --yes where nobody can answer")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def say_plain(texts: Iterable[str]) -> None:
     """Lines on stderr without the program's name."""
     for text in texts:
@@ -55,7 +79,7 @@ def say_plain(texts: Iterable[str]) -> None:
 
 
 def report(fault: CodelensError) -> None:
-    """What went wrong and what to do about it; a query's fault points at its place."""
+    """Print an error and its hint; an error in a query points at its place."""
     say(f"error: {for_line(str(fault))}")
     if isinstance(fault, QueryError):
         say_plain(f"  {for_terminal(line)}\n" for line in fault.pointer().split("\n"))
@@ -85,7 +109,7 @@ def silence_stdout() -> None:
 
 
 def colored(when: str, terminal: bool) -> bool:
-    """Whether to use colour: `when` is auto, always or never; auto asks NO_COLOR, TERM=dumb and whether it is a terminal."""
+    """True if output is coloured. `when` is auto, always or never; auto checks NO_COLOR, TERM=dumb and whether it is a terminal."""
     if when != "auto":
         return when == "always"
     return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,11 +1,10 @@
 """codelens symbols: the outline of one file, as it was indexed."""
 
 from pathlib import Path
-from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
-from codelens.cli.streams import write, write_json
+from codelens.cli.streams import write, write_record
 from codelens.cli.workplace import reading_place, scope_of
 from codelens.errors import UsageError
 
@@ -13,33 +12,31 @@ from codelens.errors import UsageError
 class SymbolsFlags(CommonFlags, JsonFlags):
     """The file, and the form of its outline."""
 
-    file: Annotated[Path | None, argument("The file, relative to the working directory or to its root", "FILE")] = None
-    changes: Annotated[
-        bool, option("--changes", section=OUTPUT, help="When each last changed, by whom, and by how many commits")
-    ] = False
-    ctags: Annotated[bool, option("--ctags", section=OUTPUT, help="Lines for a tags file")] = False
+    file: Path | None = argument(None, "The file, relative to the working directory or to its root", "FILE")
+    changes: bool = option(
+        False, "--changes", section=OUTPUT, help="When each last changed, by whom, and by how many commits"
+    )
+    ctags: bool = option(False, "--ctags", section=OUTPUT, help="Lines for a tags file")
 
 
 def symbols(flags: SymbolsFlags) -> int:
-    """List the symbols of one file in the order of their places."""
+    """List the symbols of a file."""
     from codelens.render.outline import changed_lines, ctags_lines, outline_lines, outline_record, symbols_of
 
     if flags.file is None:
         raise UsageError("no file", "`codelens symbols FILE`")
     if flags.changes and flags.ctags:
-        raise UsageError("--changes and --ctags cannot both be had")
+        raise UsageError("use either --changes or --ctags, not both")
     place = reading_place(flags)
     with place.open() as index:
         path = _indexed_path(flags.file, place.cwd, index.info().repositories)
         units = index.symbols(path)
-        last = index.last_changes(units) if flags.changes else None
+        last = index.history.last_changes(units) if flags.changes else None
     exit_code = 0 if symbols_of(units) else 1
     if flags.quiet:
         return exit_code
     if flags.json:
-        from codelens.render.records import to_json
-
-        write_json([to_json(outline_record(path, units, exit_code, last))])
+        write_record(outline_record(path, units, exit_code, last))
     elif last is not None:
         write(changed_lines(units, last))
     else:
@@ -49,7 +46,7 @@ def symbols(flags: SymbolsFlags) -> int:
 
 def _indexed_path(file: Path, cwd: Path, repositories: object) -> str:
     """The path below its root; as it was given, where it lies below none."""
-    from codelens.worktree.paths import shown_path
+    from codelens.worktree.files import shown_path
 
     try:
         scope = scope_of(repositories, cwd, [file])  # type: ignore[arg-type]

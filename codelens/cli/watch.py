@@ -3,45 +3,43 @@
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
-from codelens.cli.flags import AllowNetwork, CommonFlags, ProgressFlags
+from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain
-from codelens.cli.trees import trees_of
+from codelens.cli.workplace import trees_of
 from codelens.errors import UsageError
+from codelens.model.runs import WatchEvent, WatchSink, WatchStep
 from codelens.processes.child import end_at_eof
-from codelens.runs import WatchEvent, WatchSink, WatchStep
-from codelens.watching.keep import DEBOUNCE_SECONDS, Watch
+from codelens.watching.watch import DEBOUNCE_SECONDS, Watch, WatchOptions
 from codelens.worktree.place import prepare_index_folder
 
 
 class WatchFlags(ProgressFlags, CommonFlags):
     """Which trees, and when to look at them."""
 
-    roots: Annotated[
-        list[Path] | None,
-        argument(
-            "Folders to watch [default: those of the index that is there, else the top of the repository]", "[PATH]..."
-        ),
-    ] = None
-    debounce: Annotated[
-        int,
-        option("--debounce", metavar="MS", help="Update when nothing has changed for so long [default: 500]"),
-    ] = int(DEBOUNCE_SECONDS * 1000)
-    poll: Annotated[
-        float,
-        option(
-            "--poll",
-            metavar="SECONDS",
-            help="Walk the trees so often instead of hearing events: for network drives and small inotify limits",
-        ),
-    ] = 0.0
-    until_eof: Annotated[
-        bool, option("--until-eof", help="End when stdin is closed: with the program that started this one")
-    ] = False
-    allow_network: AllowNetwork = False
+    roots: list[Path] | None = argument(
+        None,
+        "Folders to watch [default: those of the index that is there, else the top of the repository]",
+        "[PATH]...",
+    )
+    debounce: int = option(
+        int(DEBOUNCE_SECONDS * 1000),
+        "--debounce",
+        metavar="MS",
+        help="Update when nothing has changed for so long [default: 500]",
+    )
+    poll: float = option(
+        0.0,
+        "--poll",
+        metavar="SECONDS",
+        help="Walk the trees so often instead of hearing events: for network drives and small inotify limits",
+    )
+    until_eof: bool = option(
+        False, "--until-eof", help="End when stdin is closed: with the program that started this one"
+    )
+    allow_network: bool = ALLOW_NETWORK
 
 
 def watch(flags: WatchFlags) -> int:
@@ -55,10 +53,8 @@ def watch(flags: WatchFlags) -> int:
             place.index_path,
             roots,
             place.settings,
-            settings_of=settings_of,
-            debounce=flags.debounce / 1000,
-            poll=flags.poll,
-            tell=_teller(flags),
+            WatchOptions(flags.debounce / 1000, flags.poll, settings_of),
+            report=_teller(flags),
             progress=progress,
         )
         return _until_stopped(watch, flags.until_eof)

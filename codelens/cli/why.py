@@ -1,64 +1,61 @@
-"""codelens why: the same search, and an account of each rank in it."""
+"""codelens why: run a search again and explain the rank of each hit, or why a target is not among them."""
 
 import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
-from codelens.cli.asked import all_queries, joined_query, likeness, search_options, without_query
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
-from codelens.cli.streams import colored, say, write, write_json
+from codelens.cli.options import all_queries, joined_query, likeness, ranking_settings, search_options, without_query
+from codelens.cli.streams import colored, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.errors import TargetError
-from codelens.explained import NO_SUCH_FILE, WhyResult
-from codelens.model import NOTHING_ASKED, Candidate
-from codelens.render.explain_text import SameSearch, shell_quoted
+from codelens.model.search import NO_SUCH_FILE, NOTHING_ASKED, Candidate, WhyResult
 from codelens.render.paths import PathStyle
+from codelens.render.why import SameSearch, WhyView, render_why, shell_quoted
 
 
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
-    """The search to account for, with the flags that rank as `search` has them, and what is asked about."""
+    """The query and the ranking flags of the search, and the targets to explain."""
 
-    query: Annotated[str | None, argument("What was searched for; `-` reads it from stdin", "QUERY")] = None
-    targets: Annotated[
-        list[str] | None,
-        argument("PATH:LINE or a symbol's name; two are put side by side [default: all hits]", "[TARGET]..."),
-    ] = None
-    below: Annotated[
-        list[Path] | None,
-        option("--below", section=FILTERS, metavar="PATH", help="Only below this, as PATH of a search; repeatable"),
-    ] = None
-    check: Annotated[
-        bool, option("--check", section=OUTPUT, help="Compute every score again from the JSON; differences exit with 2")
-    ] = False
-    stats: Annotated[bool, option("--stats", section=OUTPUT, help="Say how long each channel took")] = False
+    query: str | None = argument(None, "The query of the search; `-` reads it from stdin", "QUERY")
+    targets: list[str] | None = argument(
+        None, "PATH:LINE or a symbol's name; two are compared side by side [default: all hits]", "[TARGET]..."
+    )
+    below: list[Path] | None = option(
+        None,
+        "--below",
+        section=FILTERS,
+        metavar="PATH",
+        help="Only below PATH, as PATH of `search`; repeatable",
+    )
+    check: bool = option(
+        False, "--check", section=OUTPUT, help="Compute every score again from the JSON; exit 2 if one differs"
+    )
+    every_part: bool = option(
+        False, "--all", section=OUTPUT, help="Show every part of each score, not families of reasons (also: -v)"
+    )
+    stats: bool = option(False, "--stats", section=OUTPUT, help="Add the seconds of each channel")
 
 
 def why(flags: WhyFlags) -> int:
-    """Explain the ranks of a search: each contribution to a score with its reason.
+    """Explain why each hit has its rank, or why a target is missing.
 
-    For something that is not among the results, say which stage lost it, and the smallest change that brings it in.
+    Reasons come in families: words, names, meaning, file, graph, history, shape. For a missing target, name the stage
+    that lost it and a change of the query that brings it in.
     """
     positional, names = flags.query, list(flags.targets or ())
     if without_query(flags) and positional is not None:
         names, positional = [positional, *names], None
-    query, literal, regex = joined_query(all_queries(positional, flags), flags)
-    settings = {
-        "color": flags.color,
-        "path_style": flags.path_style,
-        "allow_network": flags.allow_network or None,
-        "memory": flags.memory,
-        "metadata": flags.metadata,
-    }
-    place = reading_place(flags, settings)
+    query = joined_query(all_queries(positional, flags), flags)
+    place = reading_place(flags, ranking_settings(flags))
     with place.open() as index:
         scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         like = likeness(flags, place, index)
-        options = search_options(flags, place.settings, scope, literal=literal, regex=regex, like=like)
-        result = index.why(query, [target_here(t, place, index) for t in names], options)
+        options = search_options(flags, place.settings, scope, query, like)
+        result = index.why(query.text, [target_here(t, place, index) for t in names], options)
     exit_code = _exit_code(result)
     if flags.check:
         return _check(result, exit_code, flags)
@@ -81,18 +78,26 @@ def _exit_code(result: WhyResult) -> int:
 
 def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags, two: bool) -> None:
     if flags.json:
-        from codelens.render.explain import why_record
-        from codelens.render.records import to_json
+        from codelens.render.why_json import why_record
 
-        told = replace(result, search=place.with_notices(result.search))
-        write_json([to_json(why_record(told, exit_code, flags.stats))])
+        noticed = replace(result, search=place.with_notices(result.search))
+        write_record(why_record(noticed, exit_code, flags.stats))
         return
     if not result.explanations:
         say("nothing was found, so there is nothing to explain")
-    write(_texts(result, place, flags, two), styled=sys.stdout.isatty() or flags.pretty)
+    drawn = sys.stdout.isatty() or flags.pretty
+    write(_texts(result, _view(result, place, flags, two), drawn), styled=drawn)
 
 
-def _texts(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> Iterator[str]:
+def _texts(result: WhyResult, view: WhyView, drawn: bool) -> Iterator[str]:
+    if drawn:
+        from codelens.render.why_terminal import render_why_picture
+
+        return render_why_picture(result, view)
+    return render_why(result, view)
+
+
+def _view(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> WhyView:
     paths = PathStyle(place.settings.path_style, str(place.cwd), result.search.index.repositories)
     roots = {r.name: r.root for r in result.search.index.repositories}
 
@@ -100,18 +105,17 @@ def _texts(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> I
         unit = candidate.unit
         return f"{paths.of(roots.get(unit.repository, ''), unit.path)}:{unit.name_line or unit.start_line}"
 
-    same = _same_search(flags)
-    if sys.stdout.isatty() or flags.pretty:
-        from codelens.render.explain_terminal import render_picture
-
-        return render_picture(result, where, colored(place.color, sys.stdout.isatty() or flags.pretty), two, same)
-    from codelens.render.explain_text import render_explanation
-
-    return render_explanation(result, where, two, same)
+    return WhyView(
+        place=where,
+        every_part=flags.every_part or flags.verbose,
+        side_by_side=two,
+        same=_same_search(flags),
+        color=colored(place.color, sys.stdout.isatty() or flags.pretty),
+    )
 
 
 def _same_search(flags: WhyFlags) -> SameSearch:
-    """The flags that ask the same index about the same files."""
+    """The flags with which another search reads the same index and the same files."""
     before = [f"--db {shell_quoted(str(flags.db))}"] if flags.db else []
     before += ["--root-scope"] if flags.root_scope else []
     before += [f"--metadata {shell_quoted(flags.metadata)}"] if flags.metadata else []
@@ -120,9 +124,8 @@ def _same_search(flags: WhyFlags) -> SameSearch:
 
 def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:
     """Through the JSON text and back, so that only what is printed is used."""
-    from codelens.render.explain import why_record
-    from codelens.render.recompute import recompute
     from codelens.render.records import to_json
+    from codelens.render.why_json import recompute, why_record
 
     text = to_json(why_record(result, exit_code, flags.stats))
     if flags.json:
@@ -138,9 +141,26 @@ def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:
     return 2 if differences else exit_code
 
 
+BRIEF = (
+    *(
+        "queries",
+        "ignore_case",
+        "word",
+        "literal",
+        "regex",
+        "types",
+        "types_not",
+        "kinds",
+        "globs",
+        "below",
+        "root_scope",
+    ),
+    *("limit", "mode", "every_part", "check", "stats", "json", "color", "pretty"),
+)
 command = declare(
     "why",
     WhyFlags,
     why,
+    brief=BRIEF,
     epilog="Exit: 0 ranked, 1 not among the results, 2 no such target or an ambiguous one, 3 no index.",
 )

@@ -1,4 +1,4 @@
-"""Where a command works: the working directory, the index that serves it, the settings that hold there.
+"""The place of a command: the working directory, its index, and the settings that apply there.
 
 The nouns of the command line are named tuples: a search pays 1.5 ms for each dataclass that it defines.
 """
@@ -6,7 +6,7 @@ The nouns of the command line are named tuples: a search pays 1.5 ms for each da
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import say
 from codelens.config import LoadedSettings, Settings, load_settings
-from codelens.errors import NoIndex, SettingsError, TargetError, UsageError
+from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, SettingsError, TargetError, UsageError
 from codelens.index import Index
-from codelens.model import Notice, RepositoryInfo
+from codelens.model.code import RepositoryInfo
+from codelens.model.search import Notice
 from codelens.render.visible import for_line
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top, new_index_place, unfinished_index
 
@@ -83,7 +84,7 @@ def reading_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None
 
 def _tell_unfinished(index: Path) -> None:
     if building := unfinished_index(index):
-        raise NoIndex(f"{building} was begun and never finished", "`codelens index` goes on with it")
+        raise NoIndex(f"{building} was begun and never finished", "`codelens index` finishes it")
 
 
 def settings_at(
@@ -115,10 +116,10 @@ def _check_file(key: str, value: Any, source: str) -> None:
 
 
 OWN_FILES: Mapping[str, str] = {
-    "aliases": "codelens.search.aliases:own_aliases",
-    "classes": "codelens.search.classfile:user_classes",
-    "metadata": "codelens.search.metadata:load_metadata",
-    "weights": "codelens.search.weightfile:profiles",
+    "aliases": "codelens.search.terms:own_aliases",
+    "classes": "codelens.search.equivalence:user_classes",
+    "metadata": "codelens.query.facts:load_metadata",
+    "weights": "codelens.search.profiles:all_profiles",
 }
 """Setting → what reads its file; imported only where a project's file names one."""
 
@@ -143,7 +144,7 @@ def present_roots(roots: list[Path]) -> list[Path]:
 
 
 class Scope(NamedTuple):
-    """Where a search looks: empty tuples mean everywhere."""
+    """The scope of a search: empty tuples mean everywhere."""
 
     repositories: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
@@ -215,9 +216,47 @@ def target_here(text: str, place: Workplace, index: Index) -> str:
 
 
 def _holds(index: Index, root: str, path: str) -> bool:
-    """Whether the index has a file that the disk has no more."""
+    """True if the index has a file that was deleted from disk."""
     below = path.removeprefix(root.rstrip(os.sep) + os.sep)
     try:
         return below != path and bool(index.symbols(below.replace(os.sep, "/")))
     except TargetError:
         return False
+
+
+class Trees(NamedTuple):
+    """The working place, its roots, and the settings that apply to each of them."""
+
+    place: Workplace
+    roots: list[Path]
+    settings_of: Callable[[Path], LoadedSettings]
+
+
+def trees_of(flags: CommonFlags, asked: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:
+    """The folders that were named, else those of the index that is there, else the top of the repository."""
+    cwd = working_folder()
+    named = [cwd / root for root in asked]
+    for root in named:
+        if not root.is_dir():
+            raise UsageError(f"not a folder: {root}")
+    index = named_index(flags) or new_index_place(named[0] if len(named) == 1 else cwd)
+    place = Workplace(cwd, index, settings_at(named[0] if named else cwd, index, flags, overrides))
+    return Trees(place, named or _default_roots(place), lambda root: settings_at(root, index, flags, overrides))
+
+
+def _default_roots(place: Workplace) -> list[Path]:
+    """The roots that the index holds already, else the folder of the index."""
+    try:
+        with place.open() as opened:
+            if strays := opened.strays():
+                text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
+                raise UsageError(text, "name the folder that is to be indexed")
+            if roots := opened.roots():
+                return present_roots(roots)
+    except (IndexCorrupt, SchemaTooNew) as fault:
+        say(f"note: {fault}")
+    except (IndexNotTrusted, NoIndex):  # who writes to it says so, unless it is replaced
+        pass
+    if place.index_path.parent.name == INDEX_FOLDER:
+        return [place.index_path.parent.parent]
+    return [git_top(place.cwd) or place.cwd]

@@ -1,7 +1,7 @@
-"""What counts tokens: tiktoken where it is installed and has a vocabulary on this machine, else characters ÷ 4, rounded up.
+"""Token counters: tiktoken if it is installed with a vocabulary on this machine, else characters ÷ 4, rounded up.
 
-A tokenizer without its vocabulary would fetch it from the network. So the file is looked at first, where tiktoken
-keeps it, and only one whose digest is the one that tiktoken wants is ever asked for.
+Without a local vocabulary tiktoken would fetch it from the network. So the file is checked first in tiktoken's cache, and
+tiktoken is used only if the file has the digest that tiktoken expects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codelens.errors import UsageError
-from codelens.packed import Counter
+from codelens.model.context import Counter
 
 AUTO, CHARS, TIKTOKEN = "auto", "chars", "tiktoken"
 KINDS = (AUTO, CHARS, TIKTOKEN)
@@ -36,20 +36,20 @@ VOCABULARIES = (
 
 
 def counter_of(kind: str) -> Counter:
-    """The counter of this kind: auto, chars or tiktoken. Raises UsageError where it is unknown, or cannot be had here."""
+    """The counter of this kind: auto, chars or tiktoken. Raises UsageError for an unknown or unavailable one."""
     if kind not in KINDS:
         raise UsageError(f"no counter '{kind}'", f"counters: {', '.join(KINDS)}")
     found = _tokenizer() if kind != CHARS else None
     if found is None and kind == TIKTOKEN:
         raise UsageError(
             "tiktoken is not installed, or has no vocabulary on this machine",
-            "put one where TIKTOKEN_CACHE_DIR says, or count with --counter chars",
+            "put one into the folder TIKTOKEN_CACHE_DIR, or use --counter chars",
         )
     return found or Counter("chars/4", count_chars)
 
 
 def count_chars(text: str) -> int:
-    """A quarter of the characters, rounded up."""
+    """The number of characters ÷ 4, rounded up."""
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
@@ -63,7 +63,7 @@ def _tokenizer() -> Counter | None:
 
 
 def _is_here(address: str, digest: str) -> bool:
-    """Whether tiktoken finds its vocabulary without the network: where it looks, under the name that it gives the file."""
+    """True if tiktoken finds a vocabulary without the network: its cache has the file with the right digest."""
     named = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if named == "":  # tiktoken then keeps nothing, and fetches each time
         return False

@@ -1,24 +1,32 @@
-"""Symbols with their costs → those that fit into a budget, each whole or as its signature: a greedy knapsack by density.
+"""Packs symbols into a token budget, each with its body or as its signature: a greedy knapsack by density.
 
-Density = score / tokens × nearness^e (knowing's formula, whose tokens are those of the signature). Signatures come first,
-the densest until six tenths of the room are spent; then the best of them are given their bodies; what is left goes to more
-signatures. So much of what matters is named, and the best of it shown. What lies within a body that is packed costs
-nothing, and what holds a packed body comes as its signature: no line is packed twice.
+Density = score / tokens × nearness^e (knowing's formula, whose tokens are those of the signature). First signatures are
+packed by density until six tenths of the room are spent. Then the best of them get their bodies, and the rest of the room
+goes to more signatures. A symbol inside a packed body costs nothing, and a symbol around one is packed as its signature: no
+line is packed twice.
+
+Costs of single entries are estimates, because tokens cross borders. So the text is written and counted, and packed again
+into less room until it fits: the count decides, never the estimate.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from codelens.nouns import dataclass
-from codelens.packed import Form, Forms
+from codelens.errors import UsageError
+from codelens.model.code import IndexInfo
+from codelens.model.context import ContextRequest, Cut, Entry, Form, Forms, Pack, PackLayout
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Notice
 
 SIGNATURES_SHARE = 0.6
-"""Of the room, for the first round. Of the symbols wanted by 78 development tasks, packs of 8 000 tokens name .842 and
+"""Share of the room for the first round. Of the symbols wanted by 78 development tasks, packs of 8,000 tokens name .842 and
 show .594 whole; with .4 of the room .801 and .629, with bodies at once .750 and .575."""
 LARGEST_SHARE = 0.25
-"""Of the room, for a single body. With .1 packs of 2 000 tokens name as many and show .322 whole in place of .366."""
+"""Share of the room for a single body. With .1, packs of 2,000 tokens name as many symbols and show .322 whole instead of
+.366."""
 LEAST_EXPONENT, MOST_EXPONENT, EXPONENT_STEP = 0.3, 0.7, 0.2
 """knowing's: .3 was the best of nine tried, more where many candidates are phantoms."""
 
@@ -28,21 +36,21 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A symbol that wants room. `key` breaks ties, and is its own."""
+    """A symbol to pack. `key` is unique and breaks ties."""
 
     key: tuple[object, ...]
     score: float
     nearness: float
     """0 to 1; seeds have 1."""
     body: int | None
-    """Tokens; None where there is no such form."""
+    """Tokens; None if it has no such form."""
     signature: int | None
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """An item with the form that it comes in."""
+class ChosenItem:
+    """An item in one form."""
 
     item: Item
     form: Form
@@ -51,10 +59,10 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """What fits: `chosen` by descending score, `cut` by descending density, `covered` within a chosen body."""
+    """The result: `chosen` by descending score, `cut` by descending density, `covered` inside a chosen body."""
 
-    chosen: tuple[Chosen, ...]
-    cut: tuple[Chosen, ...]
+    chosen: tuple[ChosenItem, ...]
+    cut: tuple[ChosenItem, ...]
     covered: tuple[Item, ...]
     tokens: int
 
@@ -66,12 +74,12 @@ def nearness_exponent(phantoms: int, items: int) -> float:
 
 
 def density(score: float, tokens: int, nearness: float, exponent: float) -> float:
-    """Score by token, less where it is far; 0 for what has no positive score."""
+    """Score per token, reduced by distance; 0 without a positive score."""
     return max(score, 0.0) / max(tokens, 1) * math.pow(max(nearness, 0.0), exponent)
 
 
 def pack(items: Sequence[Item], room: int, exponent: float, forms: Forms = Forms.AUTO) -> Packing:
-    """Give `room` tokens to the densest items first; what does not fit is skipped, and later ones are still tried."""
+    """Give `room` tokens to the densest items first. Items that do not fit are skipped; later ones are still tried."""
     rounds = _Rounds(exponent)
     shortest = sorted((_in_form(item, _shortest(item), exponent) for item in items), key=_by_density)
     if forms is Forms.AUTO:
@@ -82,11 +90,11 @@ def pack(items: Sequence[Item], room: int, exponent: float, forms: Forms = Forms
     return rounds.packing()
 
 
-def _by_density(chosen: Chosen) -> tuple[float, float, tuple[object, ...]]:
+def _by_density(chosen: ChosenItem) -> tuple[float, float, tuple[object, ...]]:
     return (-chosen.density, -chosen.item.score, chosen.item.key)
 
 
-def _by_score(chosen: Chosen) -> tuple[float, tuple[object, ...]]:
+def _by_score(chosen: ChosenItem) -> tuple[float, tuple[object, ...]]:
     return (-chosen.item.score, chosen.item.key)
 
 
@@ -94,8 +102,8 @@ def _shortest(item: Item) -> Form:
     return Form.BODY if item.signature is None else Form.SIGNATURE
 
 
-def _in_form(item: Item, form: Form, exponent: float) -> Chosen:
-    return Chosen(item, form, density(item.score, _cost(item, form), item.nearness, exponent))
+def _in_form(item: Item, form: Form, exponent: float) -> ChosenItem:
+    return ChosenItem(item, form, density(item.score, _cost(item, form), item.nearness, exponent))
 
 
 def _cost(item: Item, form: Form) -> int:
@@ -105,7 +113,7 @@ def _cost(item: Item, form: Form) -> int:
 
 
 def _within(inner: Item, outer: Item) -> bool:
-    """Whether one lies in the other; two at the same place lie in each other."""
+    """True if `inner` lies in `outer`; two at the same position lie in each other."""
     (document, start, end), (other, first, last) = inner.place, outer.place
     return inner is not outer and document == other and first <= start and end <= last
 
@@ -116,12 +124,12 @@ class _Rounds:
     def __init__(self, exponent: float) -> None:
         self._exponent = exponent
         self._spent = 0
-        self._chosen: dict[int, list[Chosen]] = {}
+        self._chosen: dict[int, list[ChosenItem]] = {}
         """By document, since only symbols of one file lie in each other."""
-        self._cut: list[Chosen] = []
+        self._cut: list[ChosenItem] = []
         self._covered: list[Item] = []
 
-    def place(self, wishes: Sequence[Chosen], room: int) -> None:
+    def place(self, wishes: Sequence[ChosenItem], room: int) -> None:
         """Each item in the form that it asks for, where it still fits."""
         for wish in wishes:
             cost, beside = _cost(wish.item, wish.form), self._chosen.setdefault(wish.item.place[0], [])
@@ -148,8 +156,8 @@ class _Rounds:
             kept = [c for c in beside if c is not now and c not in inside]
             self._chosen[item.place[0]] = [*kept, _in_form(item, Form.BODY, self._exponent)]
 
-    def take_cut(self) -> list[Chosen]:
-        """What found no room yet, the densest first, to be placed again."""
+    def take_cut(self) -> list[ChosenItem]:
+        """Take the items without room, densest first, to be placed again."""
         cut, self._cut = sorted(self._cut, key=_by_density), []
         return cut
 
@@ -162,13 +170,159 @@ class _Rounds:
             self._spent,
         )
 
-    def _all(self) -> list[Chosen]:
+    def _all(self) -> list[ChosenItem]:
         return [c for beside in self._chosen.values() for c in beside]
 
 
-def _is_covered(item: Item, beside: Sequence[Chosen]) -> bool:
+def _is_covered(item: Item, beside: Sequence[ChosenItem]) -> bool:
     return any(c.form is Form.BODY and _within(item, c.item) for c in beside)
 
 
-def _inside(item: Item, beside: Sequence[Chosen]) -> list[Chosen]:
+def _inside(item: Item, beside: Sequence[ChosenItem]) -> list[ChosenItem]:
     return [c for c in beside if _within(c.item, item)]
+
+
+CUT_SHARE = 0.05
+"""Share of the room for the list of cut symbols. Chosen, not measured."""
+MOST_CUT = 20
+"""Most symbols on that list; the others are counted. Chosen: enough to show what a larger budget would add."""
+BORDER = 1
+"""Tokens added to each entry's estimate for joining it to its neighbours."""
+LIKELY_TOKENS, LIKELY_DENSITY = 999, 1.23e-05
+"""Figures as long as those that an entry will print, for layouts that print them."""
+MOST_ATTEMPTS = 200
+"""Most attempts at packing into less room. Each removes the excess, at least one part in this many of the room."""
+MOST_ROUNDS = 8
+"""Most rounds of counting a text that prints its own count; after the first, a round changes a digit at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A candidate in both forms."""
+
+    body: Entry
+    signature: Entry
+    nearness: float
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """All candidates of a pack, with notices about their source."""
+
+    offers: Sequence[Offer]
+    phantoms: int
+    notices: tuple[Notice, ...]
+    index: IndexInfo
+
+
+def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
+    """The pack that fits the request's budget when written. Raises UsageError if not even an empty pack fits."""
+    exponent = nearness_exponent(offers.phantoms, len(offers.offers))
+    empty = Pack(
+        request.source,
+        request.budget,
+        request.counter.name,
+        tokens=request.budget,
+        exponent=exponent,
+        entries=(),
+        covered=0,
+        cut=(),
+        cut_total=len(offers.offers),
+        notices=offers.notices,
+        index=offers.index,
+    )
+    room = request.budget - _settled(empty, request, layout).tokens
+    if room < 0:
+        raise _too_small(request, room)
+    items = [_item(place, offer, request, layout) for place, offer in enumerate(offers.offers)]
+    packing, spare = pack(items, room, exponent, request.forms), 0
+    if packing.cut:
+        spare = int(room * CUT_SHARE)
+        packing = pack(items, room - spare, exponent, request.forms)
+    while (made := _written(packing, empty, offers, request, layout)).tokens > request.budget:
+        if spare >= room:
+            raise _too_small(request, request.budget - made.tokens)
+        spare = min(room, spare + max(made.tokens - request.budget, 1 + room // MOST_ATTEMPTS))
+        packing = pack(items, room - spare, exponent, request.forms)
+    return made
+
+
+def _item(place: int, offer: Offer, request: ContextRequest, layout: PackLayout) -> Item:
+    """An offer with its cost in the allowed forms."""
+    unit, allowed = offer.body.unit, allowed_forms(request.forms, layout)
+
+    def cost(entry: Entry) -> int | None:
+        if entry.form not in allowed:
+            return None
+        likely = replace(entry, tokens=LIKELY_TOKENS, density=LIKELY_DENSITY)
+        return request.counter.count(layout.piece(likely)) + BORDER
+
+    where = (unit.document, unit.span.start, unit.span.end)
+    key = (*unit.content_order(), place)
+    return Item(key, offer.body.score, offer.nearness, cost(offer.body), cost(offer.signature), where)
+
+
+def allowed_forms(forms: Forms, layout: PackLayout) -> frozenset[Form]:
+    """The forms that the request wants and the layout shows. Raises UsageError if no form is left."""
+    wanted = {Forms.BODIES: {Form.BODY}, Forms.SIGNATURES: {Form.SIGNATURE}}.get(forms, set(Form))
+    if not (allowed := layout.forms & wanted):
+        raise UsageError("--format compact shows signatures alone", "leave --bodies out, or take --format markdown")
+    return allowed
+
+
+def _written(packing: Packing, empty: Pack, offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
+    """The pack of these choices, with as many cut symbols listed as fit."""
+    made = replace(
+        empty,
+        entries=tuple(_entry(chosen, offers) for chosen in packing.chosen),
+        covered=len(packing.covered),
+        cut_total=len(packing.cut),
+    )
+    listed = tuple(_cut(chosen, offers) for chosen in packing.cut[:MOST_CUT])
+    while True:
+        settled = _settled(replace(made, cut=listed), request, layout)
+        if settled.tokens <= request.budget or not listed:
+            return settled
+        listed = listed[: len(listed) // 2]
+
+
+def _settled(made: Pack, request: ContextRequest, layout: PackLayout) -> Pack:
+    """The pack with its own token count. If no count is stable, the larger of the two that alternate."""
+    seen: list[int] = []
+    for _ in range(MOST_ROUNDS):
+        tokens = request.counter.count(layout.whole(made))
+        if tokens == made.tokens:
+            break
+        seen.append(tokens)
+        made = replace(made, tokens=max(seen[-2:]) if len(seen) > MOST_ROUNDS // 2 else tokens)
+    return made
+
+
+def _entry(chosen: ChosenItem, offers: Offers) -> Entry:
+    offer = _offer(chosen, offers)
+    entry = offer.body if chosen.form is Form.BODY else offer.signature
+    return replace(entry, tokens=_tokens(chosen), density=chosen.density)
+
+
+def _cut(chosen: ChosenItem, offers: Offers) -> Cut:
+    entry = _offer(chosen, offers).body
+    return Cut(entry.unit, entry.root, entry.score, _tokens(chosen), chosen.density)
+
+
+def _offer(chosen: ChosenItem, offers: Offers) -> Offer:
+    place = chosen.item.key[-1]
+    assert isinstance(place, int)
+    return offers.offers[place]
+
+
+def _tokens(chosen: ChosenItem) -> int:
+    cost = chosen.item.body if chosen.form is Form.BODY else chosen.item.signature
+    assert cost is not None
+    return cost
+
+
+def _too_small(request: ContextRequest, room: int) -> UsageError:
+    return UsageError(
+        f"a budget of {request.budget} tokens does not hold an empty pack, which takes {request.budget - room}",
+        "give --budget more, or take --format compact",
+    )

@@ -1,4 +1,4 @@
-"""request → source → offers → fit → text: how a pack comes about, and when a kept one is as good."""
+"""Makes a context pack: request → source → offers → fit → text, or a cached pack that is still valid."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.context.changed import diff_of
-from codelens.context.fit import Offers, allowed_forms, fit
-from codelens.context.kept import KeptPacks, States, key_of
-from codelens.context.sources import Source, for_change, for_files, for_task
-from codelens.context.wanted import document_states, offers_of
+from codelens.context.cache import KeptPacks, States, key_of
+from codelens.context.changes import diff_of
+from codelens.context.pack import Offers, allowed_forms, fit
+from codelens.context.sources import Source, document_states, for_change, for_files, for_task, offers_of
 from codelens.errors import UsageError
-from codelens.model import Freshness, IndexInfo
-from codelens.packed import CHANGE, FILES, TASK, ContextRequest, Entry, Layout, Pack, PackedText
+from codelens.model.code import Freshness, IndexInfo
+from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, Entry, Pack, PackedText, PackLayout
 from codelens.store.store import Store
-from codelens.texts import Texts
+from codelens.store.texts import Texts
 
 
 def write_pack(
     request: ContextRequest,
-    layout: Layout,
+    layout: PackLayout,
     store: Store,
     info: IndexInfo,
     settings: Settings,
     folder: Path | None = None,
 ) -> PackedText:
-    """The pack, written, or the one kept in `folder` that is the same. Raises UsageError for a budget that holds nothing, and
-    what searching and diffing raise."""
+    """The written pack, or the same one from the cache in `folder`. Raises UsageError for a budget that is too small, and the
+    errors of searching and diffing."""
     if request.budget < 1:
         raise UsageError(f"--budget is at least 1, not {request.budget}")
     allowed_forms(request.forms, layout)
@@ -58,7 +57,7 @@ def _source(request: ContextRequest, store: Store, texts: Texts, settings: Setti
     return sources[request.source]()
 
 
-def _text(pack: Pack, layout: Layout, remembering: bool) -> PackedText:
+def _text(pack: Pack, layout: PackLayout, remembering: bool) -> PackedText:
     return PackedText(
         text=layout.whole(pack),
         exit_code=pack.exit_code,
@@ -80,7 +79,7 @@ def _states(entries: Iterable[Entry]) -> States:
 
 
 def _states_now(states: States, store: Store) -> States:
-    """The same files as they are on disk now; a file that is not indexed is left out."""
+    """The present states of these files; files that are not indexed are left out."""
     names = {r.id: r.name for r in store.documents.repositories()}
     wanted = {(name, path) for name, path, _ in states}
     rows = [d for _, path in sorted(wanted) for d in store.documents.by_path(path)]

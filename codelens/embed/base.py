@@ -1,16 +1,17 @@
-"""The seam to embedders: what they are given, and what they give."""
+"""The interface of embedders, and the form of the vectors they give: int8 of length 127."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedFields:
-    """One piece of one unit, as an embedder sees it: four texts whose weights it knows itself."""
+    """One piece of a unit as four texts, which an embedder weighs itself."""
 
     name: str
     context: str
@@ -20,32 +21,82 @@ class EmbeddedFields:
 
 
 class Embedder(Protocol):
-    """Text → vector. Implementations are deterministic, and need no network but for one that the user allows it."""
+    """Text → vector. Implementations are deterministic, and use the network only if the user allows it."""
 
     name: str
     slow: bool
-    """Whether a vector that was made before is sooner read from a file than made again. A slow one is asked by one process alone,
-    after all files were read: a worker's time is limited, and its memory is there once for each."""
+    """True if reading a stored vector is faster than embedding again. A slow embedder runs in one process, after all files are
+    read: a worker's time is limited, and each worker would load the model."""
     least_cosine: float
-    """What a text and a question that have nothing to do with each other seldom reach: nearer is near."""
+    """Cosine that unrelated texts and questions seldom reach; anything above is near."""
 
     @property
     def dimensions(self) -> int:
-        """Of its vectors; 0 where only an answer would tell."""
+        """Dimensions of its vectors; 0 if they are known only after the first answer."""
         ...
 
     def knows(self, text: str) -> bool:
-        """Whether it was taught any of these words, so that its vector says something where the index has none of them."""
+        """True if the model has learnt any of these words, so that the vector means something even if the index has none of
+        them."""
         ...
 
     def fingerprint(self) -> str:
-        """A hash of all that decides its vectors; stored in the index and compared before a query."""
+        """A hash of everything that decides its vectors; stored in the index and compared before a search."""
         ...
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector for each entry: int8 × dimensions, normalised to length 127; it depends on no other entry."""
+        """One vector per entry: int8 × dimensions, of length 127, independent of the other entries."""
         ...
 
     def embed_query(self, text: str) -> bytes:
         """The query's vector in the same space and form; empty if the text has no terms."""
         ...
+
+
+LEAST_COSINE = 0.15
+"""Default for foreign models. No value fits all of them: some keep even unrelated texts above .7, where only ranks help, others
+near 0, where this is the value of hashing. Chosen."""
+
+
+def as_text(fields: EmbeddedFields) -> str:
+    """The fields as one text for a general model: name and context, the signature and doc lines that the body lacks, the body.
+
+    The names come first, because such models read only the first 256 or 512 tokens.
+    """
+    body = fields.body.strip()
+    head = " ".join(part for part in (fields.name, fields.context.strip()) if part)
+    signature = [line for line in map(str.strip, fields.signature.splitlines()) if line and line not in body]
+    return "\n".join(part for part in (head, *signature, body) if part)
+
+
+LENGTH = 127.0
+"""Length of a vector."""
+STEP = 8
+MOST_DIMENSIONS = 16_384
+"""Four times the largest known models; a longer answer is not a vector. Chosen."""
+
+
+def rounded(values: Sequence[float]) -> bytes:
+    """One vector as int8 of length 127, padded with zeros to a multiple of STEP: bits of dimensions are compared as bytes.
+
+    Zeros stay zeros. Raises ValueError for no numbers, too many, infinite ones or NaN.
+    """
+    if not 0 < len(values) <= MOST_DIMENSIONS:
+        raise ValueError(f"a vector of {len(values)} dimensions")
+    norm = math.sqrt(math.fsum(v * v for v in values)) if all(map(math.isfinite, values)) else math.inf
+    if not math.isfinite(norm):
+        raise ValueError("a vector with numbers that are infinite or none")
+    scale = LENGTH / norm if norm else 0.0
+    return bytes(round(v * scale) & 0xFF for v in values) + bytes(-len(values) % STEP)
+
+
+def joined(vectors: Sequence[bytes]) -> bytes:
+    """The normalised sum of several vectors; a single vector as it is; empty without vectors or if they cancel out.
+
+    Sums of integers are exact, so the order does not matter. Plain Python, because importing numpy takes longer.
+    """
+    if len(vectors) < 2:
+        return vectors[0] if vectors else b""
+    sums = [sum(column) for column in zip(*(memoryview(v).cast("b") for v in vectors), strict=True)]
+    norm = math.sqrt(sum(v * v for v in sums))
+    return bytes(round(v * LENGTH / norm) & 0xFF for v in sums) if norm else b""

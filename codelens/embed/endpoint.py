@@ -1,37 +1,144 @@
-"""An endpoint that speaks as OpenAI's `/embeddings` does → vectors. Text leaves the machine here, and nowhere else.
+"""Embed by an endpoint with OpenAI's `/embeddings` API. This is the only place where text leaves the machine.
 
-Only a user's own setting names one, and each command must allow it. Its fingerprint is its address, so what it gives is believed to
-stay the same; a changed number of dimensions is noticed.
+Only a user's own setting names an endpoint, and each command must allow it. Its fingerprint is its address, so its vectors are
+assumed to stay the same; another number of dimensions is noticed. Requests go through urllib, which respects the machine's
+proxies; redirections are refused, because the key would follow them. Every wait has a limit, and so have all of them together.
 """
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Sequence
-from typing import Any
+from email.message import Message
+from typing import IO, Any
 from urllib.parse import parse_qs, urlsplit
 
 import xxhash
 
-from codelens.embed.base import EmbeddedFields
-from codelens.embed.post import Patience, post_json
-from codelens.embed.prose import LEAST_COSINE, as_text
-from codelens.embed.rounded import MOST_DIMENSIONS, rounded
+from codelens.embed.base import LEAST_COSINE, MOST_DIMENSIONS, EmbeddedFields, as_text, rounded
 from codelens.errors import EmbedderFault, UsageError
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.notation import parse_json
+
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses that are tried again."""
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+"""Seconds before the second try, doubled each time, and the maximum, whatever the server asks for. Chosen."""
+MOST_BYTES = 64_000_000
+"""Size limit of an answer; a batch of 64 vectors of 4096 numbers takes about 6 MB."""
+MOST_TOLD = 200
+"""Characters of a server's error message that are shown."""
+_BLOCK = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds for one try, number of tries, and seconds after which no further one starts."""
+
+    seconds: float
+    tries: int
+    in_all: float
+
+
+def post_json(url: str, body: object, key: str, patience: Patience) -> Any:
+    """The answer, parsed. The key is sent as a bearer's if it is not empty, and is part of no message.
+
+    Raises EmbedderFault where no answer comes, or none that is JSON.
+    """
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "codelens"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    payload, begun = json.dumps(body).encode(), time.monotonic()
+    for attempt in range(1, patience.tries + 1):
+        try:
+            return parse_json(_answer(urllib.request.Request(url, payload, headers), patience.seconds))
+        except _ErrorStatus as refused:
+            fault, wait = refused.told(url, key), refused.wait
+            if refused.status not in AGAIN:
+                raise fault from None
+        except (OSError, http.client.HTTPException, ValueError) as cause:
+            fault, wait = _unanswered(url, cause), 0.0
+        wait = min(max(wait, FIRST_WAIT * 2 ** (attempt - 1)), LONGEST_WAIT)
+        if attempt == patience.tries or time.monotonic() - begun + wait > patience.in_all:
+            break
+        time.sleep(wait)
+    raise fault from None
+
+
+def _answer(request: urllib.request.Request, seconds: float) -> bytes:
+    end, parts, size = time.monotonic() + seconds, list[bytes](), 0
+    try:
+        with _opener().open(request, timeout=seconds) as response:
+            while block := response.read1(_BLOCK):
+                parts.append(block)
+                size += len(block)
+                if size > MOST_BYTES:
+                    raise ValueError(f"an answer of more than {MOST_BYTES} bytes")
+                if time.monotonic() > end:
+                    raise TimeoutError(f"no whole answer in {seconds:g} s")
+            if response.length:  # of what was announced; read1 says nothing of it
+                raise ConnectionError("the answer ends too early")
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            raise _ErrorStatus(refusal.code, refusal.headers.get("Retry-After", ""), refusal.read(_BLOCK)) from None
+    return b"".join(parts)
+
+
+class _NoRedirection(urllib.request.HTTPRedirectHandler):
+    """Turns a redirection into an error."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+    ) -> None:
+        """Return None: no request follows."""
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_NoRedirection)
+
+
+class _ErrorStatus(Exception):
+    """An answer with a status other than 200."""
+
+    def __init__(self, status: int, retry_after: str, body: bytes) -> None:
+        super().__init__(status)
+        self.status, self._body = status, body
+        self.wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
+
+    def told(self, url: str, key: str) -> EmbedderFault:
+        """The error to show. The body of a 401 or 403 is dropped, because some servers echo part of the key."""
+        if self.status in (401, 403):
+            sent = "the key of CODELENS_API_KEY" if key else "a request without a key"
+            return EmbedderFault(f"{url} refuses {sent} ({self.status})", "set CODELENS_API_KEY to one that it takes")
+        said = self._body.decode("utf-8", "replace")
+        text = "".join(c if c.isprintable() else " " for c in (said.replace(key, "…") if key else said))
+        return EmbedderFault(f"{url} answers {self.status}: {' '.join(text.split())[:MOST_TOLD]}".removesuffix(": "))
+
+
+def _unanswered(url: str, cause: Exception) -> EmbedderFault:
+    reason = getattr(cause, "reason", None) or cause
+    if isinstance(cause, ValueError) and not isinstance(cause, OSError):
+        return EmbedderFault(f"{url} does not answer with JSON: {reason}")
+    return EmbedderFault(f"{url} does not answer: {reason or type(cause).__name__}")
+
 
 KEY = "CODELENS_API_KEY"
 RULES = "endpoint 1"
-"""Change the number with anything that changes what is sent."""
+"""Raise the number with any change of what is sent."""
 BATCH = 64
-"""Texts of one request: some 30 000 tokens at most, a tenth of what OpenAI takes. Chosen."""
+"""Texts per request: about 30 000 tokens at most, a tenth of OpenAI's limit. Chosen."""
 MOST_CHARACTERS = 8000
-"""Of one text. A piece has up to 2048 and its head is short; what is longer would be refused for its tokens (8192). Chosen."""
+"""Characters of a text. A piece has at most 2048 and a short head; longer texts would exceed the limit of 8192 tokens. Chosen."""
 INDEXING = Patience(seconds=60, tries=6, in_all=300)
 ASKING = Patience(seconds=5, tries=2, in_all=8)
-"""A question waits less than the 10 s that a channel may take."""
+"""A search waits less than the 10 s that a channel may take."""
 NEAR = ("localhost", "127.0.0.1", "::1")
-"""Hosts that a key may be sent to without encryption."""
+"""Hosts that receive a key without encryption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +146,17 @@ class Address:
     """`https://host/v1?dimensions=256#model`, taken apart."""
 
     url: str
-    """Where requests go."""
+    """URL of requests."""
     host: str
     model: str
     dimensions: int = 0
-    """Those that are asked for; 0 for the model's own."""
+    """Requested dimensions; 0 for the model's own."""
     takes_key: bool = True
-    """Whether a key may travel there."""
+    """True if a key may be sent there."""
 
 
 def parse_address(setting: str) -> Address:
-    """Raises UsageError for an address without a model, with a password, or with more than it can have."""
+    """Parse a model's address. Raises UsageError if it has no model, a password, or unknown parts."""
     form = "write it as https://host/v1#model or https://host/v1?dimensions=256#model"
     try:
         parts = urlsplit(setting)
@@ -73,7 +180,7 @@ def parse_address(setting: str) -> Address:
 
 
 class EndpointEmbedder:
-    """See the module. Its methods raise EmbedderFault."""
+    """Embeds by an endpoint. Its methods raise EmbedderFault."""
 
     slow = True
     least_cosine = LEAST_COSINE
@@ -84,22 +191,22 @@ class EndpointEmbedder:
         self._address = address
 
     def knows(self, text: str) -> bool:
-        """Never: from here nobody can tell, so a question of which the index knows no word is not sent."""
+        """False: the vocabulary is unknown, so a query without any indexed word is not sent."""
         return False
 
     def fingerprint(self) -> str:
-        """16 hex digits over address, model and the dimensions that are asked for."""
+        """16 hex digits over address, model and requested dimensions."""
         address = self._address
         parts = (RULES, address.url, address.model, address.dimensions)
         return xxhash.xxh3_64_hexdigest(repr(parts).encode())
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector for each entry, as far as the endpoint keeps the texts of a request apart."""
+        """One vector per entry, provided the endpoint treats the texts of a request separately."""
         texts = [as_text(entry) for entry in fields]
         return [v for at in range(0, len(texts), BATCH) for v in self._embedded(texts[at : at + BATCH], INDEXING)]
 
     def embed_query(self, text: str) -> bytes:
-        """The text's vector; empty for an empty text, which is not sent."""
+        """The text's vector; an empty text is not sent and gives an empty vector."""
         (vector,) = self._embedded([text], ASKING) if text.strip() else [b""]
         return vector if any(vector) else b""
 
@@ -124,7 +231,7 @@ class EndpointEmbedder:
 
 
 def _key() -> str:
-    """Raises UsageError for one that no header can hold: the faults of others would print it."""
+    """The key from the environment. Raises UsageError if no header can hold it: errors of libraries would print it."""
     key = os.environ.get(KEY, "").strip()
     if not all("!" <= c <= "~" for c in key):
         raise UsageError(f"{KEY} holds characters that no key has")
@@ -132,7 +239,7 @@ def _key() -> str:
 
 
 def _rows(answer: Any, wanted: int) -> list[list[float]]:
-    """The vectors in the order of the texts. Raises ValueError for what is no such answer."""
+    """The vectors in the order of the texts. Raises ValueError if the answer has another form."""
     found = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
         raise ValueError("there is no list `data`")

@@ -1,7 +1,7 @@
-"""A token → its signed features: which of the 256 dimensions it moves, and by how much.
+"""Hash a token to signed features: the dimensions it moves, and by how much.
 
-All weights are whole numbers, so sums are exact in any order: numpy's batches and the query's plain Python give the
-same vector on every machine. Hashes are xxh3, which neither PYTHONHASHSEED nor the platform changes.
+All weights are integers, so sums are exact in any order: numpy's batches and the query's plain Python give the same vector on
+every machine. Hashes are xxh3, which depends neither on PYTHONHASHSEED nor on the platform.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from codelens.text.terms import index_terms
 
 DIMENSIONS = 256
 VERSION = "2"
-"""Change it with anything that changes a vector."""
+"""Change it with any change of a vector."""
 
 Features = tuple[int, ...]
-"""Each is weight × 256 + dimension; the weight has a sign, and a dimension may come twice."""
+"""Each is weight × 256 + dimension; weights are signed, and a dimension may repeat."""
 
 # Fitted on 5 400 pairs of a docstring's first sentence and its function without it, the answer among up to 2 000 functions
 # of its package. The 13 packages: asyncio, concurrent and multiprocessing, email, logging and unittest, the single modules
@@ -34,7 +34,7 @@ STEMS = (3, 4)
 .496; four and five: .487; three to five: .503."""
 WORD, FILLER_IN_CODE = 5, 1
 """Weights: a word that says little (common_words.txt) has a fifth in code and none in queries. Without the list: .489.
-The whole identifier beside its words, and less weight for keywords of languages, numbers or single letters gained nothing."""
+The whole identifier as well as its words, and less weight for keywords of languages, numbers or single letters gained nothing."""
 FIELD_FACTORS = {"name": 1.0, "context": 0.75, "signature": 0.75, "body": 1.0}
 """How much each field moves the vector. All 1: .505; name .75: .499."""
 FIXED_POINT = 1 << 20

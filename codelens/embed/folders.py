@@ -1,78 +1,45 @@
-"""A folder with somebody else's model → the embedder that runs it, chosen by the files that lie there.
+"""Read the files of a model's folder: settings of sentence-transformers, prompts, fingerprints, and the extras that run it.
 
-A model that several of them could run is run by the lightest: model2vec's tables by `model2vec`, a graph by `onnxruntime`,
-anything else of sentence-transformers' layout by that package.
+A text becomes one vector by pooling, with a maximum length and prompts. Normalisation does not matter: all vectors are stored
+with the same length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import xxhash
 
-from codelens.embed.base import Embedder
-from codelens.errors import UsageError
-from codelens.notation import parse_json
+from codelens.errors import MissingExtra, UsageError
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.notation import parse_json
 
-GRAPHS = ("model.onnx", "onnx/model.onnx")
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
-HINT = (
-    f"it wants {TOKENIZER} and either {WEIGHTS} with a config.json of model2vec, or {' or '.join(GRAPHS)}, "
-    f"or sentence-transformers' modules.json and {WEIGHTS}"
-)
 _BLOCK = 1 << 20
 
 
-def open_folder(path: Path) -> Embedder:
-    """The embedder of a model's folder. Raises UsageError where it holds no model, or what runs it is not installed.
-
-    The model itself is loaded with the first text.
-    """
-    if is_static(path):
-        from codelens.embed.static_table import StaticTableEmbedder
-
-        return StaticTableEmbedder(path)
-    graph = next((path / name for name in GRAPHS if (path / name).is_file()), None)
-    if graph and (path / TOKENIZER).is_file():
-        from codelens.embed.graph_model import GraphEmbedder
-
-        return GraphEmbedder(path, graph)
-    if (path / "modules.json").is_file() and any(path.glob(f"**/{WEIGHTS}")):
-        from codelens.embed.sentence_model import SentenceEmbedder
-
-        return SentenceEmbedder(path)
-    raise UsageError(f"the folder {path} holds no model that can be used", HINT)
-
-
-def is_static(path: Path) -> bool:
-    """Whether the folder is one that model2vec writes."""
-    if not all((path / name).is_file() for name in (WEIGHTS, TOKENIZER, "config.json")):
-        return False
-    config = read_json(path / "config.json")
-    return isinstance(config, dict) and config.get("model_type") == "model2vec"
-
-
 def read_json(path: Path) -> Any:
-    """What a file of a model's folder says; None where there is no such file. Raises UsageError where it is no JSON."""
+    """The JSON content of a file; None for a missing file. Raises UsageError if it is not JSON."""
     try:
         return parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as fault:
-        raise UsageError(f"cannot read {path}: {fault}", "copy the model anew") from None
+        raise UsageError(f"cannot read {path}: {fault}", "copy the model again") from None
 
 
 def stamp(path: Path) -> tuple[object, ...]:
-    """What changes when a file of the folder does: (name, size, time) of each. Raises OSError."""
+    """(name, size, time) of each file of a model. Raises OSError."""
     found = [(str(file), file.stat()) for file in model_files(path)]
     return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)
 
 
 def model_files(path: Path) -> list[Path]:
-    """The files that may decide vectors, in order of name: settings, tokenizers and weights, no other formats of these."""
+    """The files that may decide vectors, sorted by name: settings, tokenizers and weights."""
     others = ("*.json", "*.txt", "*.model", "*.safetensors", "*.onnx", "*.onnx_data", "*.onnx.data")
     return sorted(
         {file for kind in others for below in ("", "*/") for file in path.glob(below + kind) if file.is_file()}
@@ -80,7 +47,7 @@ def model_files(path: Path) -> list[Path]:
 
 
 def digest(rules: str, path: Path, files: Iterable[Path]) -> str:
-    """16 hex digits over the rules' version and the files, by their names in the folder. Raises UsageError."""
+    """16 hex digits over the version of our rules and the files. Raises UsageError."""
     found = xxhash.xxh3_64(rules.encode())
     try:
         for file in files:
@@ -91,3 +58,108 @@ def digest(rules: str, path: Path, files: Iterable[Path]) -> str:
     except OSError as fault:
         raise UsageError(f"cannot read the model {path}: {fault}") from None
     return found.hexdigest()
+
+
+MEAN, CLS = "mean", "cls"
+LONGEST = 512
+"""Default token limit: that of BERT's encoders."""
+QUERY_PROMPTS, CODE_PROMPTS = ("query", "Query", "s2p_query"), ("document", "passage", "Document")
+"""Names of prompts; the first that exists counts. `query` and `document` are sentence-transformers' own."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceSettings:
+    """Settings of a folder; the defaults hold for a folder without such files."""
+
+    pooling: str = MEAN
+    most_tokens: int = LONGEST
+    lower_case: bool = False
+    query_prompt: str = ""
+    code_prompt: str = ""
+
+
+def read_settings(path: Path) -> SentenceSettings:
+    """Read the settings. Raises UsageError for modules other than pooling, and for other poolings than mean and cls."""
+    transformer, pooling = path, None
+    for module in _modules(path):
+        kind, folder = str(module.get("type", "")).rpartition(".")[2], path / str(module.get("path", ""))
+        if kind == "Transformer":
+            transformer = folder
+        elif kind == "Pooling":
+            pooling = read_json(folder / "config.json")
+        elif kind != "Normalize":
+            raise UsageError(f"the model {path} has a module that is not known here: {kind}", "take another model")
+    limits = _mapping(read_json(transformer / "sentence_bert_config.json")) or _mapping(
+        read_json(path / "sentence_bert_config.json")
+    )
+    config = _mapping(read_json(transformer / "config.json"))
+    query_prompt, code_prompt = read_prompts(path)
+    return SentenceSettings(
+        pooling=_pooling(path, _mapping(pooling)),
+        most_tokens=_most_tokens(limits, config),
+        lower_case=limits.get("do_lower_case") is True,
+        query_prompt=query_prompt,
+        code_prompt=code_prompt,
+    )
+
+
+def read_prompts(path: Path) -> tuple[str, str]:
+    """The prompts for queries and for code; empty if the model has none."""
+    config = _mapping(read_json(path / "config_sentence_transformers.json"))
+    return _prompt(config, QUERY_PROMPTS), _prompt(config, CODE_PROMPTS)
+
+
+def _modules(path: Path) -> list[Mapping[str, Any]]:
+    found = read_json(path / "modules.json")
+    return [module for module in found if isinstance(module, dict)] if isinstance(found, list) else []
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _pooling(path: Path, config: Mapping[str, Any]) -> str:
+    """The enabled mode: `pooling_mode_…: true`, or since version 5.2 `pooling_mode: "…"`."""
+    if isinstance(named := config.get("pooling_mode"), str):
+        on = {named}
+    else:
+        on = {key.removeprefix("pooling_mode_") for key, value in config.items() if value is True and "_mode_" in key}
+    found = {"mean_tokens": MEAN, "cls_token": CLS}.get(mode := ", ".join(sorted(on)) or MEAN, mode)
+    if found not in (MEAN, CLS):
+        raise UsageError(f"the model {path} pools by {found}; only mean and cls are known here", "take another model")
+    return found
+
+
+def _most_tokens(limits: Mapping[str, Any], config: Mapping[str, Any]) -> int:
+    places = config.get("max_position_embeddings")
+    for said in (limits.get("max_seq_length"), min(places, LONGEST) if isinstance(places, int) else None):
+        if isinstance(said, int) and said > 0:
+            return said
+    return LONGEST
+
+
+def _prompt(config: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """The first of these prompts that exists, else the model's default prompt."""
+    prompts = _mapping(config.get("prompts"))
+    named = [*names, default] if isinstance(default := config.get("default_prompt_name"), str) else list(names)
+    return next((str(prompts[name]) for name in named if prompts.get(name)), "")
+
+
+EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "model2vec": ("model2vec",),
+    "onnx": ("onnxruntime", "tokenizers", "numpy"),
+    "sentence-transformers": ("sentence_transformers",),
+}
+"""Extra → the modules it installs."""
+
+
+def is_installed(extra: str) -> bool:
+    """True if all modules of an extra are installed."""
+    return all(find_spec(module) is not None for module in EXTRAS[extra])
+
+
+def demand(extra: str, what: str) -> None:
+    """Raise UsageError unless the extra that `what` needs is installed."""
+    missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
+    if missing:
+        raise MissingExtra(what, missing, extra)

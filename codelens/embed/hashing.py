@@ -1,7 +1,7 @@
-"""Signed feature hashing of the words of identifiers and their stems: an embedder without training or model.
+"""Embed by signed feature hashing of words and their stems, without training or model.
 
-A text is the sum of its tokens' features, each times the root of how often the text has it; a piece of code is four
-such fields, each normalised and times its factor. Queries are embedded in plain Python: importing numpy costs 100 ms.
+A text is the sum of its tokens' features, each times the root of its count; code is four such fields, normalised and weighted.
+Queries are embedded in plain Python: importing numpy costs 100 ms.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from codelens.embed.features import (
 from codelens.text.terms import token_counts
 
 if TYPE_CHECKING:
-    from codelens.embed.batch import Batch
+    from codelens.embed.hashing_batch import HashingBatch
 
 
 class HashingEmbedder:
-    """See the module. The same text has the same vector on every machine and in every index."""
+    """Embeds by hashing. Equal texts have equal vectors on every machine and in every index."""
 
     name = f"hashing-{DIMENSIONS}"
     dimensions = DIMENSIONS
     slow = False
     least_cosine = 0.15
-    """Unrelated texts hashed to 256 dimensions have cosines of 0 ± 1/16; this is 2.4 times that deviation, which one in a hundred
-    passes. The multiple is chosen, not measured."""
+    """Unrelated texts hashed to 256 dimensions have cosines of 0 ± 1/16; this is 2.4 times that deviation, exceeded by one in a
+    hundred. The multiple is chosen, not measured."""
 
     def knows(self, text: str) -> bool:
-        """Never: what it makes of a word says only which texts have that word."""
+        """False: a word's hash says only which texts contain it."""
         return False
 
     def fingerprint(self) -> str:
@@ -56,11 +56,11 @@ class HashingEmbedder:
         return xxhash.xxh3_64_hexdigest(repr(rules).encode())
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector for each entry; all zeros where no field holds a token."""
+        """One vector per entry; zeros if no field holds a token."""
         return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:
-        """What the batch gives for a body of this text, with the queries' word weights; empty if no word has weight."""
+        """The vector of a body with this text, with word weights for queries; empty if no word has weight."""
         sums = [0] * DIMENSIONS
         for token, count in token_counts(text).items():
             weight = ROOTS[min(count, len(ROOTS) - 1)]
@@ -79,7 +79,7 @@ class HashingEmbedder:
         return FeatureCache(query=True)
 
     @cached_property
-    def _batch(self) -> Batch:
-        from codelens.embed.batch import Batch
+    def _batch(self) -> HashingBatch:
+        from codelens.embed.hashing_batch import HashingBatch
 
-        return Batch(FeatureCache(query=False), tuple(FIELD_FACTORS.values()))
+        return HashingBatch(FeatureCache(query=False), tuple(FIELD_FACTORS.values()))

@@ -3,7 +3,7 @@
     magic · length of the header · header (JSON) · padding · keys u64[n], sorted · query weights u16[n] · code weights u16[n]
     · rows i8[n × dimensions] · words (zstd of names separated by line ends, in the order of the keys)
 
-All numbers are little-endian. A key is the xxh3 of a row's name; names of pieces begin with `words.PIECE`. Nothing in the file is
+All numbers are little-endian. A key is the xxh3 of a row's name; names of pieces begin with PIECE. Nothing in the file is
 executed, and a file whose parts do not fit its header is refused.
 """
 
@@ -13,7 +13,7 @@ import json
 import mmap
 import sys
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,22 @@ from typing import Any
 import xxhash
 
 from codelens.errors import UsageError
-from codelens.notation import parse_json
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.identifiers import is_cjk
+from codelens.text.notation import parse_json
+from codelens.text.terms import token_terms
 
 MAGIC = b"codelens embedding 1\n"
 ALIGNMENT = 64
 
 
 def key_of(name: str) -> int:
-    """The number by which a row is found."""
+    """The key of a row."""
     return xxhash.xxh3_64_intdigest(name.encode("utf-8", "surrogatepass"))
 
 
 class ModelFile:
-    """A memory-mapped model. Raises UsageError for a file that is none."""
+    """A memory-mapped model. Raises UsageError if the file is not one."""
 
     def __init__(self, path: Path) -> None:
         if sys.byteorder != "little":
@@ -51,7 +54,7 @@ class ModelFile:
         try:
             self._read_header()
         except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{path} is damaged: {error}", "make or copy it anew") from None
+            raise UsageError(f"{path} is damaged: {error}", "make or copy it again") from None
 
     def _read_header(self) -> None:
         at = len(MAGIC)
@@ -74,14 +77,14 @@ class ModelFile:
         self.factors = tuple(float(f) for f in self.header["factors"])
 
     def row_of(self, name: str) -> int | None:
-        """The place of a row, or None."""
+        """Index of a row, or None."""
         key = key_of(name)
         at = bisect_left(self.keys, key)
         return at if at < len(self.keys) and self.keys[at] == key else None
 
     @cached_property
     def names(self) -> list[str]:
-        """Of all rows, in order; only training and export ask for them."""
+        """Names of all rows, in order; only training and export read them."""
         import zstandard
 
         return (
@@ -92,59 +95,128 @@ class ModelFile:
         )
 
     def digest(self) -> str:
-        """16 hex digits over all that decides vectors: everything but the card."""
+        """16 hex digits over everything that decides vectors, that is all but the card."""
         return str(self.header["hash"])
 
 
-def write_model(
-    path: Path,
-    card: Mapping[str, Any],
-    names: Sequence[str],
-    query: Sequence[int],
-    code: Sequence[int],
-    rows: bytes,
-    factors: Sequence[float],
-) -> None:
-    """Write a model whole or not at all. `rows`: int8, one after the other in the order of `names`."""
+@dataclass(frozen=True, slots=True)
+class ModelTable:
+    """The content of a model file: for each of `names` a row of int8 and two weights; `factors` are those of code's fields."""
+
+    names: Sequence[str]
+    query_weights: Sequence[int]
+    code_weights: Sequence[int]
+    rows: bytes
+    """One row after the other."""
+    factors: Sequence[float]
+
+
+def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
+    """Write a model atomically. Raises ValueError if two rows have the same name."""
     import struct
 
     import zstandard
 
-    n = len(names)
-    dimensions = len(rows) // n
-    order = sorted(range(n), key=lambda i: key_of(names[i]))
-    keys = [key_of(names[i]) for i in order]
+    n = len(table.names)
+    dimensions = len(table.rows) // n
+    order = sorted(range(n), key=lambda i: key_of(table.names[i]))
+    keys = [key_of(table.names[i]) for i in order]
     if len(set(keys)) != n:
         raise ValueError("two rows have one name")
     parts = [
         struct.pack(f"<{n}Q", *keys),
-        struct.pack(f"<{n}H", *[query[i] for i in order]),
-        struct.pack(f"<{n}H", *[code[i] for i in order]),
-        b"".join(rows[i * dimensions : (i + 1) * dimensions] for i in order),
+        struct.pack(f"<{n}H", *[table.query_weights[i] for i in order]),
+        struct.pack(f"<{n}H", *[table.code_weights[i] for i in order]),
+        b"".join(table.rows[i * dimensions : (i + 1) * dimensions] for i in order),
     ]
+    factors = [float(f) for f in table.factors]
     digest = xxhash.xxh3_64()
     for part in parts:
         digest.update(part)
-    digest.update(repr([float(f) for f in factors]).encode())
-    header = {
-        **card,
-        "rows": n,
-        "dimensions": dimensions,
-        "factors": [float(f) for f in factors],
-        "hash": digest.hexdigest(),
-    }
+    digest.update(repr(factors).encode())
+    header = {**card, "rows": n, "dimensions": dimensions, "factors": factors, "hash": digest.hexdigest()}
     text = json.dumps(header, ensure_ascii=False, sort_keys=True).encode()
     out = bytearray(MAGIC + len(text).to_bytes(4, "little") + text)
     for part in parts:
         out += bytes(_aligned(len(out)) - len(out)) + part
     out += bytes(_aligned(len(out)) - len(out))
-    out += zstandard.ZstdCompressor(level=19).compress(
-        "\n".join(names[i] for i in order).encode("utf-8", "surrogatepass")
-    )
-    beside = path.with_name(path.name + ".part")
-    beside.write_bytes(out)
-    beside.replace(path)
+    names = "\n".join(table.names[i] for i in order).encode("utf-8", "surrogatepass")
+    out += zstandard.ZstdCompressor(level=19).compress(names)
+    partial = path.with_name(path.name + ".part")
+    partial.write_bytes(out)
+    partial.replace(path)
 
 
 def _aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+PIECE = "\t"
+"""Prefix of the names of rows for word pieces."""
+LONGEST_PIECE = 10
+MOST_PIECES = 12
+"""Maximum number of pieces per word. Longer strings are not words."""
+
+
+def words_of(token: str) -> list[str]:
+    """The words of an identifier in lower case: 'getHTTPResponse' → get, http, response. Empty for encoded data."""
+    terms = token_terms(token)
+    return terms[1:] if len(terms) > 1 and not is_cjk(terms[0]) else terms
+
+
+def rows_of(word: str, find: Callable[[str], int | None]) -> list[int]:
+    """The row of a word, or the rows of its pieces: the longest known prefix of the rest, again and again. Unknown letters are
+    skipped."""
+    if (row := find(word)) is not None:
+        return [row]
+    found: list[int] = []
+    at = 0
+    while at < len(word) and len(found) < MOST_PIECES:
+        for end in range(min(len(word), at + LONGEST_PIECE), at, -1):
+            if (row := find(PIECE + word[at:end])) is not None:
+                found.append(row)
+                at = end
+                break
+        else:
+            at += 1
+    return found
+
+
+PIECE_MARK = "##"
+"""Prefix of word pieces in exported text, where the file's own prefix would end the word."""
+
+
+def write_npz(file: ModelFile, path: Path) -> None:
+    """Write numpy arrays `names`, `rows` (int8, names × dimensions), `query_weights`, `code_weights` (uint16) and `factors`."""
+    import numpy as np
+
+    with path.open("wb") as out:
+        np.savez(
+            out,
+            names=np.array(_written(file)),
+            rows=np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions),
+            query_weights=np.frombuffer(file.query_weights, np.uint16),
+            code_weights=np.frombuffer(file.code_weights, np.uint16),
+            factors=np.array(file.factors),
+        )
+
+
+def write_text(file: ModelFile, path: Path) -> None:
+    """Write word2vec's text format: the sizes of the table, then a line per word with its row times its weight in code."""
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(_text(file))
+
+
+def _text(file: ModelFile) -> Iterator[str]:
+    import numpy as np
+
+    rows = np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions) / 127
+    weights = np.frombuffer(file.code_weights, np.uint16) / 65535
+    yield f"{len(rows)} {file.dimensions}\n"
+    for name, row, weight in zip(_written(file), rows, weights.tolist(), strict=True):
+        yield f"{name} {' '.join(f'{value:.5g}' for value in (row * weight).tolist())}\n"
+
+
+def _written(file: ModelFile) -> list[str]:
+    names = (PIECE_MARK + name.removeprefix(PIECE) if name.startswith(PIECE) else name for name in file.names)
+    return [name.encode("utf-8", "backslashreplace").decode() for name in names]

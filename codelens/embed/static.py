@@ -1,8 +1,8 @@
-"""A table of word vectors → vectors of code and of questions: sums of rows, each times a learned weight.
+"""Embed by a table of word vectors: the weighted sum of the words' rows.
 
-A text is the sum of its words' rows, each times its weight and the root of how often it stands there, over the root of the
-text's length; code is four such texts, each times a factor. All sums are of whole numbers, hence exact: numpy's batches
-and the query's plain Python give the same vector on every machine. A query reads some ten rows and no numpy (100 ms).
+A word counts its learned weight times √count / √(length of the text); code is four such texts, each times a factor. Sums are
+integers, hence exact: numpy's batches and the query's plain Python give the same vector on every machine. A query reads about
+ten rows and does not import numpy (100 ms).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.model_file import ModelFile
-from codelens.embed.words import rows_of, words_of
+from codelens.embed.model_file import ModelFile, rows_of, words_of
 from codelens.text.terms import token_counts, tokens
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ ROOTS = tuple(round(16 * math.sqrt(count)) for count in range(1024))
 
 
 class StaticEmbedder:
-    """Embeds with the model of one file. Raises UsageError for a file that is none."""
+    """Embeds with a model file. Raises UsageError if the file is not one."""
 
     slow = False
 
@@ -37,19 +36,19 @@ class StaticEmbedder:
         self.least_cosine = float(self._file.header.get("least_cosine", 0.0))
 
     def knows(self, text: str) -> bool:
-        """Whether one of the words has a row of its own and is not made of pieces."""
+        """True if one of the words has a row of its own, without pieces."""
         return any(self._file.row_of(word) is not None for token in tokens(text) for word in words_of(token))
 
     def fingerprint(self) -> str:
-        """The model's hash: the same numbers give the same vectors, whatever the file is called."""
+        """The model's hash: equal numbers give equal vectors, whatever the file's name."""
         return self._file.digest()
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector for each entry; all zeros where no field holds a known word."""
+        """One vector per entry; zeros if no field holds a known word."""
         return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:
-        """The sum of the words' rows by their weights in queries; empty if no word has a row."""
+        """The sum of the words' rows with their query weights; empty if no word has a row."""
         counts: dict[int, int] = {}
         for token, count in token_counts(text).items():
             for word in words_of(token):

@@ -1,8 +1,8 @@
-"""Many texts → vectors at once, with numpy: rows of the model, each times one whole number, summed for each entry.
+"""Embed many texts at once with numpy: rows of the model, each times one integer, summed for each entry.
 
-That number is the word's weight in code times √(how often the field has it / the field's length) times the field's factor, rounded.
-So sums are exact, and no entry's vector hangs on the others. Each entry is summed by itself: numpy's `reduceat` over all of them
-took four times as long. Django's units: 15 000 to 25 000 a second on one core that others use too, 26 000 rows of 256 dimensions.
+The integer is the rounded product of the word's weight in code, √(count / length of the field) and the field's factor. So sums
+are exact and entries independent. Each entry is summed separately: numpy's `reduceat` took four times as long. Speed: 15 000 to
+25 000 units of Django per second on one busy core, with 26 000 rows of 256 dimensions.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from codelens.embed.model_file import ModelFile
-from codelens.embed.words import rows_of, words_of
+from codelens.embed.model_file import ModelFile, rows_of, words_of
 from codelens.text.terms import tokens
 
 MOST_WORDS = 4096
-"""Entries of a pass end where their texts have this many words: 2 MB of gathered rows, which a cache holds."""
+"""Words per pass: 2 MB of gathered rows, which fit a cache."""
 MOST_TOKENS = 400_000
-"""Distinct tokens kept; then the table starts anew. A worker's memory stays bounded."""
+"""Maximum number of cached tokens; then the cache is cleared, which bounds a worker's memory."""
 ROW = 4
-"""Bytes of a row's number."""
+"""Bytes of a row number."""
 NARROW = (1 << 31) // 128
-"""An entry whose numbers add up to less is summed in 32 bits."""
+"""Entries whose integers sum to less are added in 32 bits."""
 
 Whole = npt.NDArray[np.int64]
 
@@ -41,12 +40,12 @@ class StaticBatch:
         self._tokens = _TokenRows(file)
 
     def embed(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
-        """One vector for each entry, int8 and of length 127; zeros where there is nothing to embed."""
+        """One vector per entry, int8 of length 127; zeros if there is nothing to embed."""
         if len(self._tokens) > MOST_TOKENS:
             self._tokens.clear()
         vectors: list[bytes] = []
         known: dict[str, bytes] = {}
-        """Of this call: names and enclosing names repeat within a file."""
+        """Rows of the texts of this call: names and enclosing names repeat within a file."""
         rows, sizes, length = list[bytes](), list[int](), 0
         for number, entry in enumerate(entries, start=1):
             for text in entry:
@@ -61,7 +60,7 @@ class StaticBatch:
         return vectors
 
     def _pass(self, ids: npt.NDArray[np.int32], sizes: Whole) -> list[bytes]:
-        """`ids`: the rows of all words of all fields, one after the other; `sizes`: how many each field of each entry has."""
+        """`ids` are the rows of all words of all fields, `sizes` their number in each field of each entry."""
         fields, known = len(self._factors), len(self._rows)
         keys, counts = np.unique(np.repeat(np.arange(len(sizes)) * known, sizes) + ids, return_counts=True)
         field, row = keys // known, keys % known
@@ -75,7 +74,7 @@ class StaticBatch:
         return [packed[i : i + size] for i in range(0, len(packed), size)]
 
     def _sums(self, row: Whole, numbers: Whole, ends: Whole) -> npt.NDArray[np.float64]:
-        """[entries × dimensions], whole numbers below 2^53."""
+        """[entries × dimensions], integers below 2^53."""
         sums = np.zeros((len(ends) - 1, self._rows.shape[1]))
         totals = np.concatenate([[0], np.cumsum(numbers)])[ends]
         wide: type[Any] = np.int32 if len(row) == 0 or np.diff(totals).max() < NARROW else np.int64
@@ -89,7 +88,7 @@ class StaticBatch:
 
 
 class _TokenRows(dict[str, bytes]):
-    """Token → its rows as 32-bit numbers, those of all its words one after the other: joining bytes is the fastest way to many."""
+    """Token → its rows as packed 32-bit numbers: joining bytes is the fastest way to collect many."""
 
     def __init__(self, file: ModelFile) -> None:
         super().__init__()

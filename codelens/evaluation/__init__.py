@@ -1,1 +1,1 @@
-"""What codelens costs, how good its rankings are, and whether two runs differ: tools for developers, not for users."""
+"""Measure the ranking, make evaluation tasks from a git history, and learn weights."""

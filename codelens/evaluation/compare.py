@@ -1,8 +1,7 @@
-"""Two runs over the same tasks → which is better, and whether that could be chance.
+"""Compare two saved runs over the same tasks: paired differences, p values and intervals.
 
-A run is the file that `codelens eval --out` writes, or `score.py --out`. The test is a paired sign-flip permutation test on
-the differences per task (two-sided), as IR evaluation uses it; the interval is a percentile bootstrap over tasks. Both are
-seeded.
+A run is a file written by `codelens eval --out` or `score.py --out`. The test is a two-sided paired sign-flip permutation test
+on the differences per task, the interval a percentile bootstrap over tasks. Both are seeded.
 """
 
 from __future__ import annotations
@@ -15,16 +14,18 @@ from typing import Any
 
 from codelens.errors import UsageError
 from codelens.evaluation.metrics import METRICS
-from codelens.notation import parse_json
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.notation import parse_json
 
 TRIALS = 10_000
 SEED = 20_261_121
+SCORE_NAMES = {"sP@10": "strict_p@10", "sR@10": "strict_r@10", "sMRR": "strict_mrr", "snDCG@10": "strict_ndcg@10"}
+"""Metrics as the files of `score.py` name them, and our names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs over the tasks that both have: their means, and how sure the difference is."""
+    """Means of two runs over their common tasks, and the significance of the difference."""
 
     tasks: int
     before: float
@@ -38,17 +39,17 @@ class Comparison:
 
 
 Values = Mapping[str, float]
-"""Task's key → value of one metric."""
+"""Task key → value of one metric."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SavedRun:
     """A saved run."""
 
     said: Mapping[str, Any]
-    """What the file says beside its rows."""
+    """The keys of the file other than rows."""
     repositories: Mapping[str, str]
-    """Task's key → repository."""
+    """Task key → repository."""
     values: Mapping[str, Values]
     """By metric."""
 
@@ -60,8 +61,8 @@ class Run:
         return statistics.mean(statistics.mean(own) for own in parted.values())
 
 
-def load_run(path: Path) -> Run:
-    """Of a file that holds one. Raises UsageError for what does not."""
+def load_run(path: Path) -> SavedRun:
+    """Read a saved run. Raises UsageError if the file is not one."""
     try:
         record = parse_json(path.read_text(encoding="utf-8"))
         rows = {f"{row['repo']}/{row['id']}": row for row in record["rows"]}
@@ -69,19 +70,21 @@ def load_run(path: Path) -> Run:
         raise UsageError(f"{path}: {fault.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{path} is no saved run", "`codelens eval TASKS... --out FILE` writes one") from None
+    for row in rows.values():
+        row.update({name: row[short] for short, name in SCORE_NAMES.items() if short in row})
     values = {
         metric: {key: float(row[metric]) for key, row in rows.items() if isinstance(row.get(metric), int | float)}
         for metric in METRICS
     }
-    return Run(
+    return SavedRun(
         {name: value for name, value in record.items() if name != "rows"},
         {key: str(row["repo"]) for key, row in rows.items()},
         {metric: found for metric, found in values.items() if found},
     )
 
 
-def compare_runs(before: Run, after: Run) -> dict[str, Comparison]:
-    """Of each metric that both have. Raises UsageError if they have no task in common."""
+def compare_runs(before: SavedRun, after: SavedRun) -> dict[str, Comparison]:
+    """Compare each metric that both runs have. Raises UsageError if they have no task in common."""
     found = {}
     for metric in (metric for metric in METRICS if metric in before.values and metric in after.values):
         try:
@@ -94,7 +97,7 @@ def compare_runs(before: Run, after: Run) -> dict[str, Comparison]:
 
 
 def compare(before: Values, after: Values) -> Comparison:
-    """Of the tasks that both runs have. Raises ValueError if there are none."""
+    """Compare the common tasks. Raises ValueError without a common task."""
     common = sorted(before.keys() & after.keys())
     if not common:
         raise ValueError("the runs have no task in common")
@@ -113,7 +116,7 @@ def compare(before: Values, after: Values) -> Comparison:
 
 
 def _permutation(differences: Sequence[float]) -> float:
-    """Share of random sign flips whose mean is at least as far from zero as the one seen."""
+    """Share of random sign flips whose mean is at least as far from zero as the observed one."""
     chance, seen = random.Random(SEED), abs(sum(differences)) - 1e-12
     moved = [d for d in differences if d]
     extreme = sum(abs(sum(d if chance.random() < 0.5 else -d for d in moved)) >= seen for _ in range(TRIALS))

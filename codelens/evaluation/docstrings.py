@@ -1,52 +1,119 @@
-"""Held-out packages → how well a documentation's first sentence finds its function, with the documentation out of the way.
+"""Measure how well the first sentence of a definition's documentation finds it, with the documentation removed.
 
-Each tree is copied without the documentation of its definitions and indexed as a user would, once for each embedder. Up to
-CANDIDATES documented definitions of a package are drawn; up to QUESTIONS of their sentences are asked, and each must find
-its own definition among them: MRR of the first ten, the mean of the packages. Channels stand alone, then fused, then all.
+Comments above definitions are blanked and doc strings emptied, so that all other lines keep their numbers. Up to CANDIDATES
+documented definitions of a tree are drawn, and up to QUESTIONS of their sentences are searched: MRR of the first ten, for each
+channel alone, for their fusions, and for the whole search.
 """
 
 from __future__ import annotations
 
-import argparse
-import shutil
-import statistics
-import sys
-import tempfile
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import xxhash
 
 from codelens.config import Settings
-from codelens.evaluation.undocumented import undocumented
-from codelens.index import Index
-from codelens.indexing.reading import ReadText, read_text
+from codelens.indexing.extract import definitions
+from codelens.indexing.files import ReadText, read_text
+from codelens.lang.comments import clean_comment
 from codelens.lang.registry import detect_language, languages
-from codelens.model import Match, SearchOptions, SeenFile, UnitId
-from codelens.nouns import dataclass
+from codelens.model.code import SeenFile, UnitId
+from codelens.model.extraction import DecodedText, Unit
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Match, SearchOptions
 from codelens.search.fuse import fuse
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
-from codelens.worktree.roles import path_roles
+from codelens.text.lines import TextMap
+from codelens.training.mining import ASKED_KINDS
+from codelens.training.phrases import sentence
+from codelens.worktree.classify import path_roles
 from codelens.worktree.walk import walk
 
+_DOC_STRING = re.compile(r"([rRuUbBfF]{0,2})(\"\"\"|'''|\"|')(?:\\.|(?!\2).)*\2", re.DOTALL)
+_NOT_A_LINE_END = re.compile(r"[^\n\r]")
+_MARKS_ALONE = re.compile(r"/\*+!?|\**\*/|\*+|//+!?|#+|--+")
+_ANNOTATION = re.compile(r"\s*(?:@\w|\[|#\[)")
+
+
+def undocumented(text: str, language: str) -> tuple[str, dict[int, str]]:
+    """The text without documentation, and line of a definition's name → first sentence of its documentation."""
+    before = TextMap(DecodedText(text, "utf-8", 1.0, 0))
+    units = [unit for unit in definitions(before, language) if unit.doc]
+    bare = blanked(before, units)
+    return bare, dict(questions(units, bare, language))
+
+
+def questions(units: Sequence[Unit], bare: str, language: str) -> Iterator[tuple[int, str]]:
+    """(line of the name, sentence) of documented `units` that are still found in `bare` and have no documentation left there."""
+    after = {unit.name_line: unit for unit in definitions(TextMap(DecodedText(bare, "utf-8", 1.0, 0)), language)}
+    lowered = bare.lower()
+    for unit in units:
+        left = after.get(unit.name_line)
+        if unit.local or unit.kind not in ASKED_KINDS or left is None or left.name != unit.name or left.doc:
+            continue
+        asked = sentence(unit.doc, unit.name)
+        if asked and asked.lower() not in lowered:
+            yield unit.name_line, asked
+
+
+def blanked(text: TextMap, units: Sequence[Unit]) -> str:
+    """The text without the documentation of these definitions, all of which have one."""
+    lines = text.utf8.decode("utf-8").split("\n")
+    for unit in units:
+        wanted = set(filter(None, map(str.strip, unit.doc.split("\n"))))
+        first = text.line_column(unit.span.start)[0] - 1
+        _blank_above(lines, first, wanted)
+        last = min(text.line_column(max(unit.span.start, unit.span.end - 1))[0], first + 400)
+        inside = "\n".join(lines[first:last])
+        found = _DOC_STRING.search(inside)
+        if (
+            found
+            and (body := clean_comment([found[0]]))
+            and set(filter(None, map(str.strip, body.split("\n")))) <= wanted
+        ):
+            kept = (
+                found[1]
+                + found[2]
+                + _NOT_A_LINE_END.sub("", found[0][len(found[1]) + len(found[2]) : -len(found[2])])
+                + found[2]
+            )
+            lines[first:last] = (inside[: found.start()] + kept + inside[found.end() :]).split("\n")
+    return "\n".join(lines)
+
+
+def _blank_above(lines: list[str], first: int, wanted: set[str]) -> None:
+    """Blank the comment lines above line `first`, except annotations between them."""
+    for at in range(first - 1, -1, -1):
+        line = lines[at].strip()
+        said = clean_comment([line.removesuffix("*/")]).strip()
+        if not line:
+            return
+        if said in wanted or _MARKS_ALONE.fullmatch(line) or (said != line and any(said in one for one in wanted)):
+            lines[at] = ""
+        elif not _ANNOTATION.match(line):
+            return
+
+
 CANDIDATES, QUESTIONS = 2000, 150
-"""Of one package at most. The first is the study's figure; the second is chosen for the time that asking takes."""
+"""Limits per tree. The second is chosen for the time that searching takes."""
 CUTOFF = 10
 FUSED = {
     "rrf 1:1": ("rrf", 1.0, 1.0),
     "rrf 1:2": ("rrf", 1.0, 2.0),
     "minmax .4:.6": ("minmax", 0.4, 0.6),
 }
-"""Name → how the word and vector channels are fused, and their weights."""
+"""Name → fusion of the word and vector channels, and their weights."""
 
 Questions = dict[tuple[str, int], str]
-"""(path, line of a definition's name) → what is asked for it."""
+"""(path, line of a definition's name) → query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A tree without its documentation, and what documented it."""
+    """A tree without documentation, and the sentences that documented its definitions."""
 
     name: str
     root: Path
@@ -54,10 +121,7 @@ class Package:
 
 
 def without_documentation(tree: Path, into: Path, settings: Settings) -> Package:
-    """Write the code of a tree, without its documentation, to a new folder; what is no code is left out.
-
-    `settings` say which files there are.
-    """
+    """Write the code of a tree, without its documentation, to a new folder. `settings` decide which files are read."""
     questions: Questions = {}
     for seen in sorted((s for s in walk(tree, settings) if isinstance(s, SeenFile)), key=lambda s: s.path):
         language = languages().get(detect_language(seen.path))
@@ -74,22 +138,20 @@ def without_documentation(tree: Path, into: Path, settings: Settings) -> Package
         place = into / seen.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(bare, encoding="utf-8", newline="")
-        questions.update({(seen.path, line): sentence for line, sentence in asked.items()})
+        questions.update({(seen.path, line): first for line, first in asked.items()})
     return Package(tree.name, into, _drawn(questions, CANDIDATES))
 
 
 def _drawn(questions: Questions, most: int) -> Questions:
-    """Some of them, by a hash of their place, and none whose sentence is another's too."""
-    counts: dict[str, int] = {}
-    for sentence in questions.values():
-        counts[sentence] = counts.get(sentence, 0) + 1
-    single = [place for place, sentence in questions.items() if counts[sentence] == 1]
+    """A sample of the questions by hash, without sentences that two definitions share."""
+    counts = Counter(questions.values())
+    single = [place for place, asked in questions.items() if counts[asked] == 1]
     chosen = sorted(single, key=lambda place: xxhash.xxh3_64_intdigest(repr(place).encode()))[:most]
     return {place: questions[place] for place in chosen}
 
 
 def ask(package: Package, index: Path, settings: Settings) -> dict[str, list[float]]:
-    """Row → the reciprocal rank of each question's answer, 0 below the first ten."""
+    """Way of ranking → reciprocal rank of each answer, 0 below the first ten."""
     found: dict[str, list[float]] = {}
     options = SearchOptions(limit=CUTOFF)
     with Store.read(index) as store, store.reading():
@@ -108,7 +170,7 @@ def ask(package: Package, index: Path, settings: Settings) -> dict[str, list[flo
 
 
 def _candidates(store: Store, questions: Questions) -> dict[UnitId, tuple[str, int]]:
-    """Unit → its place, for those that are asked for."""
+    """Unit → place, for the units that are asked for."""
     documents = {row.path: row.id for row in store.documents.rows()}
     found: dict[UnitId, tuple[str, int]] = {}
     for path in sorted({path for path, _ in questions} & set(documents)):
@@ -126,55 +188,3 @@ def _rows(rankings: Mapping[str, Sequence[Match]], store: Store) -> Iterator[tup
     for name, (fusion, word, vector) in FUSED.items():
         fused = fuse({"exact": words, "vector": vectors}, {"exact": word, "vector": vector}, 60, rows, fusion)
         yield name, [c.unit.id for c in sorted(fused, key=lambda c: (-c.score, c.unit.content_order()))]
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Print a table: a row for each way of ranking, a column for each embedder, and the packages' own figures below."""
-    parser = argparse.ArgumentParser(prog="python -m codelens.evaluation.docstrings", description=__doc__)
-    parser.add_argument("trees", type=Path, nargs="+")
-    parser.add_argument(
-        "--models", nargs="+", default=["hashing", "codelens"], help="embedders, as the setting `model` names them"
-    )
-    asked = parser.parse_args(arguments)
-    place = Path(tempfile.mkdtemp())
-    try:
-        sys.stdout.writelines(table(measure(asked.trees, asked.models, place), asked.models))
-    finally:
-        shutil.rmtree(place)
-    return 0
-
-
-Figures = dict[tuple[str, str], dict[str, float]]
-"""(row, model) → package → MRR of the first ten."""
-
-
-def measure(trees: Sequence[Path], models: Sequence[str], place: Path) -> Figures:
-    """Ask each tree with each model. `place` is an empty folder for copies and indexes."""
-    figures: Figures = {}
-    for tree in trees:
-        package = without_documentation(tree, place / tree.name, Settings(no_ignore=True))
-        index = place / f"{tree.name}.db"
-        for model in models:
-            settings = Settings(model=model)
-            Index.build(index, [package.root], settings)
-            for row, values in ask(package, index, settings).items():
-                figures.setdefault((row, model), {})[tree.name] = statistics.mean(values)
-        print(f"{tree.name}: {len(package.questions)} candidates", file=sys.stderr)
-        shutil.rmtree(package.root)
-    return figures
-
-
-def table(figures: Figures, models: Sequence[str]) -> Iterator[str]:
-    """Lines of Markdown: means over the packages, then each package's own."""
-    rows = list(dict.fromkeys(row for row, _ in figures))
-    yield f"| MRR@{CUTOFF} | {' | '.join(models)} |\n|---|{'---:|' * len(models)}\n"
-    for row in rows:
-        yield f"| {row} | " + " | ".join(f"{statistics.mean(figures[row, m].values()):.3f}" for m in models) + " |\n"
-    yield f"\n| package | {' | '.join(f'{m}: {row}' for m in models for row in rows)} |\n|---|{'---:|' * len(models) * len(rows)}\n"
-    for package in sorted({p for values in figures.values() for p in values}):
-        cells = (f"{figures[row, m].get(package, 0.0):.3f}" for m in models for row in rows)
-        yield f"| {package} | {' | '.join(cells)} |\n"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

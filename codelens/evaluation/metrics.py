@@ -1,52 +1,197 @@
-"""What was judged → figures for each task, by ir-measures (trec_eval's own code behind it).
+"""Judge hits against the relevant entries of a task, and compute metrics with ir-measures.
 
-TREC's metrics know documents, and ours are about entries of a truth, each of which may be found in several ways. So runs
-and qrels are made of what was judged, each with binary gains, and there are four such pairs:
+The loose rule is that of the published figures of the benchmark: it compares names, ignores case and place, and several hits
+may match one entry. The strict rule credits each entry once.
 
-* strict: a hit stands in the run as the entry that it is credited with, or as a document of its own that nobody judged. The
-  qrels are the entries. So each counts once, and the ideal order of nDCG has them all.
-* loose: a hit is a document of its own, and the right ones are the qrels. For recall the entries found are the run.
-* files: as loose, for hits in a file of the truth.
+TREC metrics know documents, ours know entries that several hits may match. So runs and qrels are built from judgements, in four
+ways:
+
+* strict: a hit appears as the entry it is credited with, or as an unjudged document. The qrels are the entries.
+* loose: each hit is a document, and the right ones are the qrels. For recall the entries found are the run.
+* files: like loose, for hits in a relevant file.
 * candidates: the entries found anywhere in the order are the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import Any
 
-from codelens.errors import UsageError
-from codelens.evaluation.judging import CUTOFF, Judged
+from codelens.errors import MissingExtra
+from codelens.evaluation.tasks import Relevant, Task
+from codelens.model.fast_dataclass import dataclass
+
+CUTOFF = 10
+"""Number of judged hits, the cutoff of all published figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedHit:
+    """Qualified name and path of a hit."""
+
+    qualified_name: str
+    path: str
+
+
+Rule = Callable[[NamedHit, Relevant], bool]
+
+
+@lru_cache(maxsize=4096)
+def parts(name: str) -> tuple[str, ...]:
+    """Foo::Bar#baz<T> → (Foo, Bar, baz)"""
+    for _ in range(3):
+        name = re.sub(r"<[^<>]*>", "", name)
+    return tuple(part for part in re.split(r"::|[.#/:$]", name) if part)
+
+
+def parts_of(hit: NamedHit) -> tuple[str, ...]:
+    """Names of a hit from the outside in, without leading package parts that only repeat its path."""
+    names = parts(hit.qualified_name) or (hit.qualified_name,)
+    if len(names) == 1:
+        return names
+    path = PurePosixPath(hit.path)
+    package = {"crate", "self", *path.parts[:-1], *(part.replace("-", "_") for part in path.parts[:-1])}
+    stem = path.name.split(".")[0]
+    if not stem[:1].isupper():
+        package.add(stem)
+    while len(names) > 1 and names[0] in package:
+        names = names[1:]
+    return names
+
+
+def loose(hit: NamedHit, truth: Relevant) -> bool:
+    """True if the last names agree and either is bare or they share an enclosing one, or if one contains the other. Ignores
+    case."""
+    if not _may_lie_there(hit, truth) or not truth.symbol:
+        return _is_that_file(hit, truth)
+    a, b = [part.lower() for part in parts_of(hit)], [part.lower() for part in parts(truth.symbol)]
+    if a[-1:] == b[-1:] and (len(a) == 1 or len(b) == 1 or set(a[:-1]) & set(b[:-1])):
+        return True
+    return _holds(a, b) or _holds(b, a)
+
+
+def strict(hit: NamedHit, truth: Relevant) -> bool:
+    """True for the same name, and the same enclosing name if the entry has one."""
+    if not _may_lie_there(hit, truth) or not truth.symbol:
+        return _is_that_file(hit, truth)
+    a, b = parts_of(hit), parts(truth.symbol)
+    return a[-1:] == b[-1:] and (len(b) == 1 or a[-2:-1] == b[-2:-1])
+
+
+def same_file(hit: NamedHit, truth: Relevant) -> bool:
+    """True for the same name in a relevant file: the strict rule for answers taken from commits."""
+    if not truth.symbol:
+        return _is_that_file(hit, truth)
+    return hit.path in truth.files and parts_of(hit)[-1:] == parts(truth.symbol)[-1:]
+
+
+def _may_lie_there(hit: NamedHit, truth: Relevant) -> bool:
+    return not truth.pinned or hit.path in truth.files
+
+
+def _is_that_file(hit: NamedHit, truth: Relevant) -> bool:
+    """True if the entry is a whole file and the hit lies in it."""
+    return not truth.symbol and hit.path in truth.files
+
+
+def _holds(outer: Sequence[str], inner: Sequence[str]) -> bool:
+    return any(outer[i : i + len(inner)] == inner for i in range(len(outer) - len(inner) + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The judgement of one result list, with all that the metrics need. Only `among_candidates` looks beyond the first CUTOFF
+    hits."""
+
+    entries: int
+    """Number of relevant entries."""
+    credited: tuple[int | None, ...]
+    """For each hit the entry it is credited with by the strict rule, each entry once."""
+    loosely_right: tuple[bool, ...]
+    """True for hits that match any entry by the loose rule."""
+    loosely_found: tuple[int, ...]
+    """Entries that any hit matches by the loose rule."""
+    in_files: tuple[bool, ...] | None
+    """True for hits in a relevant file; None if no file is named."""
+    among_candidates: tuple[int, ...]
+    """Entries that any candidate matches by the strict rule."""
+
+
+def judge(task: Task, hits: Sequence[NamedHit], rule: Rule, candidates: Iterable[NamedHit] = ()) -> Judgement:
+    """Judge `hits`, best first; `rule` is `strict` or `same_file`, `candidates` the whole order."""
+    top, truth = hits[:CUTOFF], task.relevant
+    files = {file for entry in truth for file in entry.files}
+    matches = [[loose(hit, entry) for entry in truth] for hit in top]
+    return Judgement(
+        entries=len(truth),
+        credited=_credited(top, truth, rule),
+        loosely_right=tuple(map(any, matches)),
+        loosely_found=tuple(i for i in range(len(truth)) if any(row[i] for row in matches)),
+        in_files=tuple(hit.path in files for hit in top) if files else None,
+        among_candidates=_found(candidates, truth, rule),
+    )
+
+
+def _credited(hits: Sequence[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int | None, ...]:
+    found: list[int | None] = []
+    for hit in hits:
+        found.append(next((i for i, entry in enumerate(truth) if i not in found and rule(hit, entry)), None))
+    return tuple(found)
+
+
+def _found(candidates: Iterable[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int, ...]:
+    """Only candidates that share a name with an entry, or lie in a relevant whole file, are compared."""
+    missing = dict(enumerate(truth))
+    names = {part for entry in truth for part in parts(entry.symbol)[-1:]}
+    whole_files = {file for entry in truth if not entry.symbol for file in entry.files}
+    for candidate in candidates:
+        if names.isdisjoint(parts(candidate.qualified_name)[-1:]) and candidate.path not in whole_files:
+            continue
+        for i in [i for i, entry in missing.items() if rule(candidate, entry)]:
+            del missing[i]
+        if not missing:
+            break
+    return tuple(i for i in range(len(truth)) if i not in missing)
+
 
 METRICS = (
     *("P@10", "R@10", "MRR", "hit@10"),
-    *("sP@10", "sR@10", "sMRR", "snDCG@10", "shit@10"),
+    *("strict_p@10", "strict_r@10", "strict_mrr", "strict_ndcg@10", "strict_hit@10"),
     *("file@10", "candidates"),
 )
-"""As `score.py` of the development tasks names them: first the loose rule's, those with `s` the strict rule's."""
+"""Metrics of the loose rule, then those of the strict rule."""
 
 Values = dict[str, dict[str, float]]
-"""Task's key → metric → value; file@10 only where the truth names a file."""
+"""Task key → metric → value; file@10 only if the task names a file."""
 
 Documents = Mapping[str, float]
 """Document → gain in qrels, score in a run."""
 
 
 def measures() -> Any:
-    """The library. Raises UsageError where it is not installed."""
+    """The ir-measures library. Raises UsageError if it is not installed."""
     try:
         import ir_measures
     except ImportError:
-        raise UsageError("measuring needs ir-measures", "pip install 'codelens[eval]'") from None
+        raise MissingExtra("measuring", ["ir-measures"], "eval") from None
     return ir_measures
 
 
-def figures(judged: Mapping[str, Judged]) -> Values:
-    """Of tasks by their keys. Raises UsageError where the library is not installed."""
+def figures(judged: Mapping[str, Judgement]) -> Values:
+    """Compute all metrics of judged tasks. Raises UsageError if the library is not installed."""
     m = measures()
     k, found = CUTOFF, Values()
     names: Mapping[str, Mapping[Any, str]] = {
-        "strict": {m.P @ k: "sP@10", m.R @ k: "sR@10", m.RR: "sMRR", m.nDCG @ k: "snDCG@10", m.Success @ k: "shit@10"},
+        "strict": {
+            m.P @ k: "strict_p@10",
+            m.R @ k: "strict_r@10",
+            m.RR: "strict_mrr",
+            m.nDCG @ k: "strict_ndcg@10",
+            m.Success @ k: "strict_hit@10",
+        },
         "loose": {m.P @ k: "P@10", m.RR: "MRR", m.Success @ k: "hit@10"},
         "loose entries": {m.SetR: "R@10"},
         "files": {m.Success @ k: "file@10"},
@@ -61,8 +206,8 @@ def figures(judged: Mapping[str, Judged]) -> Values:
     return {key: {name: found[key][name] for name in METRICS if name in found[key]} for key in judged}
 
 
-def _pairs(answer: Judged) -> Iterator[tuple[str, tuple[dict[str, int], Documents]]]:
-    """(picture, (qrels, run)) of one task."""
+def _pairs(answer: Judgement) -> Iterator[tuple[str, tuple[dict[str, int], Documents]]]:
+    """Qrels and run of one task for each of the four ways."""
     entries = {f"entry {i}": 1 for i in range(answer.entries)}
     ranked = [f"hit {rank}" if i is None else f"entry {i}" for rank, i in enumerate(answer.credited)]
     yield "strict", (entries, _run(ranked))
@@ -74,7 +219,7 @@ def _pairs(answer: Judged) -> Iterator[tuple[str, tuple[dict[str, int], Document
 
 
 def _of_hits(right: Sequence[bool]) -> tuple[dict[str, int], Documents]:
-    """Where no hit is right, one that was not found is: a topic without a relevant document would not be counted."""
+    """Without a right hit the qrels name one that was not found: a topic without relevant documents would not be counted."""
     qrels = {f"hit {rank}": 1 for rank, is_right in enumerate(right) if is_right}
     return qrels or {"not found": 1}, _run([f"hit {rank}" for rank in range(len(right))])
 

@@ -1,1 +1,1 @@
-"""Pure algorithms on adjacency: numbers of nodes in, weights and paths out; no SQL and no word of what a node stands for."""
+"""The symbol graph: walks and scores on it, and questions about it (callers, references, impact, hierarchy, map)."""

@@ -1,7 +1,7 @@
-"""Adjacency → authorities and hubs (Kleinberg's HITS), and what they add to a candidate's score.
+"""Authorities and hubs of a graph (Kleinberg's HITS), and their contributions to a candidate's score.
 
-A node is an authority as good hubs point to it, and a hub as it points to good authorities. Weights play no part, as in
-knowing, which runs this on the 200 best nodes of the walk.
+A node is an authority if good hubs point to it, and a hub if it points to good authorities. Weights have no effect, as in
+knowing, which runs HITS on the 200 best nodes of the walk.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from codelens.graph.adjacency import Adjacency, Node
-from codelens.nouns import dataclass
+from codelens.graph.walk import Adjacency, Node
+from codelens.model.fast_dataclass import dataclass
 
 ITERATIONS = 10
 POOL = 200
-"""Nodes that take part, the walk's best. Both numbers: knowing, section 5."""
+"""Number of nodes that take part, the walk's best. Both numbers are from knowing, section 5."""
 
 
 class Hits(NamedTuple):
@@ -25,8 +25,8 @@ class Hits(NamedTuple):
     hub: dict[Node, float]
 
 
-class Part(NamedTuple):
-    """One part of the adjustment: `amount` is `score` × `factor`."""
+class HitsPart(NamedTuple):
+    """One part of an adjustment: `amount` is `score` × `factor`."""
 
     name: str
     amount: float
@@ -36,7 +36,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Adjustments:
-    """The table of knowing, section 5: above which score a node is adjusted, and by which part of the score."""
+    """The table of knowing, section 5: the score above which a node is adjusted, and the factor of the adjustment."""
 
     seed_authority_above: float = 0.05
     seed_authority: float = 0.25
@@ -50,7 +50,7 @@ KNOWING = Adjustments()
 
 
 def hits(adjacency: Adjacency, iterations: int = ITERATIONS) -> Hits:
-    """Starts with every node an equal hub; an iteration makes authorities of hubs, then hubs of those, each of length 1."""
+    """Scores by iteration. Every node starts as an equal hub; each step computes authorities, then hubs, each of length 1."""
     targets = {node: sorted({target for target, _ in row}) for node, row in sorted(adjacency.items())}
     nodes = sorted(targets.keys() | {target for row in targets.values() for target in row})
     sources: dict[Node, list[Node]] = {node: [] for node in nodes}
@@ -64,15 +64,15 @@ def hits(adjacency: Adjacency, iterations: int = ITERATIONS) -> Hits:
     return Hits(authority, hub)
 
 
-def adjustment(authority: float, hub: float, is_seed: bool, table: Adjustments = KNOWING) -> tuple[Part, ...]:
-    """What a node's scores add: seeds gain as authorities and as hubs, others lose as authorities that all code uses."""
+def adjustment(authority: float, hub: float, is_seed: bool, table: Adjustments = KNOWING) -> tuple[HitsPart, ...]:
+    """The contributions of a node's scores: seeds gain as authorities and hubs, others lose as common authorities."""
     parts = []
     if is_seed and authority > table.seed_authority_above:
-        parts.append(Part("seed authority", authority * table.seed_authority, authority, table.seed_authority))
+        parts.append(HitsPart("seed authority", authority * table.seed_authority, authority, table.seed_authority))
     if not is_seed and authority > table.other_authority_above:
-        parts.append(Part("common authority", authority * table.other_authority, authority, table.other_authority))
+        parts.append(HitsPart("common authority", authority * table.other_authority, authority, table.other_authority))
     if is_seed and hub > table.seed_hub_above:
-        parts.append(Part("seed hub", hub * table.seed_hub, hub, table.seed_hub))
+        parts.append(HitsPart("seed hub", hub * table.seed_hub, hub, table.seed_hub))
     return tuple(parts)
 
 

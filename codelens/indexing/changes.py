@@ -1,31 +1,43 @@
-"""The tree on disk against the documents in the index: what is new, changed, removed, or the same.
+"""The tree on disk against the index: which files are new, changed, moved or gone, and the writes that follow from it.
 
-Size, modification time, inode and, where the system has one, the time of its last change decide that a file is unchanged; where
-they differ, or on --verify, its content's hash does.
+A file is unchanged if its size, modification time, inode and, where the system has one, change time are the same. If they differ,
+or with --verify, the hash of its content decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import marshal
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from codelens.model import DocumentId, FileStamp, SeenFile, Skip, SkipReason
-from codelens.store.documents import DocumentState
+from codelens.indexing.derive import Job, Moved
+from codelens.indexing.run import IndexRun, LazyTransaction, Tally, skip_rules, skip_rules_key
+from codelens.indexing.worker import Result, pack_extraction
+from codelens.lang.registry import detect_language
+from codelens.linking.linker import Invalidation
+from codelens.model.code import DocumentId, FileStamp, SeenFile, Skip, SkipReason
+from codelens.model.extraction import Unchanged, UnfinishedFile
+from codelens.store.documents import DocumentState, RepositoryRow
+from codelens.store.store import Store
+from codelens.worktree.files import hash_of_file
 
 
 @dataclass(slots=True)
 class UpdatePlan:
-    """What an update has to look at. `suspects` and `new` are in order of path."""
+    """The result of comparing a walk with the index. `suspects` and `new` are sorted by path."""
 
     unchanged: list[DocumentState] = field(default_factory=list)
     restamped: list[tuple[DocumentId, FileStamp]] = field(default_factory=list)
-    """Those of the unchanged whose change time was not known until now: no file is read for it."""
+    """Unchanged documents whose change time was unknown until now. Their files are not read."""
     suspects: list[tuple[SeenFile, DocumentState]] = field(default_factory=list)
     """Known paths whose stamp or recipe differs."""
     new: list[SeenFile] = field(default_factory=list)
     removed: list[DocumentState] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
-    """All that the walk left out, and files that were left out for their content and have not changed since."""
+    """Files that the walk skipped, and unchanged files that were skipped for their content before."""
 
 
 def compare(
@@ -35,7 +47,7 @@ def compare(
     is_current: Callable[[DocumentState], bool],
     verify: bool = False,
 ) -> UpdatePlan:
-    """Sort what the walk saw. `is_current` says whether a document's recipe is today's."""
+    """Sort the files of a walk. `is_current` says whether a document's recipe is the current one."""
     plan, gone = UpdatePlan(), dict(known)
     for entry in seen:
         if isinstance(entry, Skip):
@@ -47,7 +59,7 @@ def compare(
             plan.unchanged.append(state)
             if state.stamp != entry.stamp:
                 plan.restamped.append((state.id, entry.stamp))
-        elif (skip := skipped.get(entry.path)) and _stays(skip, entry) and not verify:
+        elif (skip := skipped.get(entry.path)) and _stays_skipped(skip, entry) and not verify:
             plan.skips.append(replace(skip, stamp=entry.stamp))
         else:
             plan.new.append(entry)
@@ -55,6 +67,136 @@ def compare(
     return plan
 
 
-def _stays(skip: Skip, seen: SeenFile) -> bool:
-    """A file that was left out for its content needs no second look; what failed may work now."""
+def _stays_skipped(skip: Skip, seen: SeenFile) -> bool:
+    """True if a skipped file need not be read again. Unreadable files are always tried again."""
     return skip.stamp is not None and skip.stamp.agrees(seen.stamp) and skip.reason is not SkipReason.UNREADABLE
+
+
+def find_renames(
+    store: Store, root: Path, plan: UpdatePlan, is_current: Callable[[DocumentState], bool]
+) -> dict[str, Moved]:
+    """New path → the removed document with the same content. Reads only files as large as a removed one."""
+    gone: dict[int, list[DocumentState]] = defaultdict(list)
+    for state in plan.removed:
+        if is_current(state):
+            gone[state.stamp.size].append(state)
+    moved: dict[str, Moved] = {}
+    for seen in plan.new:
+        for state in gone.get(seen.stamp.size, ()):
+            with suppress(OSError):
+                path = root / seen.os_path
+                if hash_of_file(path) == state.content_hash and _language(seen.path, path) == state.language:
+                    packed = marshal.dumps(pack_extraction(store.extraction_of(state.id)))
+                    moved[seen.path] = Moved(state.content_hash, state.path, packed)
+                    gone[seen.stamp.size].remove(state)
+                    break
+    return moved
+
+
+def _language(path: str, file: Path) -> str:
+    with file.open("rb") as opened:
+        return detect_language(path, opened.read(200))
+
+
+def repository_at(store: Store, root: Path, transaction: LazyTransaction) -> RepositoryRow:
+    """The repository of this root, added to the index if necessary."""
+    for row in store.documents.repositories():
+        if row.root == root:
+            return row
+    transaction.begin()
+    return store.documents.add_repository(root)
+
+
+class RepositoryUpdate:
+    """Writes the changes of one repository to the index, counts them, and notes which documents the linker must visit."""
+
+    def __init__(self, store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction) -> None:
+        self.store, self.repository, self.run, self.transaction = store, repository, run, transaction
+        self.invalidation = Invalidation(store, repository.id)
+        self.tally = Tally()
+        self.plan = UpdatePlan()
+        self._moved: Mapping[str, Moved] = {}
+        self._known: dict[str, DocumentState] = {}
+
+    def begin(self, plan: UpdatePlan, moved: Mapping[str, Moved]) -> None:
+        """Remove the documents that are gone. The counts assume that each file is what its name and stamp suggest."""
+        self.plan, self._moved = plan, moved
+        self._known = {seen.path: state for seen, state in plan.suspects}
+        self.tally = Tally(
+            seen=len(plan.unchanged) + len(plan.suspects) + len(plan.new) + len(plan.skips),
+            added=len(plan.new) - len(moved),
+            changed=len(plan.suspects),
+            renamed=len(moved),
+            removed=len(plan.removed) - len(moved),
+            unchanged=len(plan.unchanged),
+        )
+        for gone in plan.removed:
+            self.note(gone)
+            self.store.remove_document(gone.id)
+        for document, stamp in plan.restamped:
+            self._restamp(document, stamp)
+
+    def jobs(self) -> Iterator[Job]:
+        """The files to read, sorted by path, so that ids do not depend on which worker is faster."""
+        root = str(self.repository.root)
+        hashes = {path: state.content_hash for path, state in self._known.items() if self.run.is_current(state)}
+        for seen in sorted([*self.plan.new, *(seen for seen, _ in self.plan.suspects)], key=lambda f: f.path):
+            yield Job(root, seen, hashes.get(seen.path), self._moved.get(seen.path))
+
+    def write(self, result: Result) -> str:
+        """Write what one file yielded. Returns its path."""
+        path = result.path if isinstance(result, Skip) else result.seen.path
+        state = self._known.get(path)
+        if isinstance(result, Unchanged):
+            assert state is not None
+            self.tally.changed, self.tally.unchanged = self.tally.changed - 1, self.tally.unchanged + 1
+            if state.stamp != result.seen.stamp:
+                self._restamp(state.id, result.seen.stamp)
+            return path
+        if state:
+            self.note(state)
+        if isinstance(result, Skip):
+            if state:
+                self.store.remove_document(state.id)
+            self._skip(result, state)
+            return path
+        self.transaction.begin()
+        try:
+            self.store.add_document(self.repository.id, result, state.id if state else None)
+            self.invalidation.added += 1
+        except UnfinishedFile as fault:
+            self._skip(Skip(path, SkipReason.UNREADABLE, str(fault), result.seen.stamp), state)
+        self.transaction.batch(result.seen.stamp.size)
+        return path
+
+    def note(self, state: DocumentState) -> None:
+        """Note what a document offers to others, before it is replaced or removed."""
+        self.transaction.begin()
+        self.invalidation.note(state.id)
+
+    def _restamp(self, document: DocumentId, stamp: FileStamp) -> None:
+        self.transaction.begin()
+        self.store.documents.set_stamp(document, stamp)
+
+    def _skip(self, skip: Skip, state: DocumentState | None) -> None:
+        """Correct the counts for a file that is skipped for its content."""
+        self.plan.skips.append(skip)
+        if state:
+            self.tally.changed, self.tally.removed = self.tally.changed - 1, self.tally.removed + 1
+        elif skip.path in self._moved:
+            self.tally.renamed, self.tally.removed = self.tally.renamed - 1, self.tally.removed + 1
+        else:
+            self.tally.added -= 1
+
+    def write_skips(self) -> None:
+        """Replace the skips that differ from the stored ones."""
+        store, repository = self.store, self.repository
+        old = {s.path: s for s in store.documents.skips(repository.id)}
+        new = {s.path: s for s in self.plan.skips}
+        gone = [path for path in old if path not in new]
+        fresh = [s for path, s in sorted(new.items()) if old.get(path) != s]
+        key, rules = skip_rules_key(repository), skip_rules(self.run.settings)
+        if gone or fresh or store.meta(key) != rules:
+            self.transaction.begin()
+            store.documents.replace_skips(repository.id, gone, fresh)
+            store.set_meta(key, rules)

@@ -1,8 +1,8 @@
-"""Text that no symbol covers → chunks: code between symbols, sections under headings, pieces of plain text.
+"""Text outside of symbols → chunks: code between symbols, sections under headings, pieces of plain text; and windows for vectors.
 
-A code chunk may reach over small declarations (an import, a constant, another import): its own text leaves them out.
-What already is of the symbol below is no chunk: the comment that is its doc, words like `export` before it. Sections do
-not nest; their container is the path of headings above, joined by dots as all containers are.
+A code chunk may span small declarations, whose text is left out of it. The doc comment of a symbol and words like
+`export` before it belong to the symbol. Sections do not nest: their container is the path of the headings above. All
+cuts take linear time.
 """
 
 from __future__ import annotations
@@ -11,21 +11,80 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from codelens.derived import Unit
-from codelens.indexing.cutting import CHUNK_SIZE, cut
-from codelens.indexing.headings import Heading, find_headings
-from codelens.model import Span
+from codelens.indexing.markup import Heading, find_headings
+from codelens.model.code import Span
+from codelens.model.extraction import Unit
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
 
+CHUNK_SIZE = 2048
+"""Maximum bytes of a chunk: about 512 tokens of 4 characters."""
+WINDOW, OVERLAP = 2048, 204
+"""Characters: 512 tokens, and 10 % of them."""
+MAX_WINDOWS = 64
+"""The store numbers a unit's vectors from unit × 64; text beyond 118 000 characters is found by its words only."""
+
+_SEAM = re.compile(rb"\n([ \t]*)(?=[^\s)\]}>])")
+"""The start of a line that holds something other than a closing bracket."""
+
+
+def cut(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[tuple[int, int]]:
+    """[start, end) in pieces of at most `size` bytes, cut at the best seam in the second half of each.
+
+    The best seam is the least indented line start, after a blank line if possible, the last of equals: a top-level key
+    of YAML, TOML, INI and JSON, a paragraph, a statement. An endless line is cut after a blank or between characters.
+    """
+    pieces: list[tuple[int, int]] = []
+    while end - start > size:
+        middle = _seam(utf8, start + size // 2, start + size) or _inside_line(utf8, start, start + size)
+        pieces.append((start, middle))
+        start = middle
+    return [*pieces, (start, end)] if end > start else pieces
+
+
+def _seam(utf8: bytes, low: int, high: int) -> int | None:
+    best: tuple[int, int, int] | None = None
+    for found in _SEAM.finditer(utf8, low, high):
+        place = found.start()
+        blank_before = utf8[place - 1] in b"\n" or utf8[max(place - 2, 0) : place] == b"\n\r"
+        score = (found.end() - found.start(1), not blank_before, -place)
+        if best is None or score < best:
+            best = score
+    return 1 - best[2] if best else None
+
+
+def _inside_line(utf8: bytes, start: int, limit: int) -> int:
+    middle = max(utf8.rfind(b"\n", start + 1, limit), utf8.rfind(b" ", limit - (limit - start) // 4, limit)) + 1
+    if middle > start:
+        return middle
+    middle = limit
+    while middle > start + 1 and utf8[middle] & 0xC0 == 0x80:  # inside a character
+        middle -= 1
+    return middle
+
+
+def windows(text: str, size: int = WINDOW, overlap: int = OVERLAP) -> list[str]:
+    """The text in at most MAX_WINDOWS pieces of up to `size` characters, each beginning `overlap` before the end of the last.
+
+    Pieces end and begin at line ends where one is near; a text that fits is one piece.
+    """
+    pieces: list[str] = []
+    start = 0
+    while len(text) - start > size and len(pieces) < MAX_WINDOWS - 1:
+        end = text.rfind("\n", start + size - size // 4, start + size) + 1 or start + size
+        pieces.append(text[start:end])
+        start = text.find("\n", end - overlap, end - 1) + 1 or end - overlap
+    return [*pieces, text[start : start + size]]
+
+
 SECTION_SIZE = 16 * CHUNK_SIZE
-"""Bytes. A longer section is cut, each piece under the same heading: a megabyte of change log is no unit of ranking."""
+"""Bytes. A longer section is cut into pieces under the same heading: a megabyte of change log is too large to rank."""
 REACHED_OVER = frozenset({"constant", "variable", "type", "macro"})
 MOST_REACHED_OVER = 512
-"""Bytes of such symbols that a code chunk may reach over at once: declarations among statements, not the next thing."""
+"""Bytes of such symbols that a code chunk may span at once."""
 
-MOST_BESIDE = 3
-"""Words beside a symbol, on its first or last line, that are of how it is written: export, static, the name of a type."""
+MOST_ON_LINE = 3
+"""Words before or after a symbol on its line that belong to it: export, static, the name of a type."""
 
 _WORD = re.compile(r"\w")
 BLANKS = b" \t\n\r\f\v"
@@ -34,7 +93,7 @@ Gap = tuple[int, int]
 
 
 def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: Sequence[Unit]) -> list[Unit]:
-    """Chunks for all words outside the top-level `units` of a text; offsets count UTF-8 bytes.
+    """Chunks for the text outside the top-level `units`; offsets count UTF-8 bytes.
 
     `style` is the `chunks` of the language's row: code, headings or lines.
     """
@@ -49,7 +108,7 @@ def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: 
 
 
 def _gaps(utf8: bytes, outer: Sequence[Unit]) -> list[Gap]:
-    """What lies between the units and holds a word, without what already is of a unit: see the module."""
+    """The spans between the units that hold a word, without the text that belongs to a unit."""
     gaps: list[Gap] = []
     start = 0
     for unit in outer:
@@ -58,13 +117,13 @@ def _gaps(utf8: bytes, outer: Sequence[Unit]) -> list[Gap]:
         if unit.span.end > start:
             line_end = utf8.find(b"\n", unit.span.end)
             line_end = len(utf8) if line_end < 0 else line_end
-            start = line_end if len(_words(utf8[unit.span.end : line_end])) <= MOST_BESIDE else unit.span.end
+            start = line_end if len(_words(utf8[unit.span.end : line_end])) <= MOST_ON_LINE else unit.span.end
     gaps.append((start, len(utf8)))
     return list(worded(utf8, gaps))
 
 
 def worded(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
-    """Gaps without blanks around them; those without a word character are left out."""
+    """Gaps without surrounding blanks; gaps without a word character are left out."""
     for start, end in gaps:
         text = utf8[start:end]
         left = start + len(text) - len(text.lstrip(BLANKS))
@@ -74,16 +133,16 @@ def worded(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
 
 
 def _before(utf8: bytes, start: int, unit: Unit) -> int:
-    """Where the unit begins if the few words before it on its line, its doc and its decorators count as part of it."""
+    """Start of the unit including the few words before it on its line, its doc comment and its decorators."""
     place = utf8.rfind(b"\n", start, unit.span.start) + 1 or start
-    if len(_words(utf8[place : unit.span.start])) > MOST_BESIDE:
+    if len(_words(utf8[place : unit.span.start])) > MOST_ON_LINE:
         return unit.span.start
     known = set(_words(" ".join((unit.doc, *unit.decorators)).encode()))
     while known and place > start:
         above = max(utf8.rfind(b"\n", start, place - 1) + 1, start)
         line = utf8[above:place]
         if not line.strip() or not known.issuperset(_words(line)):
-            break  # a blank line parts a comment from what is under it
+            break  # a blank line separates a comment from the code below
         place = above
     return place
 
@@ -93,7 +152,7 @@ def _words(utf8: bytes) -> list[str]:
 
 
 def _joined(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> Iterator[Gap]:
-    """Neighbouring gaps with only small symbols between them become one, up to CHUNK_SIZE; long gaps are cut."""
+    """Join gaps with only small symbols between them, up to CHUNK_SIZE, and cut long gaps."""
     walls = [u.span.start for u in outer if u.kind not in REACHED_OVER]
     held: Gap | None = None
     for start, end in (piece for gap in gaps for piece in worded(utf8, cut(utf8, *gap))):
@@ -111,7 +170,7 @@ def _joined(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> Iterator
 def section_units(text: TextMap, file_name: str, language: str, above: list[Heading]) -> Iterator[Unit]:
     """The text before the first heading, then a section for each heading, up to the next one.
 
-    `above` are the headings around the text's beginning, which then is of the last of them; it becomes those around its end.
+    `above` holds the headings around the start of the text; on return, those around its end.
     """
     utf8 = text.utf8
     headings = find_headings(utf8, language)

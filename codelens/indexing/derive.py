@@ -1,113 +1,111 @@
 """A file's bytes and decoded text → everything that the index keeps of it.
 
-A function of the bytes, the path and the recipe alone: nothing here may depend on what else is in the index.
+The result depends only on the bytes, the path and the recipe, never on other documents. A large file is derived in parts, to
+keep only a few of them in memory. Parts end where chunks end, so the chunks do not depend on where parts end. A large file is
+not parsed and has no links: it is found by its words, substrings and vectors.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
+from typing import BinaryIO
 
 import xxhash
 import zstandard
 
 from codelens.config import Settings
-from codelens.derived import DecodedText, DerivedDocument, Extraction, Posting, Unit
 from codelens.embed.base import Embedder
+from codelens.indexing.chunk import BLANKS, chunk, cut, section_units, worded
 from codelens.indexing.embedding import embed
-from codelens.indexing.extract import extract, from_original, in_original, quoted_units, searched_texts
-from codelens.lang.parser import grammar_version, query_source
-from codelens.lang.readers import reader_rules
-from codelens.lang.registry import languages
-from codelens.model import NOTE_KINDS, SeenFile
+from codelens.indexing.extract import (
+    extract,
+    from_original,
+    in_original,
+    own_texts,
+    quoted_units,
+    searched_texts,
+    units_mapped,
+)
+from codelens.indexing.files import ReadText, let_clock_tick, open_regular
+from codelens.indexing.markup import Heading, find_headings
+from codelens.indexing.run import current_recipe
+from codelens.lang.captures import READERS
+from codelens.lang.registry import Language, detect_language, languages
+from codelens.model.code import NOTE_KINDS, SeenFile, Skip, SkipReason
+from codelens.model.extraction import (
+    DecodedText,
+    DerivedDocument,
+    DerivedPart,
+    Extraction,
+    PackedReferences,
+    PartPlace,
+    Posting,
+    Unchanged,
+    UnfinishedFile,
+    Unit,
+)
 from codelens.notes.note import kind_of_path
-from codelens.store.packing import pack_references
+from codelens.store.codec import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, read_notebook
-from codelens.text.terms import body_terms, index_terms
-from codelens.text.trigrams import distinct_lines
-from codelens.worktree.legacy import encoding_rules
-from codelens.worktree.roles import path_roles
+from codelens.text.terms import body_terms, distinct_lines, index_terms
+from codelens.worktree.classify import path_roles
+from codelens.worktree.survey import Survey, decoded_blocks, survey
 
-RULES = "decode 1, roles 1, extract 4, chunks 2, terms 1, postings 5"
-"""Change a number with anything that changes what a document yields, so that documents are derived anew."""
 SNAPSHOT_LEVEL = 6
 """zstandard. On Django's 18 MB of Python, file by file, level 3 / 6 / 9 give .229 / .209 / .206 in .10 / .30 / .58 s."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reuse:
-    """An extraction of the same content under another path."""
+class Moved:
+    """The index's data of a file under its old path."""
 
-    old_name: str
-    """The file's name then, which its chunks carry."""
-    extraction: Extraction
-
-
-@cache
-def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
-    """16 hex digits that change whenever a document of this language would be derived differently, but for its vectors.
-
-    By whom these were made is noted beside it: a change of the embedder needs no file and no parser.
-    """
-    row = languages().get(language)
-    source = query_source(row) if row else ""
-    # A document without a grammar may be one of a language that we know by now.
-    known = "" if row and row.grammar else "".join(map(_row_text, languages().values()))
-    # What a document quotes is read by the grammars of others.
-    quoting = bool(row and row.chunks in ("headings", "cells"))
-    readers = [other for other in languages().values() if other.grammar and quoting]
-    quoted = [(grammar_version(other.name), query_source(other)) for other in readers]
-    parts = [
-        RULES,
-        encoding_rules(),
-        known,
-        _row_text(row),
-        grammar_version(language),
-        source,
-        quoted,
-        fuzzy,
-        encoding_threshold,
-        *filter(None, [reader_rules(language)]),
-    ]
-    return xxhash.xxh3_64_hexdigest(repr(parts).encode())
+    content_hash: bytes
+    old_path: str
+    extraction: bytes
+    """Packed, as it is sent to a worker: a whole tree may have moved."""
 
 
-def _row_text(row: object) -> str:
-    """A language's row with its sets in order: repr alone would follow PYTHONHASHSEED."""
-    fields = {name: getattr(row, name) for name in getattr(row, "__slots__", ())}
-    return repr({name: sorted(value) if isinstance(value, frozenset) else value for name, value in fields.items()})
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One file to derive."""
 
+    root: str
+    """Absolute path of the repository's root."""
+    seen: SeenFile
+    known_hash: bytes | None = None
+    """Hash of the content that the index holds by the current recipe; the result is Unchanged if the file still has it."""
+    moved: Moved | None = None
+    """Set if the index holds the same content under another path; the file is then not parsed again."""
+    grammar_fault: str = ""
+    """Why the grammar must not be used; only the text is derived then."""
 
-def current_recipe(language: str, settings: Settings) -> str:
-    """The recipe that `derive` would write today."""
-    return recipe(language, settings.fuzzy, settings.encoding_threshold)
+    @property
+    def file(self) -> Path:
+        """The file's path on disk."""
+        return Path(self.root) / self.seen.os_path
 
 
 def derive(
-    seen: SeenFile,
-    raw: bytes,
-    decoded: DecodedText,
-    language: str,
-    content_hash: bytes,
-    settings: Settings,
-    embedder: Embedder | None,
-    grammar_fault: str = "",
-    reuse: Reuse | None = None,
+    job: Job, read: ReadText, settings: Settings, embedder: Embedder | None, reuse: Extraction | None = None
 ) -> DerivedDocument:
-    """Everything about one file; without an `embedder` no vectors.
+    """Everything about one file, without vectors if there is no `embedder`.
 
-    A `grammar_fault` says why its grammar must not be used: its text still is derived.
+    `reuse` is the extraction of the same content under the path `job.moved.old_path`.
     """
+    path, raw, decoded = job.seen.path, read.raw, read.decoded
+    language = detect_language(path, raw[:200])
     text = TextMap(decoded)
-    found = _renamed(reuse, seen.path, decoded) or extract(text, seen.path, language, grammar_fault)
+    found = _renamed(reuse, job, decoded) or extract(text, path, language, job.grammar_fault)
     own = searched_texts(text, language, found.units)
     mapped = in_original(found, text, decoded)
     return DerivedDocument(
-        seen=seen,
-        content_hash=content_hash,
+        seen=job.seen,
+        content_hash=read.content_hash,
         digest=hashlib.sha256(raw).digest(),
         language=language,
         encoding=decoded.encoding,
@@ -117,36 +115,36 @@ def derive(
         recipe=current_recipe(language, settings),
         extraction=replace(mapped, references=(), bindings=()),
         references=pack_references(mapped.references, mapped.bindings),
-        postings=postings_of(seen.path, found.units, own),
-        vectors=embed(seen.path, language, found.units, own, embedder),
+        postings=postings_of(path, found.units, own),
+        vectors=embed(path, language, found.units, own, embedder),
         embedder=embedder.fingerprint() if embedder else "",
         trigram_text=distinct_lines(_searched(decoded.text, language)) if settings.fuzzy else "",
         snapshot=compressor().compress(raw),
-        roles=path_roles(seen.path),
+        roles=path_roles(path),
     )
 
 
 def _searched(text: str, language: str) -> str:
-    """The text that phrases and patterns are looked for in: of a notebook its cells, without outputs and JSON."""
+    """The text that phrases and patterns are matched against: for a notebook its cells, without outputs and JSON."""
     if language != NOTEBOOK:
         return text
     cells = read_notebook(text.encode("utf-8", "replace")).cells
     return "\n".join(cell.source.utf8.decode("utf-8", "replace") for cell in cells)
 
 
-def _renamed(reuse: Reuse | None, path: str, decoded: DecodedText) -> Extraction | None:
-    """The old extraction with the new file name in its chunks."""
-    found = from_original(reuse.extraction, decoded) if reuse else None
-    if not reuse or not found or kind_of_path(path) or any(u.kind in NOTE_KINDS for u in found.units):
-        return None  # what a note is, where it lies says
-    name = path.rpartition("/")[2]
+def _renamed(reuse: Extraction | None, job: Job, decoded: DecodedText) -> Extraction | None:
+    """The old extraction with the new file name in its chunks; None if the file must be extracted again."""
+    path, found = job.seen.path, from_original(reuse, decoded) if reuse else None
+    if not job.moved or not found or kind_of_path(path) or any(u.kind in NOTE_KINDS for u in found.units):
+        return None  # the kind of a note depends on its folder
+    old_name, name = job.moved.old_path.rpartition("/")[2], path.rpartition("/")[2]
     is_named = ("toplevel", "text")
-    units = tuple(replace(u, name=name) if u.kind in is_named and u.name == reuse.old_name else u for u in found.units)
+    units = tuple(replace(u, name=name) if u.kind in is_named and u.name == old_name else u for u in found.units)
     return replace(found, units=units)
 
 
 def postings_of(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[Posting, ...]:
-    """For each unit the words that it is found by; `own` are the texts of the units."""
+    """For each unit the terms that it is found by; `own` holds the text of each unit."""
     folder, _, name = path.rpartition("/")
     concepts = index_terms(f"{name.partition('.')[0] or name} {folder.rpartition('/')[2]}")
     quoted = quoted_units(units)
@@ -171,5 +169,185 @@ def postings_of(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[P
 
 @cache
 def compressor() -> zstandard.ZstdCompressor:
-    """What makes snapshots."""
+    """The compressor for snapshots."""
     return zstandard.ZstdCompressor(level=SNAPSHOT_LEVEL)
+
+
+PART_SIZE = 1_000_000
+"""Characters of a part, plus at most a chunk or a section. Deriving a part of source code takes about 25 MB. Chosen."""
+LARGE_SIZE = 4_000_000
+"""Bytes above which a text is read in parts; twice the default of `max_file_size`. Chosen."""
+MOST_HELD = 100_000
+"""Bytes in which the end of a chunk is searched: many times a chunk, so that endless blanks end it. Chosen."""
+MOST_PARSED = 10_000_000
+"""Bytes up to which a whole file is parsed: the SQLite amalgamation has 9 MB. Parsing C takes 45 MB of memory per MB (measured)."""
+MOST_NOTEBOOK = 32_000_000
+"""Bytes. A notebook is one JSON value, which is read whole. Chosen."""
+LEVELLED = frozenset({"rst", "restructuredtext"})
+"""Languages whose heading levels depend on earlier headings; large files of these have no sections."""
+
+
+def derive_large(job: Job, settings: Settings, embedder: Embedder | None) -> DerivedDocument | Skip | Unchanged | None:
+    """A large file in parts; None for one that is small enough to be read whole. Raises OSError."""
+    judged = judge_large(job, settings)
+    if not isinstance(judged, tuple):
+        return judged
+    row, found = judged
+    if found.content_hash == job.known_hash:
+        return Unchanged(job.seen, found.content_hash)
+    too_large = f"over {MOST_PARSED // 1_000_000} MB: only its text is indexed" if _has_structure(row) else ""
+    return DerivedDocument(
+        seen=job.seen,
+        content_hash=found.content_hash,
+        digest=found.digest,
+        language=row.name,
+        encoding=found.encoding,
+        confidence=found.confidence,
+        bom=found.bom,
+        lines=found.lines,
+        recipe=current_recipe(row.name, settings),
+        extraction=Extraction("", (), (), (), job.grammar_fault or too_large),
+        references=PackedReferences(b"", ""),
+        postings=(),
+        vectors=(),
+        embedder=embedder.fingerprint() if embedder else "",
+        trigram_text="",
+        snapshot=b"",
+        roles=path_roles(job.seen.path),
+        parts=_PartReader(job, found, row, settings, embedder).parts(),
+    )
+
+
+def judge_large(job: Job, settings: Settings) -> tuple[Language, Survey] | Skip | None:
+    """The language and survey of a file to index in parts, or why it is skipped; None for one to read whole. Raises OSError."""
+    seen = job.seen
+    if seen.stamp.size <= LARGE_SIZE:
+        return None
+    let_clock_tick(seen.stamp.mtime_ns)
+    with open_regular(job.file) as file:
+        language = detect_language(seen.path, file.read(200))
+        row = languages().get(language) or Language(language, chunks="lines")
+        if row.chunks == "cells":
+            detail = f"a notebook is read whole, up to {MOST_NOTEBOOK // 1_000_000} MB"
+            too_large = seen.stamp.size > MOST_NOTEBOOK
+            return Skip(seen.path, SkipReason.TOO_LARGE, detail, seen.stamp) if too_large else None
+        if _has_structure(row) and not job.grammar_fault and seen.stamp.size <= MOST_PARSED:
+            return None
+        found = survey(seen.path, file, settings.encoding_threshold, settings.include_vendored)
+    return (row, found) if isinstance(found, Survey) else Skip(seen.path, *found, seen.stamp)
+
+
+def _has_structure(row: Language) -> bool:
+    """True if texts of this language yield more than chunks: symbols, links, quoted code."""
+    return bool(row.grammar or row.name in READERS or row.chunks == "headings")
+
+
+Piece = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _PartReader:
+    """Reads a file a second time, after its survey."""
+
+    job: Job
+    found: Survey
+    row: Language
+    settings: Settings
+    embedder: Embedder | None
+    above: list[Heading] = field(default_factory=list)
+    """The headings around the current place."""
+    inside: bool = False
+    """True once a non-blank byte was read: leading blanks belong to no chunk."""
+    column: int = 0
+    """UTF-8 bytes before the current place on its line."""
+
+    def parts(self) -> Iterator[DerivedPart]:
+        """All parts of the file, in order. Raises UnfinishedFile."""
+        try:
+            with open_regular(self.job.file) as file:
+                yield from self._parts(file)
+        except (OSError, UnicodeError) as fault:
+            raise UnfinishedFile(getattr(fault, "strerror", None) or "changed while it was read") from fault
+
+    def _parts(self, file: BinaryIO) -> Iterator[DerivedPart]:
+        mark = file.read(self.found.bom)
+        digest = xxhash.xxh3_128(mark)
+        place, held = PartPlace(0, 1, 0), ""
+        for raw, text in decoded_blocks(file, self.found.encoding, self.found.bom):
+            digest.update(raw)
+            held += text
+            while len(held) >= PART_SIZE:
+                end, pieces = self._next(held)
+                if not end:
+                    break
+                part, place = self._part(place, held[:end], mark, pieces)
+                yield part
+                held, mark = held[end:], b""
+        if digest.digest() != self.found.content_hash:
+            raise UnicodeError("another file")
+        if held or not place.start:
+            yield self._part(place, held, mark, self._pieces(held.encode("utf-8")))[0]
+
+    def _next(self, held: str) -> tuple[int, list[Piece]]:
+        """(characters of the next part, its pieces); 0 characters if its last piece may continue after the text.
+
+        A part with sections ends before a heading, otherwise at a line end.
+        """
+        utf8 = held.encode("utf-8")
+        end, pieces = len(utf8), self._pieces(utf8)
+        if self._has_headings:
+            starts = [h.start for h in find_headings(utf8, self.row.name)]
+            end = starts[-1] if starts and starts[-1] > end // 2 else utf8.rfind(b"\n") + 1 or end
+        elif pieces and end - pieces[-1][0] <= MOST_HELD:
+            end = pieces.pop()[0]
+        return len(utf8[:end].decode("utf-8")), pieces
+
+    @property
+    def _has_headings(self) -> bool:
+        return self.row.chunks == "headings" and self.row.name not in LEVELLED
+
+    def _pieces(self, utf8: bytes) -> list[Piece]:
+        """Chunks as `chunk_text` cuts them; the last one may change when more text follows. Empty if the text has sections."""
+        if self._has_headings:
+            return []
+        start = 0 if self.inside else len(utf8) - len(utf8.lstrip(BLANKS))
+        return cut(utf8, start, len(utf8.rstrip(BLANKS)))
+
+    def _units(self, text: TextMap, pieces: Sequence[Piece]) -> list[Unit]:
+        name = self.job.seen.path.rpartition("/")[2]
+        if self._has_headings:
+            return list(section_units(text, name, self.row.name, self.above))
+        kind = "toplevel" if self.row.chunks == "code" else "text"
+        return [chunk(kind, name, gap, text) for gap in worded(text.utf8, pieces)]
+
+    def _part(self, place: PartPlace, own: str, mark: bytes, pieces: Sequence[Piece]) -> tuple[DerivedPart, PartPlace]:
+        """The part with the text `own`, which begins at `place`, and the place of the next part."""
+        path, raw = self.job.seen.path, own.encode(self.found.encoding)
+        text = TextMap(DecodedText(own, self.found.encoding, self.found.confidence, 0))
+        units = self._units(text, pieces)
+        texts, first = own_texts(text, units), place.start + len(mark)
+        moved = units_mapped(units, lambda offset: first + text.to_original(offset))
+        part = DerivedPart(
+            place=place,
+            units=tuple([_shifted(unit, place.line - 1, self.column) for unit in moved]),
+            postings=postings_of(path, units, texts),
+            vectors=embed(path, self.row.name, units, texts, self.embedder),
+            trigram_text=distinct_lines(own) if self.settings.fuzzy else "",
+            snapshot=compressor().compress(mark + raw),
+        )
+        self.inside = self.inside or bool(text.utf8.strip(BLANKS))
+        line = own.rfind("\n") + 1
+        self.column = len(own[line:].encode("utf-8")) + (0 if line else self.column)
+        before = len(own) - line + (0 if line else place.before)
+        return part, PartPlace(first + len(raw), place.line + own.count("\n"), before)
+
+
+def _shifted(unit: Unit, lines: int, column: int) -> Unit:
+    """The unit with line numbers of the file; `column` counts the bytes before the part on its first line."""
+    return replace(
+        unit,
+        start_line=unit.start_line + lines,
+        end_line=unit.end_line + lines,
+        name_line=unit.name_line + lines,
+        name_column=unit.name_column + (column if unit.name_line == 1 else 0),
+    )

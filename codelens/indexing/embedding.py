@@ -3,30 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import xxhash
 
 from codelens.config import Settings, vectors_file
-from codelens.derived import Unit
-from codelens.embed import open_embedder
 from codelens.embed.base import EmbeddedFields, Embedder
-from codelens.indexing.cutting import windows
-from codelens.indexing.extract import quoted_units
-from codelens.indexing.keeping import KeepingEmbedder
+from codelens.embed.registry import lasting_name, open_embedder, open_noted
+from codelens.errors import EmbedderFault, UsageError
+from codelens.indexing.chunk import windows
+from codelens.indexing.extract import quoted_units, searched_texts, units_in_text, units_mapped
+from codelens.indexing.run import LazyTransaction
 from codelens.lang.registry import languages
-from codelens.model import TODO
+from codelens.model.code import TODO
+from codelens.model.extraction import DecodedText, Unit
+from codelens.model.runs import Progress, ProgressSink
+from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
+from codelens.store.texts import Texts
+from codelens.store.vectors import KeptVectors
+from codelens.text.lines import TextMap
+
+
+class KeepingEmbedder:
+    """Gives what `embedder` gives; `file` is made if it is not there."""
+
+    slow = True
+
+    def __init__(self, embedder: Embedder, file: Path) -> None:
+        self.name, self.least_cosine, self._embedder = embedder.name, embedder.least_cosine, embedder
+        self._kept = KeptVectors(file)
+
+    @property
+    def dimensions(self) -> int:
+        """The embedder's dimensions."""
+        return self._embedder.dimensions
+
+    def knows(self, text: str) -> bool:
+        """The embedder's answer."""
+        return self._embedder.knows(text)
+
+    def fingerprint(self) -> str:
+        """The embedder's fingerprint: the vectors are the same."""
+        return self._embedder.fingerprint()
+
+    def embed_query(self, text: str) -> bytes:
+        """Never stored: queries are short and private."""
+        return self._embedder.embed_query(text)
+
+    def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
+        """Vectors from the file, and from the embedder for the rest, once for equal texts."""
+        keys = [self._key(entry) for entry in fields]
+        known = self._kept.get(keys)
+        missing = {key: entry for key, entry in zip(keys, fields, strict=True) if key not in known}
+        made = dict(zip(missing, self._embedder.embed_code(list(missing.values())), strict=True))
+        self._kept.put(made)
+        known |= made
+        return [known[key] for key in keys]
+
+    def _key(self, entry: EmbeddedFields) -> bytes:
+        parts = (self.fingerprint(), entry.name, entry.context, entry.signature, entry.body)
+        return xxhash.xxh3_128_digest("\0".join(parts).encode("utf-8", "surrogatepass"))
+
 
 DOC_LINES = 3
-"""Of a doc comment, embedded with the signature; all of it is in the body or the doc's own postings."""
+"""Lines of a doc comment that are embedded with the signature; all of it is in the body or in postings."""
 
 
 def embedder_of(settings: Settings) -> Embedder | None:
-    """What makes vectors by these settings; None where none are wanted. Raises UsageError for a model that cannot be read."""
+    """The embedder of these settings; None if they want no vectors. Raises UsageError for a model that cannot be read."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
     file = vectors_file() if embedder and embedder.slow else None
     return KeepingEmbedder(embedder, file) if embedder and file else embedder
 
 
 def workers_embedder(settings: Settings) -> Embedder | None:
-    """The same for a worker; None for a slow one too, whose vectors are made when all files are read (`embed_again`)."""
+    """The embedder for a worker; None for a slow one, which runs after all files are read (`embed_again`)."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
     return None if embedder and embedder.slow else embedder
 
@@ -34,7 +88,7 @@ def workers_embedder(settings: Settings) -> Embedder | None:
 def embed(
     path: str, language: str, units: Sequence[Unit], own: Sequence[str], embedder: Embedder | None
 ) -> tuple[tuple[bytes, ...], ...]:
-    """For each unit the vectors of its pieces; pieces without a token have none, nor has a language that is not embedded."""
+    """For each unit the vectors of its pieces; empty for pieces without a token and for languages that are not embedded."""
     return embed_pieces(pieces_of(path, language, units, own), embedder) if embedder else ((),) * len(own)
 
 
@@ -42,7 +96,7 @@ Pieces = Sequence[Sequence[EmbeddedFields]]
 
 
 def pieces_of(path: str, language: str, units: Sequence[Unit], own: Sequence[str]) -> Pieces:
-    """For each unit what an embedder is to see of it; nothing in a language that is not embedded, nor of what is quoted."""
+    """For each unit the pieces to embed; none for quoted code and for languages that are not embedded."""
     row = languages().get(language)
     if row and not row.embed:
         return ((),) * len(own)
@@ -54,14 +108,129 @@ def pieces_of(path: str, language: str, units: Sequence[Unit], own: Sequence[str
 
 
 def embed_pieces(pieces: Pieces, embedder: Embedder) -> tuple[tuple[bytes, ...], ...]:
-    """For each unit the vectors of its pieces, all made at once."""
+    """For each unit the vectors of its pieces, computed in one call."""
     vectors = iter(embedder.embed_code([piece for unit in pieces for piece in unit]))
     return tuple([tuple([v for v in (next(vectors) for _ in unit) if any(v)]) for unit in pieces])
 
 
 def embedded_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
-    """What an embedder sees of a unit with this own text, piece by piece. Training makes its pairs by it too."""
+    """The pieces of a unit with this text as an embedder sees them. Training builds its pairs from them too."""
     context = f"{unit.container} {path}"
     head = "\n".join([unit.signature, *unit.doc.split("\n", DOC_LINES)[:DOC_LINES]])
     for piece in windows(text):
         yield EmbeddedFields(unit.name, context, head, piece)
+
+
+Embedded = tuple[DocumentRow, Pieces, bool]
+"""(document, the pieces of each unit of one part, whether this is the last part)"""
+AT_ONCE = 256
+"""Pieces that an embedder gets together, in whole documents: four requests to an endpoint. Chosen."""
+
+
+def with_stored_model(store: Store, settings: Settings) -> Settings:
+    """The settings with the model of the index, if it can still be opened."""
+    made = store.meta("embedder_setting")
+    if not made or made == lasting_name(settings.model):
+        return settings
+    with suppress(UsageError):
+        if open_noted(made).fingerprint() == store.meta("embedder_fingerprint"):
+            return replace(settings, model=made)
+    return settings
+
+
+def embed_again(
+    store: Store, settings: Settings, transaction: LazyTransaction, progress: ProgressSink | None
+) -> tuple[int, int]:
+    """Give all documents vectors of the embedder in the settings, without reading files or parsing.
+
+    Covers every repository, since vectors of two embedders cannot be compared. Slow embedders run only here, for many
+    documents at once. Returns (documents embedded, those of them that had vectors of another embedder). Raises
+    EmbedderFault if an embedder changes its dimensions.
+    """
+    embedder = embedder_of(settings)
+    if embedder is None:
+        return 0, 0
+    before = store.documents.embedded_by_others(embedder.fingerprint())
+    others = store.documents.embedded_otherwise(embedder.fingerprint())
+    width, number = _known_width(store, embedder), 0
+    held: list[tuple[bytes, ...]] = []
+    """Vectors of the earlier parts of a large document."""
+    for group in _groups(store, others):
+        vectors = embed_pieces([unit for _, pieces, _ in group for unit in pieces], embedder)
+        width = _one_width(vectors, width, embedder)
+        at = 0
+        for document, pieces, is_last in group:
+            held += vectors[at : at + len(pieces)]
+            at += len(pieces)
+            if not is_last:
+                continue
+            transaction.begin()
+            store.embed_again(document.id, held, embedder.fingerprint())
+            transaction.batch(document.stamp.size)
+            held, number = [], number + 1
+            if progress:
+                progress(Progress("embed", number, len(others), document.path))
+    _remember(store, settings, embedder, width, transaction)
+    return len(others), before
+
+
+def _groups(store: Store, documents: Sequence[DocumentRow]) -> Iterator[list[Embedded]]:
+    """Documents, large ones in parts, in groups of about AT_ONCE pieces."""
+    group: list[Embedded] = []
+    size = 0
+    for document in documents:
+        for pieces, is_last in _pieces(store, document):
+            group.append((document, pieces, is_last))
+            size += sum(map(len, pieces))
+            if size >= AT_ONCE:
+                yield group
+                group, size = [], 0
+    if group:
+        yield group
+
+
+def _pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]]:
+    """For each part of a document: (pieces of its units, whether it is the last part)."""
+    text, stored = Texts(store).of(document), store.units.stored(document.id)
+    last = len(text.places) - 1
+    for number in range(last + 1):
+        span = text.span_of(number)
+        own = [u for u in stored if span.start <= u.span.start < span.end] if last else stored
+        # The map counts from the start of its text: in the first part, after the byte order mark.
+        mapped = TextMap(DecodedText(text.stored(span), document.encoding, 1.0, 0 if number else document.bom))
+        units = units_in_text(units_mapped(own, lambda offset, start=span.start: offset - start), mapped)  # type: ignore[misc]
+        found = pieces_of(document.path, document.language, units, searched_texts(mapped, document.language, units))
+        yield found, number == last
+
+
+def _known_width(store: Store, embedder: Embedder) -> int:
+    """Bytes of a vector that this embedder gave before; 0 if it gave none."""
+    if store.meta("embedder_fingerprint") != embedder.fingerprint():
+        return 0
+    return int(store.meta("embedder_width") or 0)
+
+
+def _one_width(vectors: Sequence[Sequence[bytes]], width: int, embedder: Embedder) -> int:
+    """The width of all these vectors, which must be `width` unless that is 0. A remote model may change under its name."""
+    found = {len(vector) for unit in vectors for vector in unit} | ({width} if width else set())
+    if len(found) > 1:
+        widths = " and ".join(map(str, sorted(found)))
+        raise EmbedderFault(
+            f"{embedder.name} gives vectors of {widths} dimensions: the model has changed",
+            "`codelens index --clear-cache`, then `codelens index --rebuild`",
+        )
+    return next(iter(found), 0)
+
+
+def _remember(store: Store, settings: Settings, embedder: Embedder, width: int, transaction: LazyTransaction) -> None:
+    """Store which embedder made the vectors, and the width of a slow one's."""
+    now = {
+        "embedder": embedder.name,
+        "embedder_fingerprint": embedder.fingerprint(),
+        "embedder_setting": lasting_name(settings.model),
+        "embedder_width": str(width) if embedder.slow and width else "",
+    }
+    if any(store.meta(key) != value for key, value in now.items()):
+        transaction.begin()
+        for key, value in now.items():
+            store.set_meta(key, value)

@@ -1,34 +1,164 @@
-"""A decoded text and its language → units, references and imports, with chunks for what no symbol covers.
+"""A decoded text and its language → units, references and imports: of code, documents, notebooks and notes.
 
-Whatever the grammar does short of ending the process, the text comes out whole: a fault leaves chunks where symbols
-would have been. Everything here counts UTF-8 bytes, as parsers do, until `in_original` maps it to the file's own bytes.
+A grammar that fails costs a file its symbols, never its text: chunks take their place. Offsets count UTF-8 bytes, as
+parsers do, until `in_original` maps them to the file's own bytes. Notebooks are read cell by cell, so that no unit
+spans outputs and JSON. A note is one unit, since one thought is one answer; its front matter goes into the fields that
+terms are found in.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from codelens.derived import DecodedText, Extraction, Reference, Unit
-from codelens.indexing.chunk import chunk_text
-from codelens.indexing.mentions import mentions
-from codelens.indexing.notebook import read_cells
-from codelens.indexing.notes import extract_note
-from codelens.indexing.quoted import with_quoted
+from codelens.indexing.chunk import SECTION_SIZE, chunk_text, cut, section_units
+from codelens.indexing.markup import Heading
+from codelens.indexing.prose import in_whole, mentions, with_quoted
+from codelens.lang.captures import READERS, extract_symbols
+from codelens.lang.comments import find_todos
 from codelens.lang.parser import GrammarMissing
-from codelens.lang.readers import READERS, extract_symbols
-from codelens.lang.registry import Language, languages
-from codelens.lang.todos import find_todos
-from codelens.model import CHUNK_KINDS, PARTLY, TODO, Span
-from codelens.notes.note import kind_of_path
-from codelens.text.lines import TextMap
-from codelens.text.notebook import NOTEBOOK, as_written
+from codelens.lang.registry import PLAIN_TEXT, Language, accepted_names, languages
+from codelens.model.code import CHUNK_KINDS, PARTLY, TODO, Span
+from codelens.model.extraction import Binding, DecodedText, Extraction, Import, Reference, Unit
+from codelens.notes.note import Note, kind_of_path, read_note
+from codelens.text.lines import Excerpt, TextMap
+from codelens.text.notebook import NOTEBOOK, as_written, read_notebook
+
+MARKDOWN = "markdown"
+
+_MAGIC = re.compile(rb"^([ \t]*)[%!?]", re.MULTILINE)
+
+ExtractCode = Callable[[TextMap, str, str], Extraction]
+"""(text, path, language) → what the text holds: `extract` itself, which knows notebooks by this module."""
+
+
+@dataclass(slots=True)
+class _NotebookContent:
+    """The results of the cells so far; offsets count the file's UTF-8."""
+
+    text: TextMap
+    name: str
+    """The file's name, for text above the first heading."""
+    above: list[Heading] = field(default_factory=list)
+    """The headings around the next cell."""
+    units: list[Unit] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+    imports: list[Import] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, found: Extraction, source: Excerpt) -> None:
+        """Add the results of one cell, with offsets of the file."""
+        first = len(self.units)
+
+        def here(place: int | None) -> int | None:
+            return None if place is None else first + place
+
+        def line(start: int) -> int:
+            return self.text.line_column(start)[0]
+
+        for unit in found.units:
+            self.units.append(replace(in_whole(unit, source, self.text), parent=here(unit.parent)))
+        for r in found.references:
+            start = source.place(r.start)
+            self.references.append(r._replace(unit=here(r.unit), start=start, line=line(start)))
+        for i in found.imports:
+            start = source.place(i.start)
+            self.imports.append(i._replace(start=start, line=line(start)))
+        for b in found.bindings:
+            self.bindings.append(b._replace(unit=here(b.unit), start=source.place(b.start)))
+        self.faults += [found.fault] if found.fault else []
+
+
+def read_cells(text: TextMap, path: str, extract_code: ExtractCode) -> Extraction | None:
+    """All units of a notebook; None if the file holds no cells."""
+    notebook = read_notebook(text.utf8)
+    language = accepted_names().get(notebook.language, PLAIN_TEXT)
+    pages = _NotebookContent(text, path.rpartition("/")[2])
+    for cell in notebook.cells:
+        if cell.kind == "code":
+            pages.add(_code(cell.source, path, language, pages.above, extract_code), cell.source)
+        else:
+            pages.add(_prose(cell.source, pages), cell.source)
+    found = Extraction("", tuple(pages.units), tuple(pages.references), tuple(pages.imports), "", tuple(pages.bindings))
+    return replace(found, fault=min(pages.faults, default="")) if notebook.cells else None
+
+
+def _map(utf8: bytes) -> TextMap:
+    return TextMap(DecodedText(utf8.decode("utf-8", "replace"), "utf-8", 1.0, 0))
+
+
+def _prose(source: Excerpt, pages: _NotebookContent) -> Extraction:
+    text = _map(source.utf8)
+    units = tuple(section_units(text, pages.name, MARKDOWN, pages.above))
+    found = Extraction("", units, mentions(text, MARKDOWN, units), ())
+    return with_quoted(found, text, MARKDOWN)
+
+
+def _code(source: Excerpt, path: str, language: str, above: list[Heading], extract_code: ExtractCode) -> Extraction:
+    """The code of one cell. IPython's own lines, like `%matplotlib` or `!pip`, become comments for the parser."""
+    plain = _MAGIC.sub(rb"\1#", source.utf8) if language == "python" else source.utf8
+    found = extract_code(_map(plain), path, language)
+    title = ".".join(heading.name for heading in above)
+    units = tuple(replace(u, container=title) if u.kind in CHUNK_KINDS else u for u in found.units)
+    return replace(found, units=units)
+
+
+NOT_READ = "front matter"
+"""Prefix of the fault of a note with invalid fields."""
+
+
+def extract_note(text: TextMap, path: str) -> Extraction:
+    """Units and references of a note; offsets count UTF-8 bytes."""
+    whole = text.utf8.decode("utf-8", "replace")
+    note = read_note(whole, path)
+    body = len(whole[: note.body].encode("utf-8"))
+    pieces = cut(text.utf8, 0, len(text.utf8), SECTION_SIZE)
+    units = tuple(_note_unit(note, text, start, end, min(max(body, start), end)) for start, end in pieces)
+    said = mentions(text, "markdown", units)
+    places = tuple(
+        Reference("place", link.path, link.symbol, 0, _line_start(text, note.links_line), note.links_line)
+        for link in note.links
+    )
+    fault = f"{NOT_READ}: {'; '.join(note.faults)}" if note.faults else ""
+    outside = [reference for reference in said if reference.start >= body]
+    return Extraction("", units, (*(places if units else ()), *outside), (), fault)
+
+
+def _note_unit(note: Note, text: TextMap, start: int, end: int, body: int) -> Unit:
+    first = start == 0
+    signature = " ".join((note.status, *(f"#{tag}" for tag in note.tags), *note.triggers))
+    return Unit(
+        kind=note.kind,
+        name=note.title,
+        container="",
+        parent=None,
+        span=Span(start, end),
+        name_span=Span(start, start),
+        body_start=body,
+        start_line=text.line_column(start)[0],
+        end_line=text.line_column(end - 1)[0],
+        name_line=text.line_column(body if body < end else start)[0] if first else text.line_column(start)[0],
+        name_column=1,
+        signature=signature if first else "",
+        doc=note.description if first else "",
+    )
+
+
+def _line_start(text: TextMap, line: int) -> int:
+    """Start byte of a line of the front matter."""
+    place = 0
+    for _ in range(line - 1):
+        place = text.utf8.find(b"\n", place) + 1
+    return place
+
 
 NOTHING = Extraction("", (), (), ())
 
 
 def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") -> Extraction:
-    """Symbols and chunks in order of place, parents before children. With a `grammar_fault` the grammar is not used."""
+    """Symbols and chunks in order, parents before children. With a `grammar_fault` the grammar is not used."""
     if language == "markdown" and kind_of_path(path):
         return extract_note(text, path)
     row = languages().get(language) or Language(language, chunks="lines")
@@ -50,7 +180,7 @@ def _of_cell(grammar_fault: str) -> Callable[[TextMap, str, str], Extraction]:
 
 
 def definitions(text: TextMap, language: str) -> tuple[Unit, ...]:
-    """The symbols alone, as `extract` finds them; none where the grammar fails."""
+    """The symbols only; empty if the grammar fails."""
     return _symbols(text, language, definitions_only=True).units
 
 
@@ -59,12 +189,12 @@ def _symbols(text: TextMap, language: str, definitions_only: bool = False) -> Ex
         return extract_symbols(text.utf8, language, definitions_only)
     except GrammarMissing as missing:
         return replace(NOTHING, fault=str(missing))
-    except Exception as error:  # the per-file border: a query or a grammar that fails costs this file its symbols
+    except Exception as error:  # a fault costs this file its symbols, never the run
         return replace(NOTHING, fault=f"{type(error).__name__}: {error}")
 
 
 def _todos(text: TextMap, language: str, found: Extraction) -> Sequence[Unit]:
-    """Comments that say what is to be done; none where the grammar failed."""
+    """TODO comments; empty if the grammar failed."""
     if found.fault not in ("", PARTLY):
         return ()
     try:
@@ -94,7 +224,7 @@ def _merged(found: Extraction, chunks: Sequence[Unit]) -> Extraction:
 
 
 def quoted_units(units: Sequence[Unit]) -> frozenset[int]:
-    """Places of the definitions that a section quotes: their text is of the section, so they are found by their names alone."""
+    """Positions of the definitions quoted in sections. Their text belongs to the section, so only their names are indexed."""
     found: set[int] = set()
     for i, unit in enumerate(units):
         if unit.local and unit.parent is not None and (unit.parent in found or units[unit.parent].kind in CHUNK_KINDS):
@@ -103,20 +233,20 @@ def quoted_units(units: Sequence[Unit]) -> frozenset[int]:
 
 
 def searched_texts(text: TextMap, language: str, units: Sequence[Unit]) -> list[str]:
-    """For each unit the text by which it is found, as its author wrote it."""
+    """For each unit the text that it is found by, as its author wrote it."""
     own = own_texts(text, units)
     return [as_written(one) for one in own] if language == NOTEBOOK else own
 
 
 def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
-    """For each unit its body without the units inside it, except local ones, which belong to it; all of it without a body."""
+    """For each unit its body (or all of it, if it has none) without the units inside, except local ones."""
     holes: list[list[Span]] = [[] for _ in units]
     over = 0
-    """The last chunk before this unit, which may reach over it."""
+    """The last chunk before this unit, which may span it."""
     quoted = quoted_units(units)
     for i, unit in enumerate(units):
         if i in quoted or unit.kind == TODO:
-            continue  # the words of a marked comment stay those of the code around it
+            continue  # a TODO comment's words also belong to the code around it
         if unit.parent is not None and not unit.local:
             holes[unit.parent].append(unit.span)
         elif unit.kind in CHUNK_KINDS:
@@ -140,26 +270,26 @@ def _without(utf8: bytes, span: Span, holes: Sequence[Span]) -> str:
 
 
 def in_original(found: Extraction, text: TextMap, decoded: DecodedText) -> Extraction:
-    """The same with every offset counting the file's own bytes."""
+    """The extraction with offsets of the file's own bytes."""
     if decoded.encoding == "utf-8" and not decoded.bom:
         return found
     return _mapped(found, text.to_original)
 
 
 def from_original(found: Extraction, decoded: DecodedText) -> Extraction | None:
-    """The way back from `in_original`; None where only extracting again gives it."""
+    """The inverse of `in_original`; None if the file must be extracted again."""
     if decoded.encoding != "utf-8":
         return None
     return _mapped(found, lambda offset: offset - decoded.bom) if decoded.bom else found
 
 
 def units_in_text(units: Sequence[Unit], text: TextMap) -> tuple[Unit, ...]:
-    """Units whose offsets count the file's own bytes → the same in the text's UTF-8."""
+    """Units with offsets of the file's own bytes → the same in the text's UTF-8."""
     return units_mapped(units, text.to_utf8)
 
 
 def units_mapped(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Unit, ...]:
-    """The same units with other offsets."""
+    """The units with their offsets mapped by `there`."""
     return tuple(
         replace(
             u,

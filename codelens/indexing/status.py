@@ -1,26 +1,36 @@
-"""The state of an index: what it holds, and on demand what the trees on disk say against it."""
+"""The state of an index, and what a run would do with the trees on disk, without doing it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
-from codelens.config import Settings
-from codelens.indexing.build import with_features
+from codelens.config import LoadedSettings, Settings
+from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.indexing.changes import UpdatePlan, compare
-from codelens.indexing.derive import current_recipe
-from codelens.indexing.remembered import as_remembered
-from codelens.model import IndexInfo
-from codelens.runs import Changes, RepositoryStatus, Status
+from codelens.indexing.derive import Job, judge_large
+from codelens.indexing.files import read_text, unreadable
+from codelens.indexing.run import (
+    WalkRules,
+    choose_walk_rules,
+    current_recipe,
+    stored_walk_rules,
+    with_features,
+    with_stored_rules,
+)
+from codelens.model.code import IndexInfo, SeenFile, Skip
+from codelens.model.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
-from codelens.worktree.freshness import content_hash
+from codelens.worktree.files import content_hash
 from codelens.worktree.place import own_files, unfinished_index
-from codelens.worktree.walk import walk
+from codelens.worktree.walk import Sight, explain_path, walk
 
 
 def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
-    """`check` walks the trees, and reads files whose stamp differs."""
+    """The contents of the index; with `check` also how the trees differ, which reads files whose stamp differs."""
     settings = with_features(store, settings)
     return Status(
         index=info,
@@ -33,12 +43,12 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
 
 
 def is_stale(store: Store, settings: Settings) -> bool:
-    """Whether an index run would find anything to do in the trees that are there: stamps and recipes decide, no file is read."""
+    """True if a run would find work in the existing trees. Compares stamps and recipes; reads no file."""
     settings = with_features(store, settings)
     for row in store.documents.repositories():
         if not row.root.is_dir():
             continue
-        walked = as_remembered(store, row.name, settings)
+        walked = with_stored_rules(store, row.name, settings)
         plan = _compared(store, row, walked, _todays(walked))
         if plan.suspects or plan.removed or _new(store, row, plan):
             return True
@@ -46,7 +56,7 @@ def is_stale(store: Store, settings: Settings) -> bool:
 
 
 def _repository(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
-    settings = as_remembered(store, row.name, settings)
+    settings = with_stored_rules(store, row.name, settings)
     states, todays = store.documents.states(row.id), _todays(settings)
     skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
     documents, source_bytes = store.documents.totals(row.id)
@@ -69,7 +79,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
 
 
 def _changes(store: Store, row: RepositoryRow, settings: Settings) -> Changes:
-    """New, changed and deleted files: by stamp, then by content, so that a touched file is no change."""
+    """New, changed and deleted files, by stamp and then by content, so that a touched file does not count."""
     plan = _compared(store, row, settings, lambda _: True)
     changed = []
     for seen, state in plan.suspects:
@@ -95,6 +105,61 @@ def _compared(
 
 
 def _new(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
-    """Files that no run has seen as they are; others are only tried again."""
+    """Files that no run has seen in this state, without those that are only tried again."""
     known = {skip.path: skip.stamp for skip in store.documents.skips(row.id) if skip.stamp}
     return tuple(seen.path for seen in plan.new if seen.path not in known or not known[seen.path].agrees(seen.stamp))
+
+
+Loader = Callable[[Path], LoadedSettings]
+"""Loads the settings for one root."""
+
+
+def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:
+    """(root, file or skip) for everything that the walk finds, in its order. `index` may hold rules of earlier runs."""
+    for root in roots:
+        settings = _settings(index, root, settings_of)
+        for entry in walk(root, settings, own_files(index)):
+            yield root, _judged(root, entry, settings)
+
+
+def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile | Skip | None:
+    """The file or skip that one path below the root would become; None for a directory that is walked."""
+    settings = _settings(index, root, settings_of)
+    found = explain_path(root, path, settings, own_files(index))
+    return _judged(root, found, settings) if found is not None else None
+
+
+def sight(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
+    """A test whether a run would reach a path below the root, without `settings_of` by the rules of its last run."""
+    if settings_of:
+        settings = _settings(index, root, settings_of)
+    elif kept := _kept(index, root):
+        settings = kept.applied_to(settings)
+    return Sight(root, settings, own_files(index)).holds
+
+
+def _judged(root: Path, entry: SeenFile | Skip, settings: Settings) -> SeenFile | Skip:
+    if isinstance(entry, Skip):
+        return entry
+    try:
+        found: object = judge_large(Job(str(root), entry), settings) or read_text(root, entry, settings)
+    except OSError as fault:
+        return unreadable(entry, fault)
+    return found if isinstance(found, Skip) else entry
+
+
+def _settings(index: Path, root: Path, settings_of: Loader) -> Settings:
+    loaded = settings_of(root)
+    return choose_walk_rules(_kept(index, root), loaded).applied_to(loaded.values)
+
+
+def _kept(index: Path, root: Path) -> WalkRules | None:
+    with (
+        suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew),
+        Store.read(index) as store,
+        store.reading(),
+    ):
+        for row in store.documents.repositories():
+            if row.root == root:
+                return stored_walk_rules(store, row.name)
+    return None

@@ -13,7 +13,7 @@ All knowledge of a language is in its query file and its row of languages.toml. 
                        it are methods, but in @scope.namespace they stay functions
     @namespace         the package or namespace of the whole file
     @reference.KIND    a used name, with @receiver before its dot; of LITERAL_KINDS the text of a string, of which
-                       codelens/lang/literals.py takes the name (@receiver then is the verb, where one is written)
+                       codelens/lang/matches.py takes the name (@receiver then is the verb, where one is written)
     @binding.name    a variable, parameter or field, with what the same match says of it: @binding.type (declared), @binding.value
                      (assigned) or @binding.element (run over); alone it only hides an outer name
     @binding.declarator   in place of the name where it lies under fields `declarator` (C's pointers and dimensions)
@@ -36,28 +36,180 @@ count UTF-8 bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Literal
 
 import tree_sitter
 
-from codelens.derived import LITERAL_KINDS, Binding, Extraction, Reference, Unit
-from codelens.lang.gather import Gathered, Key, bare, text_of
-from codelens.lang.literals import is_set, said
-from codelens.lang.nesting import nest
+from codelens.lang.comments import clean_comment, doc_before, without_tags
+from codelens.lang.matches import DefinitionDraft, Gathered, Key, bare, is_set, named_part, text_of
 from codelens.lang.parser import load_grammar
+from codelens.lang.protobuf import RULES as PROTOBUF
+from codelens.lang.protobuf import read_protobuf
 from codelens.lang.registry import Language, languages
-from codelens.model import PARTLY
+from codelens.model.code import PARTLY, TYPE_KINDS, Span
+from codelens.model.extraction import LITERAL_KINDS, Binding, Extraction, Reference, Unit
+
+MAX_SIGNATURE = 300
+"""Characters. Of 11,826 definitions in 500 modules of Python's standard library two have a longer head."""
+MAX_DOC = 4000
+"""Characters. Of the 3,800 doc comments of these definitions three are longer."""
+_ENDLESS = 1 << 62
+"""An end after that of any file, for the outermost region."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A region that the sweep is inside of."""
+
+    span: Key
+    path: str
+    unit: int | None
+    kind: str
+    local: bool
+
+    @property
+    def end(self) -> int:
+        return self.span[1]
+
+
+def nest(gathered: Gathered) -> tuple[list[Unit], list[Key]]:
+    """Drafts → units in order, each with its container and parent, in one sweep with a stack."""
+    language = gathered.language
+    units: list[Unit] = []
+    spans: list[Key] = []
+    stack: list[_Open] = [_Open((-1, _ENDLESS), "", None, "", False)]
+    for draft in sorted([d for d in gathered.drafts.values() if d.kind] + gathered.scopes, key=DefinitionDraft.order):
+        span = (draft.outer.start_byte, draft.outer.end_byte)
+        while stack[-1].end <= span[0] or stack[-1].span == span:  # several names of one statement are siblings
+            stack.pop()
+        top = stack[-1]
+        name = bare(text_of(draft.name), language) if draft.name else ""
+        local = (
+            top.local or top.kind in ("function", "method", "property") or _inside_function(draft.outer, language, top)
+        )
+        if not draft.kind:
+            stack.append(_Open(span, _joined(top.path, name), top.unit, draft.region, local))
+            continue
+        if not name or (draft.kind in ("variable", "constant") and (local or _is_guess(draft.outer))):
+            continue
+        container = _joined(top.path, draft.container)
+        kind = "method" if draft.kind == "function" and _holds_methods(top, draft) else draft.kind
+        # Content of a wrapper without a name (an IIFE, describe(() => …)) has no container.
+        units.append(_unit(draft, kind, name, top, local and top.unit is not None, gathered))
+        spans.append(span)
+        stack.append(_Open(span, _joined(container, name), len(units) - 1, kind, local))
+    return units, spans
+
+
+def _holds_methods(top: _Open, draft: DefinitionDraft) -> bool:
+    return top.kind in TYPE_KINDS or top.kind == "scope" or bool(draft.container)
+
+
+def _is_guess(node: tree_sitter.Node) -> bool:
+    """True if the parser inserted the end of the node: the variable is then a macro before something else."""
+    last = node.child(node.child_count - 1) if node.child_count else None
+    return last is not None and last.is_missing
+
+
+def _inside_function(node: tree_sitter.Node, language: Language, top: _Open) -> bool:
+    """True if an unnamed function lies between the definition and the unit that encloses it."""
+    if not language.functions:
+        return False
+    ancestor = node.parent
+    while ancestor is not None and ancestor.end_byte < top.end:
+        if ancestor.type in language.functions:
+            return True
+        ancestor = ancestor.parent
+    return False
+
+
+def _joined(path: str, name: str) -> str:
+    name = name.replace("::", ".").strip(".")
+    return f"{path}.{name}" if path and name else path or name
+
+
+def _unit(draft: DefinitionDraft, kind: str, name: str, top: _Open, local: bool, gathered: Gathered) -> Unit:
+    language = gathered.language
+    body = draft.body or draft.inner.child_by_field_name("body")
+    before, attributes = doc_before(draft.outer, language, gathered.claimed)
+    inside = draft.doc or [d for d in [gathered.docs.get(draft.inner.start_byte)] if d]
+    doc = clean_comment([text_of(d) for d in inside] or before)
+    if language.tagged_docs:
+        doc = without_tags(doc)
+    decorators = [_first_line(text_of(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)]
+    place = draft.name or draft.outer
+    start, row, _ = _first_word(draft.outer, gathered.utf8)
+    name_start, name_row, name_column = _first_word(place, gathered.utf8)
+    end = draft.outer.end_byte
+    return Unit(
+        kind=kind,
+        name=name,
+        container=_joined(top.path, draft.container),
+        parent=top.unit,
+        span=Span(start, end),
+        name_span=Span(name_start, place.end_byte),
+        body_start=body.start_byte if body else end,
+        start_line=row + 1,
+        end_line=_last_line(draft.outer),
+        name_line=name_row + 1,
+        name_column=name_column + 1,
+        signature=_signature(draft, body, language, gathered.utf8),
+        doc=doc[:MAX_DOC],
+        decorators=tuple(attributes + list(dict.fromkeys(decorators))),
+        local=local,
+    )
+
+
+def _first_word(node: tree_sitter.Node, utf8: bytes) -> tuple[int, int, int]:
+    """(byte, row, column) of a node's first non-blank byte: in some grammars a name includes the blanks before it."""
+    row, column = node.start_point
+    if not utf8[node.start_byte : node.start_byte + 1].isspace():
+        return node.start_byte, row, column
+    text = utf8[node.start_byte : node.end_byte]
+    blanks = len(text) - len(text.lstrip())
+    if lines := text.count(b"\n", 0, blanks):
+        return node.start_byte + blanks, row + lines, blanks - 1 - text.rfind(b"\n", 0, blanks)
+    return node.start_byte + blanks, row, column + blanks
+
+
+def _last_line(node: tree_sitter.Node) -> int:
+    row, column = node.end_point
+    return row + 1 if column or row == node.start_point[0] else row
+
+
+def _signature(draft: DefinitionDraft, body: tree_sitter.Node | None, language: Language, utf8: bytes) -> str:
+    """The text before the body, or the first line, on one line without comments and annotations."""
+    node = draft.inner
+    end = body.start_byte if body and body.start_byte > node.start_byte else node.end_byte
+    aside = [child for child in node.children if child.type in language.comments | language.attributes]
+    head, at = b"", node.start_byte
+    for part in sorted(aside + draft.decorators, key=lambda part: part.start_byte):
+        if at <= part.start_byte and part.end_byte <= end:
+            head += utf8[at : part.start_byte]
+            at = part.end_byte
+    head += utf8[at:end]
+    text = head.decode("utf-8", "replace")
+    text = text.rstrip().rstrip(";") if end < node.end_byte else _first_line(text)
+    if draft.name and end <= draft.name.start_byte:
+        text += " " + text_of(draft.name)  # typedef struct { … } Name
+    return " ".join(text.split())[:MAX_SIGNATURE].rstrip("{=;\\ ")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0].rstrip()
+
 
 _STRENGTH = {"use": 0, "type": 1, "field": 1, "endpoint": 1, "env": 3}
-"""Of two kinds of reference at one place the stronger stands: those not named here are 2, the name of a definition 3."""
+"""At each place the strongest kind of reference counts. Kinds not listed have strength 2, the name of a definition 3."""
 _GOES_ON = (b"$", b"#", b"{", b"\\")
-"""What follows the text of a literal where it is not all: the marks of interpolation and escapes, in all languages."""
+"""Bytes after the text of a literal that continues: interpolation and escapes of all languages."""
 
 
 def extract_captures(utf8: bytes, language: str, definitions_only: bool = False) -> Extraction:
-    """Everything the query of `language` finds. Raises GrammarMissing; hangs and aborts are the caller's to survive."""
+    """Everything that the query of `language` finds. Raises GrammarMissing. A bad grammar may hang or abort the process."""
     grammar = load_grammar(language, definitions_only)
     tree = grammar.parser.parse(utf8)
     gathered = Gathered(languages()[language], grammar.query, utf8)
@@ -81,13 +233,13 @@ def _predicate(
     pattern_index: int,
     captures: dict[str, list[tree_sitter.Node]],
 ) -> bool:
-    """The one condition that tree-sitter does not know itself."""
+    """Evaluate `#touch?`, the only predicate that tree-sitter does not know."""
     before, after = (captures[capture][0] for capture, _ in args)
     return predicate == "touch?" and before.end_byte == after.start_byte
 
 
 def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
-    """References in order of their place, each with the innermost unit around it."""
+    """References in order, each with the innermost unit around it."""
     found, language, utf8 = gathered.references, gathered.language, gathered.utf8
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
     for start, kind in found:
@@ -98,10 +250,10 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
     for (start, kind), (node, receiver) in sorted(found.items(), key=_by_key):
         end = node.end_byte
         if _STRENGTH.get(kind, 2) < strongest[start] or start == end:
-            continue  # a sharper pattern speaks of the same place, or the parser made the name up
+            continue  # a stronger pattern matches here, or the parser inserted the name
         name, place = utf8[start:end].decode("utf-8", "replace"), start
         if kind in LITERAL_KINDS:
-            part = said(kind, name, is_whole=utf8[end : end + 1] not in _GOES_ON)
+            part = named_part(kind, name, is_whole=utf8[end : end + 1] not in _GOES_ON)
             if part is None or (kind == "env" and is_set(utf8, start, end)):
                 continue
             place, name = start + len(name[: part[0]].encode()), name[part[0] : part[1]]
@@ -109,7 +261,7 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
         elif not name[0].isidentifier():
             name = name.lstrip().lstrip(language.sigils)
             place = end - len(name.encode())
-        # Counting line ends as it goes is several times cheaper than asking each node for its place.
+        # Counting line ends on the way is several times cheaper than the position of each node.
         line, counted = line + utf8.count(b"\n", counted, place), place
         unit = around.at(start)
         if kind == "route":
@@ -118,7 +270,7 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
 
 
 def _decorated(node: tree_sitter.Node, language: Language) -> int:
-    """Where the definition begins that an attribute around a node stands before as a sibling; -1 where there is none."""
+    """Start byte of the definition that follows the attribute around `node`; -1 if not found."""
     around = node.parent
     while around and around.type not in language.attributes:
         around = around.parent
@@ -133,9 +285,9 @@ _BASES = {"extends": "base", "implements": "interface"}
 def _bindings(
     gathered: Gathered, units: Sequence[Unit], spans: list[Key], references: Sequence[Reference]
 ) -> list[Binding]:
-    """Bindings in order of their place, each with the innermost unit around it, and the bases that references name.
+    """Bindings in order, each with the innermost unit around it, and the bases that references name.
 
-    Left out are what a closure returns, names that are imported, and bare names that a type, a value or a definition speaks of.
+    Skips results of closures, imported names, and bare names that also have a type, a value or a definition.
     """
     closures = _outer_first(gathered.closures)
     around, within, aside = _Enclosing(spans), _Enclosing(closures), _Enclosing(_outer_first(gathered.prototypes))
@@ -160,9 +312,9 @@ def _bindings(
 
 
 def _bases(gathered: Gathered, spans: list[Key], references: Sequence[Reference]) -> Iterable[Binding]:
-    """What types build on: of the unit around, or by the name of a scope that adds to a type declared elsewhere.
+    """The base types of the unit around, or of the type that a scope adds to by name.
 
-    An anonymous class is a scope under the name of what it extends or builds: what is said of it is said of no type.
+    An anonymous class is a scope with the name of its base; its bases belong to no type.
     """
     sharp = {r.start for r in references if _STRENGTH.get(r.kind, 2) > 1}
     scopes = sorted(
@@ -192,7 +344,7 @@ def _inside(inner: Key, outer: Key) -> bool:
 
 
 class _Enclosing:
-    """The innermost of nested spans around places that are asked for in rising order."""
+    """Finds the innermost of nested spans around places in ascending order."""
 
     def __init__(self, spans: list[Key]) -> None:
         self._spans = spans
@@ -200,7 +352,7 @@ class _Enclosing:
         self._following = 0
 
     def at(self, place: int) -> int | None:
-        """Position of the innermost span around a place; None outside of all."""
+        """Index of the innermost span around a place; None outside of all."""
         spans, stack = self._spans, self._stack
         while self._following < len(spans) and spans[self._following][0] <= place:
             while stack and spans[stack[-1]][1] <= spans[self._following][0]:
@@ -213,3 +365,19 @@ class _Enclosing:
 
 
 _by_key = itemgetter(0)
+
+
+READERS: Mapping[str, tuple[str, Callable[[bytes], Extraction]]] = {"protobuf": (PROTOBUF, read_protobuf)}
+"""Language without a grammar → (version of our own reader, which is part of the recipe; the reader of UTF-8 bytes)."""
+
+
+def reader_rules(language: str) -> str:
+    """The version of the language's reader; empty if it has none."""
+    return READERS[language][0] if language in READERS else ""
+
+
+def extract_symbols(utf8: bytes, language: str, definitions_only: bool = False) -> Extraction:
+    """Everything that the reader or the query of `language` finds. Raises GrammarMissing if it has neither."""
+    if language in READERS:
+        return READERS[language][1](utf8)
+    return extract_captures(utf8, language, definitions_only)

@@ -1,16 +1,24 @@
-"""Doc comments: finding those that stand before a definition, and taking the comment marks off."""
+"""Doc comments before definitions, and TODO comments as units.
+
+A mark such as TODO counts at the start of a comment or of a line in it, not within prose. Its unit ends at the next
+mark, at a blank line or at the end of the comment; comments of one line continue in those directly below.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from html import unescape
 from inspect import cleandoc
 
 import tree_sitter
 
-from codelens.lang.gather import text_of
-from codelens.lang.registry import Language
+from codelens.lang.matches import text_of
+from codelens.lang.parser import load_grammar
+from codelens.lang.registry import Language, languages
+from codelens.model.code import TODO, Span
+from codelens.model.extraction import Unit
+from codelens.text.lines import TextMap
 
 _OPEN = re.compile(
     r"^\s*(?:/\*[*!]*|\(\*+|\{-+ ?[|^]?|<!--|--\[=*\[|=begin|(?://[/!]*)|#+(?!\[)'?|--+(?: [|^])?|;+|%+|!+[<>]?"
@@ -24,14 +32,14 @@ _VALUE = re.compile(r"\"([^\"]*)\"")
 
 
 def doc_before(node: tree_sitter.Node, language: Language, claimed: Container[int] = ()) -> tuple[list[str], list[str]]:
-    """(comments that touch the definition from above, in order; annotations among them). Those that begin at a byte in
-    `claimed` speak of something else."""
+    """(comments directly above the definition, annotations among them). Comments that start at a byte in `claimed`
+    belong to something else."""
     while node.parent is not None and (node.parent.type in language.wrappers or _opens(node, node.parent)):
         node = node.parent
     comments: list[str] = []
     attributes: list[str] = []
     below = node
-    above = node.prev_sibling
+    above = _before(node, language)
     while above is not None and (above.type in language.comments or above.type in language.attributes):
         if _end_row(above) < below.start_point[0] - 1 or above.start_byte in claimed:
             break
@@ -42,27 +50,37 @@ def doc_before(node: tree_sitter.Node, language: Language, claimed: Container[in
             if before is not None and _end_row(before) == above.start_point[0] and before.end_byte > before.start_byte:
                 break  # it trails the line of code above
             comments.insert(0, text_of(above))
-        below, above = above, above.prev_sibling
+        below, above = above, _before(above, language)
     return comments, attributes
 
 
+def _before(node: tree_sitter.Node, language: Language) -> tree_sitter.Node | None:
+    """The node before this one; of a wrapper its last child. An attribute that opens a block follows what is before the block."""
+    above = node.prev_sibling
+    if above is None and node.parent and node.type in language.attributes and _opens(node, node.parent):
+        above = node.parent.prev_sibling
+    if above is not None and above.type in language.wrappers and above.named_children:
+        return above.named_children[-1]
+    return above
+
+
 def _opens(node: tree_sitter.Node, block: tree_sitter.Node) -> bool:
-    """Whether a definition is the first thing of a block: some grammars put the comment above it before the block."""
+    """True for the first node of a block: some grammars put the comment above it before the block."""
     return block.start_byte == node.start_byte and block.parent is not None
 
 
 def _end_row(node: tree_sitter.Node) -> int:
     row, column = node.end_point
-    return row - 1 if column == 0 and row > node.start_point[0] else row  # some grammars count the newline in
+    return row - 1 if column == 0 and row > node.start_point[0] else row  # some grammars include the newline
 
 
 def clean_comment(comments: Sequence[str]) -> str:
-    """Comments as written → their words, without marks and common indent."""
+    """The text of comments without comment marks and common indentation."""
     return "\n".join(filter(None, map(_clean, comments))).strip()
 
 
 def without_tags(doc: str) -> str:
-    """The words of an XML doc: `<see cref="Other"/>` leaves Other."""
+    """The text of an XML doc comment; `<see cref="Other"/>` becomes Other."""
     bare = _TAG.sub(lambda tag: " ".join(_VALUE.findall(tag[0])) + ("" if tag[0].endswith("/>") else " "), doc)
     return "\n".join(" ".join(line.split()) for line in unescape(bare).split("\n") if line.strip())
 
@@ -77,3 +95,111 @@ def _clean(comment: str) -> str:
         return cleandoc(text)
     lines = [_LINE.sub("", line).rstrip() for line in text.split("\n")]
     return cleandoc("\n".join(lines)).strip("\n")
+
+
+MOST_NAME = 160
+"""Characters of the text that become its name. Chosen."""
+MOST_LINES = 20
+"""Lines of one unit. Chosen; a limit for commented-out files."""
+MARK = re.compile(rb"(?<![\w.-])(?:TODO|FIXME|XXX|HACK)(?![\w-])")
+_BEFORE = re.compile(rb"[^\w\n]{0,40}\Z")
+"""Text allowed before a mark on its line: the marks of the comment, a dash, an @."""
+_BLANK = re.compile(rb"[^\w]*\Z")
+
+
+def find_todos(text: TextMap, language: str, units: Sequence[Unit]) -> list[Unit]:
+    """The marked comments of a text in order; `units` are its definitions. Raises GrammarMissing.
+
+    Parses only texts that contain a mark, in languages with comments.
+    """
+    row, utf8 = languages().get(language), text.utf8
+    if row is None or not row.comments or not MARK.search(utf8):
+        return []
+    root = load_grammar(language).parser.parse(utf8).root_node
+    found: list[Unit] = []
+    done = 0
+    for mark in MARK.finditer(utf8):
+        if mark.start() < done:
+            continue  # part of the previous unit
+        node = _comment_at(root, mark, row.comments)
+        if node is not None and (span := _span(node, mark, utf8, row.comments)) is not None:
+            found.append(_unit(span, mark, text, units))
+            done = span.end
+    return found
+
+
+def _comment_at(root: tree_sitter.Node, mark: re.Match[bytes], comments: frozenset[str]) -> tree_sitter.Node | None:
+    node = root.descendant_for_byte_range(mark.start(), mark.end())
+    while node is not None and node.type not in comments:
+        node = node.parent
+    return node
+
+
+def _span(node: tree_sitter.Node, mark: re.Match[bytes], utf8: bytes, comments: frozenset[str]) -> Span | None:
+    """The span from the start of the comment, or of the mark's line, to the end of its text; None if other text comes first."""
+    line = utf8.rfind(b"\n", node.start_byte, mark.start()) + 1
+    start = line or node.start_byte
+    if not _BEFORE.match(utf8[start : mark.start()]):
+        return None
+    end = node.end_byte
+    for below in _following(node, comments) if node.start_point[0] == node.end_point[0] else ():
+        if MARK.search(utf8, below.start_byte, below.end_byte):
+            break
+        end = below.end_byte
+    start += len(utf8[start : mark.start()]) - len(utf8[start : mark.start()].lstrip())
+    return Span(start, _until(utf8, mark.end(), end))
+
+
+def _following(node: tree_sitter.Node, comments: frozenset[str]) -> Iterator[tree_sitter.Node]:
+    """The comments of one line directly below, in the same column."""
+    row, column = node.start_point
+    below = node.next_sibling
+    while below is not None and below.type in comments and below.start_point == (row + 1, column):
+        yield below
+        row, below = row + 1, below.next_sibling
+
+
+def _until(utf8: bytes, start: int, end: int) -> int:
+    """End of a mark's text: before a blank line or another mark, at most MOST_LINES lines."""
+    lines = utf8[start:end].split(b"\n", MOST_LINES)[:MOST_LINES]
+    kept = 0
+    for number, line in enumerate(lines):
+        if number and (_BLANK.match(line) or MARK.search(line)):
+            break
+        kept += len(line) + (number > 0)
+    return start + len(utf8[start : start + kept].rstrip())
+
+
+def _unit(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence[Unit]) -> Unit:
+    around = [u for u in units if u.span.start <= span.start and span.end <= u.span.end and not u.local]
+    holder = max(around, key=lambda u: (u.span.start, -u.span.end), default=None)
+    words = b" ".join(_lines(text.utf8, span, mark)).decode("utf-8", "replace")
+    line, column = text.line_column(mark.start())
+    return Unit(
+        kind=TODO,
+        name=" ".join(words.split())[:MOST_NAME],
+        container=holder.qualified_name if holder else "",
+        parent=None,
+        span=span,
+        name_span=Span(mark.start(), mark.end()),
+        body_start=span.start,
+        start_line=text.line_column(span.start)[0],
+        end_line=text.line_column(span.end - 1)[0],
+        name_line=line,
+        name_column=column,
+        signature="",
+        doc="",
+    )
+
+
+_MARKS_BELOW = re.compile(rb"^\s*(?:\*+(?!/)|/{2,}!?|#+|--+|;+|%+)?[ \t]?")
+_END = re.compile(rb"(?:\*{1,200}/|-->|\*\)|-\}|\]={0,20}\])\Z")
+"""Bounded: otherwise matching would take quadratic time."""
+
+
+def _lines(utf8: bytes, span: Span, mark: re.Match[bytes]) -> Iterator[bytes]:
+    """The lines from the mark on, without comment marks."""
+    first, *rest = _END.sub(b"", utf8[mark.start() : span.end].rstrip()).rstrip().split(b"\n")
+    yield first
+    for line in rest:
+        yield _MARKS_BELOW.sub(b"", line)

@@ -1,6 +1,6 @@
-"""Grammars: loading them, and the versions that the recipe of a document counts.
+"""Loads grammars and tells their versions, which are part of a document's recipe.
 
-A grammar that cannot be loaded costs its language the symbols, never the run: the text is still indexed, and `doctor` says so.
+A grammar that cannot be loaded costs its language the symbols, never the run: the text is still indexed, and `doctor` reports it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import tree_sitter
 
 from codelens.lang.registry import Language, languages
 
+_LONG_TAIL = "tree-sitter-languages"
 _SHARED = "languages.so"
-"""Prefix of grammars in tree-sitter-languages, of which only the shared library is used: its own binding is too old."""
+"""Prefix of grammars in tree-sitter-languages, whose shared library is used without its own, outdated binding."""
 
 
 class GrammarMissing(Exception):
@@ -34,14 +35,14 @@ class Grammar:
 
 
 DEFINING = (b"@definition", b"@scope", b"@doc", b"@namespace")
-"""Captures of the patterns that make units; all others tell of names that are used or bound."""
+"""Captures of the patterns that yield units; all others yield references and bindings."""
 
 
 @cache
 def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
-    """Raises GrammarMissing where the language has none, or it cannot be loaded.
+    """The grammar of a language. Raises GrammarMissing if it has none or it cannot be loaded.
 
-    With `definitions_only` the query finds units alone, in a third of the time where nothing else is asked for.
+    With `definitions_only` the query finds only units, in a third of the time.
     """
     row = languages().get(language)
     if row is None or not row.grammar:
@@ -52,6 +53,10 @@ def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
         if definitions_only:
             _disable_others(query, query_source(row).encode())
         return Grammar(tree_sitter.Parser(compiled), query)
+    except ModuleNotFoundError as fault:
+        module = row.grammar.partition(":")[0]
+        package = _LONG_TAIL if module == _SHARED else module.replace("_", "-")
+        raise GrammarMissing(f"{package} is not installed; the extra codelens[languages] has it") from fault
     except (ImportError, OSError, AttributeError, ValueError, tree_sitter.QueryError) as fault:
         raise GrammarMissing(f"{row.grammar}: {fault}") from fault
 
@@ -79,7 +84,7 @@ def _compiled(grammar: str) -> tree_sitter.Language:
 def _shared_library() -> ctypes.CDLL:
     spec = find_spec("tree_sitter_languages")
     if spec is None or not spec.submodule_search_locations:
-        raise ImportError("tree-sitter-languages is not installed (it has no wheel for this Python)")
+        raise ModuleNotFoundError(_LONG_TAIL)
     name = "languages.dll" if sys.platform == "win32" else "languages.so"
     return ctypes.CDLL(str(Path(next(iter(spec.submodule_search_locations))) / name))
 
@@ -92,12 +97,12 @@ def query_source(row: Language) -> str:
 
 @cache
 def grammar_version(language: str) -> str:
-    """Package and version of a language's grammar, 'none' where it has none or it is missing here."""
+    """Package and version of a language's grammar; 'none' if it has none or is not installed."""
     row = languages().get(language)
     if row is None or not row.grammar:
         return "none"
     module = row.grammar.partition(":")[0]
-    package = "tree-sitter-languages" if module == _SHARED else module.replace("_", "-")
+    package = _LONG_TAIL if module == _SHARED else module.replace("_", "-")
     try:
         return f"{package} {metadata.version(package)}"
     except metadata.PackageNotFoundError:

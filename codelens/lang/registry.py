@@ -1,4 +1,4 @@
-"""languages.toml as rows, and the question which language a file is in."""
+"""The rows of languages.toml, and the detection of a file's language."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import tomllib
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from codelens.errors import UsageError
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
 
 PLAIN_TEXT = "text"
 """The language of files that no row claims."""
@@ -56,7 +58,7 @@ class Language:
 
     @property
     def kin(self) -> str:
-        """What the languages have in common whose names see each other."""
+        """Key shared by languages whose names are visible to each other."""
         return self.family or self.name
 
 
@@ -67,7 +69,12 @@ def languages() -> Mapping[str, Language]:
     return {name: _language(name, row) for name, row in table.items()}
 
 
-def _language(name: str, row: Mapping[str, object]) -> Language:
+def _language(name: str, row: Mapping[str, Any]) -> Language:
+    if "fallback" in row:
+        is_installed = find_spec(row["grammar"].partition(":")[0]) is not None
+        row = {key: value for key, value in row.items() if key != "fallback"} | (
+            {} if is_installed else row["fallback"]
+        )
     sets = {
         "comments",
         "attributes",
@@ -84,7 +91,7 @@ def _language(name: str, row: Mapping[str, object]) -> Language:
 
 
 def is_prose(language: str) -> bool:
-    """Whether documents in it are written for people to read; what no row claims is."""
+    """True if documents in this language are prose; plain text is."""
     row = languages().get(language)
     return row.prose if row else language == PLAIN_TEXT
 
@@ -126,7 +133,7 @@ def detect_language(path: str, head: bytes = b"") -> str:
 
 
 def resolve_language(name: str) -> str:
-    """The language that a person means by `py`, `python` or `.py`. Raises UsageError with a suggestion."""
+    """The language of a name, alias or extension, like `py`, `python` or `.py`. Raises UsageError."""
     wanted = name.lower().lstrip(".")
     for lang in languages().values():
         if wanted == lang.name or wanted in lang.aliases:
@@ -140,6 +147,6 @@ def resolve_language(name: str) -> str:
 
 @cache
 def accepted_names() -> Mapping[str, str]:
-    """Every name that a person may give a language by → the name that documents carry."""
+    """Every name, alias and extension of a language → its name."""
     names = {e.lstrip("."): lang.name for lang in languages().values() for e in (*lang.extensions, *lang.aliases)}
     return names | {name: name for name in (*languages(), PLAIN_TEXT)}

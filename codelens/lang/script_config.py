@@ -6,9 +6,9 @@ import posixpath
 import re
 from typing import Any
 
-from codelens.lang.packages import strings, table, text_at
-from codelens.notation import parse_json
-from codelens.nouns import dataclass
+from codelens.lang.manifests import strings, table, text_at
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.notation import parse_json
 
 _STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
 # Each alternative takes something wherever it begins, so that no text is read twice.
@@ -23,22 +23,22 @@ class ScriptConfig:
 
     path: str
     base: str | None
-    """Folder that bare imports are looked for in; None where it says none."""
+    """Directory that bare imports are resolved in; None if not set."""
     paths: tuple[tuple[str, tuple[str, ...]], ...]
-    """(pattern with at most one star, what it stands for)."""
+    """(pattern with at most one star, its replacements)."""
     extends: tuple[str, ...]
-    """Configurations whose base and paths hold where this one has none, the last first; packages' as written."""
+    """Configurations that supply base and paths if this one has none, the last first; those of packages as written."""
     references: tuple[str, ...]
-    """Folders or configurations of other projects."""
+    """Directories or configurations of other projects."""
 
 
 def is_script_config(path: str) -> bool:
-    """Whether a file is named as such a configuration is."""
+    """True if a file has the name of such a configuration."""
     return _NAME.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def read_script_config(path: str, text: str) -> ScriptConfig | None:
-    """The configuration; None where it cannot be read."""
+    """The configuration; None if it cannot be parsed."""
     try:
         content = loads_with_comments(text)
     except ValueError:
@@ -46,8 +46,8 @@ def read_script_config(path: str, text: str) -> ScriptConfig | None:
     if not isinstance(content, dict):
         return None
     folder = posixpath.dirname(path)
-    said = text_at(content, "compilerOptions", "baseUrl")
-    base = _below(folder, said) if said else None
+    base_url = text_at(content, "compilerOptions", "baseUrl")
+    base = _below(folder, base_url) if base_url else None
     start = folder if base is None else base
     return ScriptConfig(
         path,

@@ -1,34 +1,187 @@
-"""Lookups of other documents of a repository, read when they are needed; each lookup records its key.
+"""Lookups in the other documents of a repository, each with the key that it depends on.
 
-A key is recorded whether something is found or not: when an update changes what a key leads to, the documents that depend
-on it are known. Tables are read once for each folder, namespace or name, so that a lookup costs no more in a large one.
+A key is recorded whether or not anything is found. When an update changes what a key leads to, the documents that depend on it
+are known. Tables are read once for each folder, namespace or name, so a lookup costs no more in a large repository.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
+from codelens.lang.manifests import Manifest, is_manifest, read_manifest
 from codelens.lang.registry import Language, languages
-from codelens.linking.facts import Definition, DocumentFacts, FileInfo, Key, dotted
-from codelens.linking.manifests import Manifests, is_asked
-from codelens.model import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
-from codelens.store.compressed import decompress
+from codelens.lang.script_config import ScriptConfig, is_script_config, read_script_config
+from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, dotted
+from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
+from codelens.store.codec import decompress
 from codelens.store.store import Store
 from codelens.text.expressions import head_shape
+from codelens.worktree.patterns import PLACES, Owners
+
+MODULES: Key = ("f", "modules")
+"""One key for all that manifests declare about modules' names: it changes seldom, and concerns many documents."""
+OWNERS: Key = ("f", "owners")
+MOST_EXTENDED = 8
+"""Configurations in one chain of `extends`. Chosen; a guard against circles."""
+
+
+def is_declaration(path: str) -> bool:
+    """True for a file that `Manifests` reads: a manifest, a configuration of scripts, or CODEOWNERS."""
+    return is_manifest(path) or is_script_config(path) or path in PLACES
+
+
+class Manifests:
+    """The manifests, configurations of scripts and CODEOWNERS of one repository, read when first needed."""
+
+    def __init__(self, paths: Mapping[str, Callable[[], bytes]], record: Callable[..., None]) -> None:
+        """`paths` maps each path to a function that reads it; `record` takes the key of each lookup."""
+        self._paths, self._record = paths, record
+
+    def _text(self, path: str) -> str:
+        return self._paths[path]().decode("utf-8-sig", "replace")
+
+    @cached_property
+    def _manifests(self) -> dict[str, Manifest]:
+        found = {path: read_manifest(path, self._text(path)) for path in sorted(self._paths) if is_manifest(path)}
+        return {path: manifest for path, manifest in found.items() if manifest}
+
+    @cached_property
+    def _configs(self) -> dict[str, ScriptConfig]:
+        paths = [path for path in sorted(self._paths) if is_script_config(path)]
+        found = {path: read_script_config(path, self._text(path)) for path in paths}
+        return {path: config for path, config in found.items() if config}
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], list[str]]:
+        """(ecosystem, name of a package) → paths of its manifests."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for path, manifest in self._manifests.items():
+            found.setdefault((manifest.ecosystem, manifest.name), []).append(path)
+        return found
+
+    @cached_property
+    def _configs_in(self) -> dict[str, list[ScriptConfig]]:
+        """Folder → the configurations of scripts in it, in order of path."""
+        found: dict[str, list[ScriptConfig]] = {}
+        for config in self._configs.values():
+            found.setdefault(posixpath.dirname(config.path), []).append(config)
+        return found
+
+    @cached_property
+    def _roots(self) -> dict[str, list[tuple[str, str]]]:
+        """Ecosystem → (prefix of an import, folder of its sources), longest prefix first."""
+        found: dict[str, set[tuple[str, str]]] = {}
+        for path, manifest in self._manifests.items():
+            for prefix, folder in manifest.roots:
+                place = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder))
+                found.setdefault(manifest.ecosystem, set()).add((prefix, "" if place == "." else place))
+        return {name: sorted(pairs, key=lambda pair: (-len(pair[0]), pair)) for name, pairs in found.items()}
+
+    @cached_property
+    def _owners(self) -> Owners | None:
+        place = next((place for place in PLACES if place in self._paths), None)
+        return Owners(self._text(place)) if place else None
+
+    def offers(self, path: str) -> tuple[Key, str] | None:
+        """(key, content) of one file's declarations that other documents depend on; dependencies are not among them."""
+        if manifest := self._manifests.get(path):
+            return MODULES, repr((path, manifest.name, manifest.roots, manifest.entries, manifest.members))
+        if config := self._configs.get(path):
+            return MODULES, repr(config)
+        return (OWNERS, f"{path} {self._text(path)}") if path in PLACES and path in self._paths else None
+
+    def of(self, path: str) -> Manifest | None:
+        """The declarations of one manifest."""
+        return self._manifests.get(path)
+
+    def declaring(self, ecosystem: str, name: str) -> str | None:
+        """The path of the manifest of the package of that name."""
+        self._record(*MODULES)
+        return next(iter(self._by_name.get((ecosystem, name), ())), None)
+
+    def owners(self, path: str) -> tuple[str, ...]:
+        """The owners of a path, by CODEOWNERS."""
+        self._record(*OWNERS)
+        return self._owners_of(path)
+
+    def _owners_of(self, path: str) -> tuple[str, ...]:
+        found = self._owners.of(path) if self._owners else None
+        return found.owners if found else ()
+
+    def declares(self, path: str) -> bool:
+        """True if the file is a manifest or has owners. No key is recorded."""
+        return path in self._manifests or bool(self._owners_of(path))
+
+    def roots(self, ecosystem: str) -> list[tuple[str, str]]:
+        """(prefix of an import, folder of its sources), longest prefix first."""
+        self._record(*MODULES)
+        return self._roots.get(ecosystem, [])
+
+    def script_targets(self, path: str, spec: str) -> Iterator[str]:
+        """Paths, without ending, that a script's import may mean: by the nearest configurations, then by packages' names."""
+        self._record(*MODULES)
+        folder = posixpath.dirname(path)
+        while True:
+            for config in self._configs_in.get(folder, ()):
+                yield from self._aliased(config, spec)
+            if not folder:
+                break
+            folder = posixpath.dirname(folder)
+        parts = spec.split("/")
+        for place in [
+            p for end in range(1, len(parts) + 1) for p in self._by_name.get(("npm", "/".join(parts[:end])), ())
+        ]:
+            manifest = self._manifests[place]
+            if manifest.name:
+                yield from _within(manifest, posixpath.dirname(place), spec[len(manifest.name) + 1 :])
+
+    def _aliased(self, config: ScriptConfig, spec: str) -> Iterator[str]:
+        """Paths of an import by the `paths` and `baseUrl` of a configuration and those that it extends."""
+        waiting, seen = [config.path], set[str]()
+        while waiting and len(seen) < MOST_EXTENDED:
+            name = waiting.pop(0)
+            current = self._configs.get(name)
+            if current is None or name in seen:
+                continue
+            seen.add(name)
+            for pattern, targets in current.paths:
+                head, star, tail = pattern.partition("*")
+                long_enough = len(spec) >= len(head) + len(tail)
+                if spec.startswith(head) and spec.endswith(tail) and long_enough if star else spec == pattern:
+                    middle = spec[len(head) : len(spec) - len(tail)] if star else ""
+                    yield from (posixpath.normpath(target.replace("*", middle, 1)) for target in targets)
+            if current.base is not None:
+                yield posixpath.normpath(posixpath.join(current.base, spec))
+            waiting += current.extends
+
+
+def _within(manifest: Manifest, folder: str, rest: str) -> Iterator[str]:
+    """Paths where the sources of a package, or of a path in it, may lie: its entry points, else the usual places."""
+    for name in manifest.entries:
+        bare = re.sub(r"(?:\.d)?\.[mc]?[jt]sx?$", "", name.removeprefix("./"))
+        if rest and bare not in (rest, f"src/{rest}", f"{rest}/index", f"src/{rest}/index"):
+            continue
+        yield posixpath.normpath(posixpath.join(folder, name))
+        built = re.sub(r"^(?:dist|lib|build|out)/", "", bare)  # the source of a build's output is in src
+        yield posixpath.normpath(posixpath.join(folder, "src", built))
+    for place in ("src", "", "lib"):
+        yield posixpath.normpath(posixpath.join(folder, place, rest or "index"))
+
 
 MOST_LOADED = 200_000
-"""Definitions, imports and bindings that are kept at a time, at some 400 bytes each. Chosen."""
+"""Definitions, imports and bindings kept at a time, at some 400 bytes each. Chosen."""
 MOST_ROWS = 60_000
-"""Rows of tables by name that are kept at a time, at some 100 bytes each. Chosen."""
+"""Rows of tables by name kept at a time, at some 100 bytes each. Chosen."""
 MOST_NAMED = 12
-"""Definitions of one name that are looked at; with more of them the name says nothing. Chosen."""
+"""Definitions of one name that count; a name with more of them identifies nothing. Chosen."""
 DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", "/index.md", "/README.md")
-"""What a link to a document may leave out, in this order: Sphinx and most sites of Markdown do."""
+"""Endings that a link to a document may leave out, in order of preference, as in Sphinx and most Markdown sites."""
 FREE_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
-"""Kinds whose names are seen without naming a type."""
+"""Kinds whose names are visible without a type before them."""
 NO_LANGUAGE = Language("")
 T = TypeVar("T")
 
@@ -40,11 +193,11 @@ class Namesake(NamedTuple):
     document: int
     kind: str
     holder: str
-    """The last name of what contains it; empty at the top level."""
+    """The last name of its container; empty at the top level."""
 
 
 class Catalog:
-    """The facts of one repository's documents, or of `only` one of them where nothing is to be looked up in others."""
+    """The facts of one repository's documents, or of `only` one of them if the others are not needed."""
 
     def __init__(self, store: Store, repository: RepositoryId, only: DocumentId | None = None) -> None:
         self._store = store
@@ -55,31 +208,31 @@ class Catalog:
         self.by_namespace: dict[tuple[str, str], list[FileInfo]] = {}
         self.folders: set[str] = set()
         self._by_ending: dict[tuple[str, str], list[str]] = {}
-        """(family, or empty for any; file name, or folder and file name) → paths; filled at the first question."""
+        """(family, or empty for any; file name, or folder and file name) → paths; filled at the first lookup."""
         self._ending: dict[tuple[str, str], list[str]] = {}
         self.folders_named: dict[str, list[str]] = {}
         """Last part → folders, by path."""
-        self.asked: set[Key] = set()
-        """The keys that were looked up since the last call of `taken`, or within the question in hand."""
-        self._facts: dict[int, DocumentFacts] = {}
+        self.keys: set[Key] = set()
+        """Keys looked up since the last call of `take_keys`, or for the current question."""
+        self._facts: dict[int, LinkFacts] = {}
         self._top: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
         self._members: dict[tuple[str, str], dict[str, dict[str, list[tuple[int, int]]]]] = {}
         self._namesakes: dict[str, dict[str, list[Namesake]]] = {}
         self._many: set[tuple[str, str]] = set()
-        """(family, name) of which there are more than MOST_NAMED: they need not be read again."""
+        """(family, name) with more than MOST_NAMED definitions: they need not be read again."""
         self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
         self._loaded = self._rows = 0
         self.looked_at = 0
-        """Rows of tables by name and paths that were looked at: how much a test counts."""
+        """Rows of tables by name, and paths, examined so far: a test bounds them."""
         rows, sets = languages(), dict[str, frozenset[str]]()
         for identity, path, language, namespace, roles in store.documents.linkable(repository, only):
-            if (said := sets.get(roles)) is None:
-                said = sets[roles] = frozenset(roles.split())
-            self._add(FileInfo(identity, path, rows.get(language, NO_LANGUAGE), dotted(namespace), said))
+            if (role_set := sets.get(roles)) is None:
+                role_set = sets[roles] = frozenset(roles.split())
+            self._add(FileInfo(identity, path, rows.get(language, NO_LANGUAGE), dotted(namespace), role_set))
         for folder in sorted(self.folders):
             self.folders_named.setdefault(folder.rpartition("/")[2], []).append(folder)
-        manifests = [f for f in self.files.values() if is_asked(f.path)]
-        self.manifests = Manifests({f.path: partial(self._raw, f.id) for f in manifests})
+        declarations = [f for f in self.files.values() if is_declaration(f.path)]
+        self.manifests = Manifests({f.path: partial(self._raw, f.id) for f in declarations}, self.record)
 
     def _raw(self, document: int) -> bytes:
         return b"".join(map(decompress, self._store.frames(DocumentId(document))))
@@ -97,10 +250,10 @@ class Catalog:
             self.folders.add(folder)
             folder = folder.rpartition("/")[0]
 
-    # What is kept
+    # Keys, and the memory for rows
 
     def trim(self) -> bool:
-        """Forget what was read if it has become much; True if facts were. Definitions that are read again are other objects."""
+        """Drop what was read if there is much of it; True if facts were dropped. Definitions read again are other objects."""
         if self._rows > MOST_ROWS:
             for table in (self._top, self._members, self._namesakes, self._modules, self._ending):
                 table.clear()
@@ -113,32 +266,32 @@ class Catalog:
         self._loaded = 0
         return True
 
-    def ask(self, *key: str) -> None:
-        """Note that a key was looked up."""
-        self.asked.add(key)
+    def record(self, *key: str) -> None:
+        """Record that a key was looked up."""
+        self.keys.add(key)
 
-    def taken(self) -> set[Key]:
-        """The keys that were looked up since the last call."""
-        asked, self.asked = self.asked, set()
-        return asked
+    def take_keys(self) -> set[Key]:
+        """The keys looked up since the last call."""
+        keys, self.keys = self.keys, set()
+        return keys
 
     def kept(self, question: tuple[object, ...], find: Callable[..., T], *about: Any) -> T:
         """The result of `find(*about)`, kept with the keys that it depends on."""
         if (known := self._modules.get(question)) is None:
-            asked, self.asked = self.asked, set()
+            outer, self.keys = self.keys, set()
             found = find(*about)
-            known = self._modules[question] = found, frozenset(self.asked)
-            self.asked = asked
+            known = self._modules[question] = found, frozenset(self.keys)
+            self.keys = outer
             self._rows += 1
-        self.asked |= known[1]
+        self.keys |= known[1]
         return known[0]
 
-    def facts(self, document: int) -> DocumentFacts:
+    def facts(self, document: int) -> LinkFacts:
         """The facts of a document, read at the first call."""
         if (known := self._facts.get(document)) is not None:
             return known
         store, identity = self._store, DocumentId(document)
-        self._facts[document] = found = DocumentFacts(
+        self._facts[document] = found = LinkFacts(
             self.files[document],
             store.units.definitions(identity),
             store.references.imports_of(identity),
@@ -147,21 +300,21 @@ class Catalog:
         self._loaded += found.size
         return found
 
-    def about(self, definition: Definition) -> DocumentFacts:
-        """The facts around a definition, for what is bound in it or said of it."""
-        self.asked.add(("u", definition.facts.file.path, definition.qualified))
+    def about(self, definition: Definition) -> LinkFacts:
+        """The facts of a definition's document, to read its bindings; the key of the definition is recorded."""
+        self.keys.add(("u", definition.facts.file.path, definition.qualified))
         return definition.facts
 
     # Files
 
     def linked_file(self, path: str, name: str) -> tuple[FileInfo, str] | None:
-        """(file, tier) that the document at `path` means by a path, which may lack the ending of a document."""
-        self.ask("p", posixpath.basename(name).partition(".")[0])
+        """(file, tier) of a link in the document at `path`; the link may lack the ending of a document."""
+        self.record("p", posixpath.basename(name).partition(".")[0])
         folder = posixpath.dirname(path)
         if not name.startswith("/"):
             found = self._file_at(posixpath.normpath(posixpath.join(folder, name)))
             return (found, "literal") if found else self._only_file(name)
-        while True:  # of a site: which folder is its root, no document says
+        while True:  # the root of a site may be any folder above
             if found := self._file_at(posixpath.normpath(posixpath.join(folder, name.strip("/")))):
                 return found, "literal"
             if not folder:
@@ -172,12 +325,12 @@ class Catalog:
         return next((self.by_path[path + end] for end in DOCUMENT_ENDINGS if path + end in self.by_path), None)
 
     def _only_file(self, name: str) -> tuple[FileInfo, str] | None:
-        """The only file whose path ends so."""
+        """The file whose path has this ending, if there is only one."""
         fitting = self.ending_with("", posixpath.normpath(name).rpartition("../")[2])
         return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
 
     def ending_with(self, kin: str, ending: str) -> Sequence[str]:
-        """Paths of the files of a family (empty: of all) that are this path or end in it, in their order."""
+        """Sorted paths of a family's files (empty: of all files) that are this path or end in it."""
         if (known := self._ending.get((kin, ending))) is not None:
             return known
         if not self._by_ending:
@@ -191,10 +344,10 @@ class Catalog:
         self._rows += 1
         return known
 
-    def fixture_files(self, facts: DocumentFacts) -> Iterator[DocumentFacts]:
-        """The files whose functions may give the parameters of a test, nearest first: its own, and those of the folders above."""
+    def fixture_files(self, facts: LinkFacts) -> Iterator[LinkFacts]:
+        """Files whose functions may provide the parameters of a test, nearest first: its own, then those of folders above."""
         name = facts.file.language.fixtures
-        self.ask("p", name.partition(".")[0])
+        self.record("p", name.partition(".")[0])
         yield facts
         folder = facts.file.path
         while folder:
@@ -203,26 +356,25 @@ class Catalog:
                 yield self.facts(file.id)
 
     def offers(self, document: int) -> dict[Key, str]:
-        """Key → digest of what it leads to in a document, for all keys that other documents may look up."""
+        """Key that other documents may look up → digest of what it leads to in this document."""
         path, keys = self.files[document].path, self.facts(document).keys()
-        if is_asked(path) and (manifest := self.manifests.offers(path)):
+        if is_declaration(path) and (manifest := self.manifests.offers(path)):
             keys[manifest[0]] = manifest[1]
         return keys
 
     def declared(self, document: int) -> bool:
-        """Whether manifests say something of a document, or it is one."""
-        path = self.files[document].path
-        return bool(self.manifests.of(path) or self.manifests.owners(path, _not_noted))
+        """True if a document is a manifest or has owners."""
+        return self.manifests.declares(self.files[document].path)
 
     # Definitions by name
 
-    def top(self, facts: DocumentFacts, name: str) -> Sequence[Definition]:
+    def top(self, facts: LinkFacts, name: str) -> Sequence[Definition]:
         """Definitions of that name at the top level of a file."""
-        self.asked.add(("d", facts.file.path, name))
+        self.keys.add(("d", facts.file.path, name))
         return facts.top.get(name, ())
 
-    def in_package(self, facts: DocumentFacts, name: str) -> Sequence[Definition]:
-        """Definitions of that name that a file sees without an import."""
+    def in_package(self, facts: LinkFacts, name: str) -> Sequence[Definition]:
+        """Definitions of that name that are visible in a file without an import."""
         language = facts.file.language
         if language.package == "directory":
             return self.in_folder(language.kin, facts.file.path.rpartition("/")[0], name)
@@ -249,8 +401,8 @@ class Catalog:
     def _at_top(
         self, kin: str, place: str, name: str, files: dict[tuple[str, str], list[FileInfo]]
     ) -> Sequence[Definition]:
-        """Definitions of that name at the top level of the files of a folder or namespace, by path and place."""
-        self.asked.add(("k", place, name))
+        """Definitions of that name at the top level of a folder or namespace, in order of path and place."""
+        self.keys.add(("k", place, name))
         group = files.get((kin, place), ())
         if len(group) == 1:
             return self.facts(group[0].id).top.get(name, ())
@@ -264,14 +416,14 @@ class Catalog:
         return [self.facts(document).by_id[unit] for unit, document in table.get(name, ())]
 
     def members(self, holder: Definition, name: str) -> Sequence[Definition]:
-        """Members of a type or module by that name, where its language lets them stand."""
+        """Members of that name of a type or module, wherever its language allows them."""
         file, qualified = holder.facts.file, holder.qualified
-        self.asked.add(("m", file.path, f"{qualified}.{name}"))
+        self.keys.add(("m", file.path, f"{qualified}.{name}"))
         if own := holder.facts.members.get(qualified, {}).get(name):
             return [d for d in own if d.id != holder.id]
         if not file.language.open_types:
             return ()
-        self.asked.add(("o", holder.name, name))
+        self.keys.add(("o", holder.name, name))
         if file.language.open_types == "directory":
             found = self._members_in(holder).get(name, ())
             return [self.facts(document).by_id[unit] for unit, document in found]
@@ -279,7 +431,7 @@ class Catalog:
         return self._few([n for n in self._by_holder(name).get(holder.name, ()) if self._kin(n) == kin])
 
     def all_members(self, holder: Definition) -> Sequence[Definition]:
-        """All members of a type in its file, or in its folder where its language lets them stand there."""
+        """All members of a type in its file, or in its folder if its language allows that."""
         if holder.facts.file.language.open_types != "directory":
             return [d for named in holder.facts.members.get(holder.qualified, {}).values() for d in named]
         found = [place for named in self._members_in(holder).values() for place in named]
@@ -298,7 +450,7 @@ class Catalog:
         return table.get(holder.qualified, {})
 
     def _by_holder(self, name: str) -> dict[str, list[Namesake]]:
-        """Last name of what contains them → definitions of exactly that name; local ones apart."""
+        """Last name of the container → definitions of exactly that name, except local ones."""
         if (known := self._namesakes.get(name)) is None:
             known = self._namesakes[name] = {}
             for unit, document, kind, container in self._store.units.namesakes(name):
@@ -316,25 +468,25 @@ class Catalog:
         return frozenset(name for _, name, _, _ in self._store.units.contained(documents)) if documents else frozenset()
 
     def namesakes(self, name: str) -> Iterator[Namesake]:
-        """All definitions of exactly that name in the repository; local ones apart."""
+        """All definitions of exactly that name in the repository, except local ones."""
         return (one for named in self._by_holder(name).values() for one in named)
 
     def _kin(self, namesake: Namesake) -> str:
         return self.files[namesake.document].language.kin
 
     def _few(self, found: Sequence[Namesake]) -> Sequence[Definition]:
-        """By path and place; nothing where there are more than MOST_NAMED."""
+        """The definitions in order of path and place; none if there are more than MOST_NAMED."""
         if len(found) > MOST_NAMED:
             return ()
         definitions = [self.facts(n.document).by_id[n.unit] for n in found]
         return sorted(definitions, key=lambda d: (d.facts.file.path, d.place)) if len(found) > 1 else definitions
 
     def named(self, kin: str, name: str, kinds: Collection[str] = ()) -> Sequence[Definition]:
-        """Definitions of exactly that name in the languages of a family, by path and place; none where there are many.
+        """Definitions of exactly that name in the languages of a family, in order of path and place.
 
-        Those of other `kinds` count among the many, and are left out.
+        None if there are more than MOST_NAMED, counting those of other `kinds`, which are left out.
         """
-        self.asked.add(("g", name))
+        self.keys.add(("g", name))
         if (kin, name) in self._many:
             return ()
         found = [n for n in self.namesakes(name) if self._kin(n) == kin]
@@ -344,8 +496,8 @@ class Catalog:
         return self._few([n for n in found if n.kind in kinds] if kinds else found)
 
     def anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
-        """Definitions of that name in any language, directly within a holder if one is named; none where there are many."""
-        self.asked.add(("g", name))
+        """Definitions of that name in any language, within a holder if one is given; none if there are more than MOST_NAMED."""
+        self.keys.add(("g", name))
         return self._few(self._by_holder(name).get(holder, ()) if holder else list(self.namesakes(name)))
 
     def methods_named(self, language: str, name: str) -> list[Definition]:
@@ -354,13 +506,9 @@ class Catalog:
         return [self.facts(n.document).by_id[n.unit] for n in found if self.files[n.document].language.name == language]
 
     def shape(self, definition: Definition) -> tuple[int, int]:
-        """How many parameters and results a method's head lists."""
+        """(parameters, results) in a method's head."""
         return head_shape(self._store.units.signature(UnitId(definition.id)), definition.name)
 
     def line_of(self, definition: Definition) -> int:
         """The line of a definition's name, from 1."""
         return self._store.units.rows([UnitId(definition.id)])[UnitId(definition.id)].name_line
-
-
-def _not_noted(*key: str) -> None:
-    """In place of `Catalog.ask`, where no edge depends on the answer."""

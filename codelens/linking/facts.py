@@ -1,55 +1,55 @@
-"""The facts about one document that linking uses: its definitions by scope, its imports and its bindings.
+"""The facts about one document that linking reads: its definitions by scope, its imports and its bindings.
 
-Lookups of the linker are over these alone, so `keys` can say which of them a change of the document touches.
+The linker looks up nothing else, so `keys` tells which lookups a change of the document affects.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import xxhash
 
-from codelens.derived import Binding, Import
 from codelens.lang.registry import Language
-from codelens.model import CHUNK_KINDS, TYPE_KINDS
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
+from codelens.model.extraction import Binding, Import
 
 Key = tuple[str, ...]
-"""What a lookup of linking is known by. Its first part says what was looked up, the rest where and by which name:
+"""Identifies a lookup. The first part is its kind, the others are the place and the name:
 
 p stem                   files and folders of that name
 s namespace              files of a namespace
-d path name              what a file defines, imports or binds by a name at its top level; `*` for its wildcards
-k folder-or-namespace name    what a folder or namespace defines by a name at the top level
+d path name              definitions, imports and bindings of a name at the top level of a file; `*` for its wildcards
+k folder-or-namespace name    definitions of a name at the top level of a folder or namespace
 m path holder.name       members and fields of a type in a file
 o holder name            members of types of that name in any file
 g name                   definitions of that name in the repository
-u path qualified         what stands in a definition: its bases, declared type, results
-e path                   what a document offers depends on other documents: it changes if one of its own keys does
-f modules, f owners      what manifests say of modules' names; owners of files
+u path qualified         the content of a definition: its bases, declared type, results
+e path                   all that a document offers others; changes if a key changes that the offers depend on
+f modules, f owners      declarations of manifests about modules' names; owners of files
 rpc                      the names of all remote procedures"""
 HOLDERS = (*TYPE_KINDS, "module")
-"""Kinds whose members are found by the holder's name."""
+"""Kinds with members, which are found by the holder's name."""
 FUNCTIONS = ("function", "method", "property", "macro")
 PROTOBUF = "protobuf"
 PROCEDURES = "rpc"
-"""The names of all remote procedures."""
-
-
+"""The key of the names of all remote procedures."""
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")
-"""A field as members write it: self.x, $this->x, @x."""
+"""A field in the text of a member: self.x, $this->x, @x."""
 
 
 class Definition:
-    """One unit as linking sees it. Identity is that of the object: each is read once a run."""
+    """One unit. Each is read once, so definitions are compared by identity."""
 
     __slots__ = ("_qualified", "container", "end", "facts", "id", "kind", "local", "name", "parent", "place", "start")
 
     def __init__(
         self,
-        facts: DocumentFacts,
+        facts: LinkFacts,
         place: int,
         row: tuple[int, str, str, str, bool, int, int],
         parent: Definition | None,
@@ -69,7 +69,7 @@ class Definition:
 
 
 class FileInfo(NamedTuple):
-    """A document, as far as it is known without reading its units."""
+    """The row of a document, without its units."""
 
     id: int
     path: str
@@ -79,11 +79,11 @@ class FileInfo(NamedTuple):
 
 
 def dotted(name: str) -> str:
-    """A namespace with dots, however its language separates its parts."""
+    """A namespace with dots between its parts, whatever its language writes there."""
     return name and name.replace("\\", ".").replace("::", ".").strip(".")
 
 
-class DocumentFacts:
+class LinkFacts:
     """A document's definitions, imports and bindings, by how they are looked up."""
 
     __slots__ = (
@@ -100,9 +100,9 @@ class DocumentFacts:
         "members",
         "module_bound",
         "names",
+        "outer_bases",
         "place",
         "repeated",
-        "seconded",
         "size",
         "top",
         "wildcards",
@@ -118,19 +118,19 @@ class DocumentFacts:
         self.file = file
         folder = file.path.rpartition("/")[0]
         self.place = (file.language.name, file.path if file.language.modules == "crate" else folder)
-        """What the meaning of an import depends on, beside its text."""
+        """(language, folder or path) on which the meaning of an import depends, apart from its text."""
         self.size = len(rows) + len(imports) + len(bindings)
         self.definitions: list[Definition] = []
         self.top: dict[str, list[Definition]] = {}
-        """Names of the file: all but members and what is local."""
+        """Name → definitions at the top level."""
         self.members: dict[str, dict[str, list[Definition]]] = {}
         """Qualified name of a holder → its members in this file."""
         self.locals: dict[int, dict[str, list[Definition]]] = {}
-        """Place of a unit → definitions directly inside it that belong to it alone."""
+        """Place of a unit → its local definitions by name."""
         self.inner: set[str] = set()
-        """Names that are defined or bound within some unit."""
+        """Names that are defined or bound within any unit."""
         self.has_modules = False
-        """Whether a module is defined inside the file."""
+        """True if the file defines an inner module."""
         self.by_id = by_id = dict[int, Definition]()
         for place, (unit, parent, *row) in enumerate(rows):
             found = Definition(self, place, (unit, *row), by_id.get(parent) if parent is not None else None)  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ class DocumentFacts:
             self.has_modules = self.has_modules or found.kind == "module"
             if found.local and found.parent is not None:
                 if found.kind == "method" and found.container != found.parent.qualified:
-                    continue  # of an unnamed type inside the function: nobody calls it by its name alone
+                    continue  # a method of an unnamed type inside the function is not called by its bare name
                 self.locals.setdefault(found.parent.place, {}).setdefault(found.name, []).append(found)
                 self.inner.add(found.name)
             elif found.parent is None and found.kind not in ("method", "property"):
@@ -150,7 +150,7 @@ class DocumentFacts:
                 self.members.setdefault(found.container, {}).setdefault(found.name, []).append(found)
         self.imports = imports
         self.names: dict[str, Import] = {}
-        """The name that an import gives to what it brings → the import."""
+        """Local name → the import that brings it."""
         self.wildcards = [i for i in imports if i.name == "*" and not i.alias]
         for one in imports:
             if local := local_name(one, file.language.modules):
@@ -161,20 +161,20 @@ class DocumentFacts:
         self.bindings: dict[int | None, list[Binding]] = {}
         self._bound: dict[tuple[int | None, str], list[Binding]] = {}
         self.module_bound: dict[str, None] = {}
-        """Names that are bound at the top level, in order of place."""
+        """Names bound at the top level, in order of place."""
         self.fields: dict[tuple[str, str], tuple[list[Binding], list[Binding]]] = {}
-        """(qualified name of a type, field) → what the type declares of it, and what members set it to on the object itself."""
-        self.seconded: dict[str, list[Binding]] = {}
-        """Name of a type → bases that this file gives it elsewhere than at its head: a Rust impl, a Swift extension."""
+        """(qualified name of a type, field) → (declarations in the type, assignments by its members)."""
+        self.outer_bases: dict[str, list[Binding]] = {}
+        """Name of a type → bases that stand outside of its definition: a Rust impl, a Swift extension."""
         self._bind(bindings)
         self.repeated = {name for name, found in self.top.items() if len(found) > 1} | self.module_bound.keys()
-        """Names that stand for different things at different places of the top level."""
+        """Names with different meanings at different places of the top level."""
 
     def _bind(self, bindings: Sequence[Binding]) -> None:
         own = self.file.language.self_names
         for binding in bindings:
             if binding.name and binding.how in ("base", "interface"):
-                self.seconded.setdefault(binding.name.rpartition(".")[2], []).append(binding)
+                self.outer_bases.setdefault(binding.name.rpartition(".")[2], []).append(binding)
                 continue
             self.bindings.setdefault(binding.unit, []).append(binding)
             if not binding.name:
@@ -191,7 +191,7 @@ class DocumentFacts:
                 self.fields.setdefault((around.container, field[2]), ([], []))[1].append(binding)
 
     def release(self) -> None:
-        """Let go of the definitions, which lead back here: a circle would stay in memory until a collector looks for it."""
+        """Drop the definitions, which refer back to this object: the cycle would stay in memory until the next collection."""
         for held in (self.definitions, self.by_id, self.top, self.members, self.locals):
             held.clear()
 
@@ -204,66 +204,72 @@ class DocumentFacts:
         """Bindings of a name directly in a unit (None: the module), in order of place."""
         return self._bound.get((unit, name), ())
 
-    def said(self, unit: int, how: str) -> list[Binding]:
-        """Bindings about a unit itself: base, interface, return, result."""
+    def bases(self, owner: Definition) -> list[tuple[str, int | None]]:
+        """(text, unit in whose scope it stands) of each base and interface of a type, in order."""
+        outside = owner.parent.place if owner.parent else None
+        named = [(b.text, outside) for b in self.bindings.get(owner.place, ()) if b.how in ("base", "interface")]
+        return named + [(b.text, b.unit) for b in self.outer_bases.get(owner.name, ())]
+
+    def bound_to(self, unit: int, how: str) -> list[Binding]:
+        """Bindings of a unit itself (base, interface, return, result), not of a name inside it."""
         return [b for b in self.bindings.get(unit, ()) if b.how == how and not b.name]
 
     def keys(self) -> dict[Key, str]:
-        """Key that another document may look up → digest of what it leads to here."""
+        """Key that another document may look up → digest of what it leads to in this document."""
         keys: dict[Key, list[str]] = {}
 
-        def say(key: Key, answer: str) -> None:
+        def add(key: Key, answer: str) -> None:
             keys.setdefault(key, []).append(answer)
 
         path, namespace, folder = self.file.path, self.file.namespace, self.file.path.rpartition("/")[0]
         for part in {path.rpartition("/")[2].partition(".")[0], folder.rpartition("/")[2]}:
-            say(("p", part), path)
+            add(("p", part), path)
         if namespace:
-            say(("s", namespace), path)
+            add(("s", namespace), path)
         for unit in self.definitions:
             if unit.kind in CHUNK_KINDS or not unit.name:
                 continue
             what = f"{path} {unit.kind} {unit.qualified}"
-            say(("u", path, unit.qualified), f"{what} {self._digest(unit)}")
+            add(("u", path, unit.qualified), f"{what} {self._digest(unit)}")
             if unit.local:
                 continue
-            say(("g", unit.name), what)
+            add(("g", unit.name), what)
             if unit.container:
-                say(("m", path, unit.qualified), what)
-                say(("o", unit.container.rpartition(".")[2], unit.name), what)
+                add(("m", path, unit.qualified), what)
+                add(("o", unit.container.rpartition(".")[2], unit.name), what)
             if unit.parent is None:
-                say(("d", path, unit.name), what)
-                say(("k", folder, unit.name), what)
-                say(("k", namespace, unit.name), what)
-        for (holder, name), (declared, was_set) in self.fields.items():
-            say(("m", path, f"{holder}.{name}"), _said([*declared, *was_set]))
+                add(("d", path, unit.name), what)
+                add(("k", folder, unit.name), what)
+                add(("k", namespace, unit.name), what)
+        for (holder, name), (declared, assigned) in self.fields.items():
+            add(("m", path, f"{holder}.{name}"), _text([*declared, *assigned]))
         if self.file.language.name == PROTOBUF:
             for unit in self.definitions:
                 if unit.kind == "method":
-                    say((PROCEDURES,), f"{path} {unit.qualified}")
+                    add((PROCEDURES,), f"{path} {unit.qualified}")
         for one in self.imports:
             local = local_name(one, self.file.language.modules) or "*"
-            say(("d", path, local), f"import {one.module} {one.name} {one.alias}")
+            add(("d", path, local), f"import {one.module} {one.name} {one.alias}")
         for binding in self.bindings.get(None, ()):
-            say(("d", path, binding.name), f"{binding.how} {binding.text}")
-        return {key: xxhash.xxh3_64_hexdigest("\n".join(said).encode()) for key, said in keys.items()}
+            add(("d", path, binding.name), f"{binding.how} {binding.text}")
+        return {key: xxhash.xxh3_64_hexdigest("\n".join(texts).encode()) for key, texts in keys.items()}
 
     def _digest(self, unit: Definition) -> str:
-        """All that the value of a definition may depend on and that stands in it, or in the functions around it."""
-        said = [_said(self.seconded.get(unit.name, ()))]
+        """The content of a definition, and of the functions around it, on which its value may depend."""
+        texts = [_text(self.outer_bases.get(unit.name, ()))]
         around: Definition | None = unit
         while around is not None:
             if around is unit or around.kind in FUNCTIONS:
-                # What a type declares of its fields has keys of its own.
+                # Declared fields of a type have keys of their own.
                 fields = around.kind in TYPE_KINDS and around.kind != "type"
                 bindings = self.bindings.get(around.place, ())
-                said.append(_said([b for b in bindings if not (fields and b.name)]))
-                said.append(" ".join(self.locals.get(around.place, ())))
+                texts.append(_text([b for b in bindings if not (fields and b.name)]))
+                texts.append(" ".join(self.locals.get(around.place, ())))
             around = around.parent
-        return "\n".join(said)
+        return "\n".join(texts)
 
 
-def _said(bindings: Sequence[Binding]) -> str:
+def _text(bindings: Sequence[Binding]) -> str:
     return ";".join(f"{b.how} {b.name} {b.text}" for b in bindings)
 
 
@@ -271,14 +277,14 @@ _VERSION = re.compile(r"v\d+$")
 
 
 def local_name(one: Import, modules: str) -> str:
-    """The name by which a file knows what it imported; empty for a wildcard, and for a module that is only loaded."""
+    """The local name of an import; empty for a wildcard, and for a module that is only loaded."""
     if one.alias:
         return one.alias if one.alias not in ("_", ".") else ""
     if one.name:
         return one.name if one.name != "*" else ""
     if modules == "dotted":
         return one.module.partition(".")[0]
-    if modules == "package":  # Go: the last part of the path, but for a version
+    if modules == "package":  # Go: the last part of the path that is not a version
         head, _, last = one.module.rpartition("/")
         last = head.rpartition("/")[2] if _VERSION.match(last) and head else last
         return last.removeprefix("go-").partition(".")[0]
@@ -287,5 +293,22 @@ def local_name(one: Import, modules: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def token(key: Key) -> int:
-    """A key as it is stored: 48 bits; a clash relinks a document too many."""
+    """A key as it is stored: 48 bits. A collision only links a document again without need."""
     return xxhash.xxh3_64_intdigest("\0".join(key).encode("utf-8", "surrogatepass")) >> 16
+
+
+class LinkWords(NamedTuple):
+    """words.toml: words of programming languages with a meaning in types and names."""
+
+    transparent: frozenset[str]
+    containers: frozenset[str]
+    classes: frozenset[str]
+    own: frozenset[str]
+    common: frozenset[str]
+
+
+@cache
+def words() -> LinkWords:
+    """The word lists."""
+    table = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+    return LinkWords(**{name: frozenset(table[name]) for name in LinkWords._fields})

@@ -1,1 +1,1 @@
-"""What people said of results and did with them: written down, and tied to the code as it was then."""
+"""Feedback on results and their use, recorded together with the state of the code at that time."""

@@ -1,11 +1,16 @@
-"""What a front end says of results → rows of the memory file: pins, ratings, judgements, uses, answers, learned words.
+"""Records feedback in the memory file: pins, ratings, judgements, uses, answers and learned words.
 
-Nothing is recorded unless the setting `memory` is on; looking and forgetting always work. The index is read before the memory
-file is opened for writing, so that a record holds its lock for milliseconds.
+Recording needs the setting `memory`; reading and forgetting always work. The index is read before the memory file is opened
+for writing, so that a write holds its lock for milliseconds.
+
+A judgement is stored with a digest of the unit and its direct neighbours in the graph, and holds as long as the digest: if
+the unit, its users or what it uses change, the judgement no longer counts. knowing takes the digest of the whole package;
+with the unit's own neighbours a change elsewhere in the folder does not matter.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,31 +18,88 @@ from pathlib import Path
 from typing import Any
 
 from codelens.errors import MemoryFault, MemoryOff, TargetError, UsageError
-from codelens.memory.neighbourhood import digests
-from codelens.model import UnitRow
-from codelens.remembered import FILE, Answer, Answered, Feedback, Place, Remembered, place_of
-from codelens.store.memory import Memory, MemoryWriter, remove_memory
+from codelens.model.code import DocumentId, Span, UnitId, UnitRow
+from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
+from codelens.model.memory import FILE, Answered, Feedback, Place, RecordedAnswer, Remembered, place_of
+from codelens.store.connection import remove_database
+from codelens.store.documents import DocumentRow
+from codelens.store.memory import Memory, MemoryWriter
 from codelens.store.store import Store
-from codelens.targets import Target, resolve_target
-from codelens.texts import Texts
+from codelens.store.targets import UserTarget, resolve_target
+from codelens.store.texts import Texts
 from codelens.worktree.place import memory_place
 
+WIDEST = 64
+"""Most edges into a unit. The users of a more widely used unit are left out of its digest. Chosen."""
+
+
+def digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
+    """Unit → hash (32 hex digits) of its own bytes, its neighbours' bytes and the kinds of edges between them.
+
+    Guessed edges are left out, because a namesake elsewhere would change them.
+    """
+    asked = {unit.id: unit for unit in units}
+    around: dict[UnitId, set[tuple[str, bool, UnitId]]] = {unit: set() for unit in asked}
+    for node, other, kind, tier, outgoing in store.edges.around(asked, WIDEST):
+        if other != node and is_unit(other) and TIER_OF_NUMBER[tier].confidence > RESOLVED:
+            around[UnitId(node)].add((NAME_OF_KIND[kind], outgoing, UnitId(other)))
+    for node, other, down in store.edges.nested(asked):
+        if not down:  # inner units are part of its own bytes
+            around[UnitId(node)].add(("contains", False, UnitId(other)))
+    others = {unit for of_one in around.values() for _, _, unit in of_one}
+    rows = {**asked, **store.units.rows(others - asked.keys())}
+    content = _contents(rows, store, texts)
+    return {unit: _digest(content[unit], around[unit], rows, content) for unit in asked}
+
+
+def _contents(rows: Mapping[UnitId, UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
+    """Unit → a hash of its own bytes."""
+    documents: dict[DocumentId, DocumentRow] = {
+        row.id: row for row in store.documents.rows({unit.document for unit in rows.values()})
+    }
+    found = {}
+    for number, unit in rows.items():
+        span: Span = unit.span
+        raw = texts.of(documents[unit.document]).bytes_of(span)
+        found[number] = hashlib.blake2b(raw, digest_size=16).hexdigest()
+    return found
+
+
+def _digest(
+    own: str,
+    around: Iterable[tuple[str, bool, UnitId]],
+    rows: Mapping[UnitId, UnitRow],
+    content: Mapping[UnitId, str],
+) -> str:
+    """Hash names and content of neighbours; row numbers would depend on the index's history."""
+    told = sorted(
+        "\0".join(
+            (kind, str(outgoing), rows[other].path, rows[other].qualified_name, rows[other].kind, content[other])
+            if kind != "contains"  # only the signature of a container: its other members are not neighbours
+            else (kind, rows[other].path, rows[other].qualified_name, rows[other].kind, rows[other].signature)
+        )
+        for kind, outgoing, other in around
+        if other in rows
+    )
+    return hashlib.blake2b("\n".join((own, *told)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
 MOST_PLACES = 50
-"""Places of an answer that are recorded, best first. Chosen: nobody opens what comes later."""
-NO_ANSWER = "search first, with memory on; `codelens memory show` tells what is recorded"
+"""Most places of an answer that are recorded, best first. Chosen: later ones are not opened."""
+NO_ANSWER = "search first, with memory on; `codelens memory show` lists the records"
 
 
-class Notebook:
-    """The memory of one open index. `now` is in unix seconds; the clock's time where it is None."""
+class MemoryNotebook:
+    """The memory of one open index. `now` is in unix seconds; None for the clock's time."""
 
     def __init__(self, store: Store, on: bool, session: str = "", now: int | None = None) -> None:
         self._store, self._on, self._session, self._now = store, on, session, now
         self.path: Path = memory_place(store.path)
 
-    # What people say
+    # Feedback
 
     def pin(self, target: str) -> Place:
-        """Raises TargetError for what is not in the index, MemoryOff."""
+        """Pin a target. Raises TargetError if it is not in the index, and MemoryOff."""
         self._must_be_on()
         place = self._place(target)
         with self._recording() as memory:
@@ -45,14 +107,14 @@ class Notebook:
         return place
 
     def unpin(self, target: str) -> tuple[Place, bool]:
-        """The place, and whether it was pinned."""
+        """Unpin a target; returns the place, and False if it was not pinned."""
         self._must_be_on()
         place = self._place(target)
         with self._recording() as memory:
             return place, memory.unpin(place)
 
     def rate(self, target: str, rating: float) -> Place:
-        """`rating` is from 0 to 10. Raises UsageError for another."""
+        """Rate a target from 0 to 10. Raises UsageError for other values."""
         self._must_be_on()
         if not 0 <= rating <= 10:
             raise UsageError(f"a rating is from 0 to 10, not {rating:g}")
@@ -62,9 +124,9 @@ class Notebook:
         return place
 
     def judge(self, hit: str, useful: bool, query: str | None = None, words: Sequence[str] = ()) -> Place:
-        """Say that a hit was useful, or not: by its number in the last answer, or by what it is called.
+        """Record that a hit was useful or not. `hit` is its number in the last answer, or a target.
 
-        `words` are those of `query` that lead to it; without a query they are the last answer's where that held the hit.
+        `words` are the words of `query` to learn for it. Without a query they come from the last answer, if it contained the hit.
         """
         self._must_be_on()
         last = self.last()
@@ -84,10 +146,10 @@ class Notebook:
                         memory.set_used(last.number, one.rank)
         return place
 
-    # What people do
+    # Use
 
     def record(self, query: str, words: Sequence[str], found: Sequence[tuple[int, UnitRow, int]]) -> None:
-        """Record an answer: (rank, unit, line) of what it showed. What the one before showed in vain is judged now."""
+        """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._must_be_on()
         now, shown = self._time(), found[:MOST_PLACES]
         places = tuple(Answered(rank, place_of(unit), line) for rank, unit, line in shown)
@@ -97,14 +159,14 @@ class Notebook:
                 for place, digest in judged.items():
                     memory.judge(place, Feedback(False, digest, True), answer.query, now)
                 memory.settle(answer.number)
-            memory.add_answer(Answer(query, tuple(words), now, places, self._session))
+            memory.add_answer(RecordedAnswer(query, tuple(words), now, places, self._session))
             for place in dict.fromkeys(one.place for one in places):
                 memory.stamp(place, now)
 
-    def _in_vain(self) -> list[tuple[Answer, Mapping[Place, str]]]:
-        """Answers of this session that are over, each with the unused places of those of which something was used.
+    def _in_vain(self) -> list[tuple[RecordedAnswer, Mapping[Place, str]]]:
+        """The finished answers of this session, each with its unused places.
 
-        An answer of which nothing was used says nothing: perhaps nobody told us.
+        An answer without any use has none: the use may not have been reported.
         """
         with Memory.reading(self.path) as memory:
             answers = memory.unsettled(self._session)
@@ -116,9 +178,9 @@ class Notebook:
         return [(a, {place: known[place] for place in unused[a.number] if place in known}) for a in answers]
 
     def used(self, targets: Sequence[str]) -> list[Place]:
-        """Of the places that the last answer held, those that were used: by PATH, PATH:LINE or name.
+        """Record the use of places in the last answer, given as PATH, PATH:LINE or name; returns these places.
 
-        Each is judged useful and counted once an answer, and the answer's words lead to it from now on.
+        Each is judged useful and counted once per answer, and the answer's words are learned for it.
         """
         self._must_be_on()
         last = self.last()
@@ -129,14 +191,14 @@ class Notebook:
         return list(dict.fromkeys(one.place for one in meant))
 
     def opened(self, number: int) -> None:
-        """Count a use of the last answer's hit of this number."""
+        """Record the use of the last answer's hit with this number."""
         self._must_be_on()
         last = self.last()
         one = self._numbered(number, last)
         if last is not None:
             self._use(last, [one])
 
-    def _use(self, answer: Answer, opened: Collection[Answered]) -> None:
+    def _use(self, answer: RecordedAnswer, opened: Collection[Answered]) -> None:
         known = self._digests({one.place for one in opened})
         now = self._time()
         with self._recording() as memory:
@@ -150,7 +212,7 @@ class Notebook:
                 memory.set_used(answer.number, one.rank)
 
     def hit(self, number: int) -> tuple[Answered, Path]:
-        """The last answer's hit of this number, and where its file is. Raises UsageError, MemoryOff."""
+        """The last answer's hit with this number, and its file. Raises UsageError, MemoryOff."""
         self._must_be_on()
         one = self._numbered(number, self.last())
         with self._store.reading():
@@ -162,7 +224,7 @@ class Notebook:
         os_path = next((d.os_path for d in documents if names[d.repository] == one.place.repository), one.place.path)
         return one, roots[one.place.repository] / os_path
 
-    def _numbered(self, number: int, last: Answer | None) -> Answered:
+    def _numbered(self, number: int, last: RecordedAnswer | None) -> Answered:
         if last is None:
             raise UsageError("no answer is recorded", NO_ANSWER)
         found = next((one for one in last.places if one.rank == number), None)
@@ -172,31 +234,31 @@ class Notebook:
             raise UsageError(f"the last answer has no hit {number}", f"its hits: {held}; it was {last.query!r}")
         return found
 
-    # Looking and forgetting
+    # Reading and forgetting
 
-    def last(self) -> Answer | None:
+    def last(self) -> RecordedAnswer | None:
         """The last recorded answer of this session."""
         with Memory.reading(self.path) as memory:
             return memory.last_answer(self._session)
 
     def everything(self) -> dict[str, list[dict[str, Any]]]:
-        """All that is recorded, as objects."""
+        """All records, as objects."""
         with Memory.reading(self.path) as memory:
             return memory.everything()
 
     def known(self, target: str | None = None) -> dict[Place, Remembered]:
-        """What is recorded of each place; of those that a target means where one is named."""
+        """Place → its records; with a target only the places that it names."""
         with Memory.reading(self.path) as memory:
             recalled = memory.recall({place.path for place in memory.places()})
         meant = self._meant(target, recalled.places) if target is not None else set(recalled.places)
         return {place: recalled.places[place] for place in sorted(meant) if place in recalled.places}
 
     def current(self, places: Collection[Place]) -> dict[Place, str]:
-        """Place → the digest of its neighbourhood as indexed now; a place that is gone has none."""
+        """Place → the present digest of its neighbourhood; places that are gone are left out."""
         return self._digests(places)
 
     def forget(self, target: str) -> list[Place]:
-        """Remove all that is recorded of what a target means. Raises TargetError where that is nothing."""
+        """Remove all records about a target. Raises TargetError if nothing is recorded."""
         with Memory.reading(self.path) as memory:
             places = self._meant(target, memory.places())
         if not places:
@@ -206,16 +268,16 @@ class Notebook:
         return sorted(places)
 
     def forget_all(self) -> bool:
-        """Remove the memory file, damaged or not; whether there was one."""
+        """Remove the memory file, even a damaged one; False if there was none."""
         try:
-            return remove_memory(self.path)
+            return remove_database(self.path)
         except OSError as fault:
             raise MemoryFault(f"{self.path} cannot be removed: {fault.strerror}", "remove it yourself") from None
 
     # Places
 
     def _meant(self, target: str, among: Iterable[Place]) -> set[Place]:
-        """The recorded places that a target means: as the index has it, or, where that has it no more, as they are called."""
+        """The recorded places that a target names: by their own names, else by the index."""
         wanted = target.replace("::", ".").replace("#", ".").removesuffix("()")
         found = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.told() == target}
         if not found:
@@ -229,9 +291,9 @@ class Notebook:
         return found
 
     def _place(self, target: str) -> Place:
-        """Of a symbol or PATH:LINE the unit; of a PATH the file."""
+        """The place of a target: a unit for a symbol or PATH:LINE, a file for a PATH."""
         with self._store.reading():
-            found: Target = resolve_target(target, self._store)
+            found: UserTarget = resolve_target(target, self._store)
             if found.document is not None and found.line is None:
                 names = {row.id: row.name for row in self._store.documents.repositories()}
                 return Place(names[found.document.repository], found.document.path, "", FILE)
@@ -240,7 +302,7 @@ class Notebook:
         return place_of(found.unit)
 
     def _means(self, target: str, one: Answered) -> bool:
-        """Whether a target that was used is this place of an answer: its file, a line of it, or its name."""
+        """True if a used target names this place of an answer: by its file, a line of it, or its name."""
         try:
             place = self._place(target)
         except TargetError as fault:
@@ -270,7 +332,7 @@ class Notebook:
 
 
 def units_at(places: Iterable[Place], store: Store) -> dict[Place, list[UnitRow]]:
-    """Place → the units that are called so, in order of content; a place that is gone, or a file, has none."""
+    """Place → its units in order of content; files and places that are gone are left out."""
     wanted = {place for place in places if place.kind != FILE}
     found: dict[Place, list[UnitRow]] = {}
     for path in sorted({place.path for place in wanted}):

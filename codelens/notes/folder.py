@@ -1,6 +1,6 @@
-"""The files below .codelens/notes as notes by their ids. Only what the folder lists is ever opened: no id is a path.
+"""The folder .codelens/notes: lists, finds, writes and removes notes by id. An id is never used as a path.
 
-A file is written beside its place and moved there, so that nobody reads half of it.
+A file is written under a temporary name and then moved, so that nobody reads half of it.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codelens.errors import CannotWrite, TargetError, UsageError
+from codelens.model.fast_dataclass import dataclass
 from codelens.notes.note import FOLDER, Note, kind_of_path, read_note
-from codelens.nouns import dataclass
 from codelens.worktree.place import INDEX_FOLDER, keep_out_of_git, notes_folder
 
 MOST_SLUG = 60
-"""Characters of an id that is made of a title. Chosen."""
+"""Most characters of an id made from a title. Chosen."""
 MOST_BYTES = 2_000_000
-"""A longer file is no note; the walk leaves it out too."""
+"""Most bytes of a note. The walk leaves out longer files too."""
 _PART = ".part"
 NO_NOTE = "`codelens note list` names them"
 
 
 @dataclass(frozen=True, slots=True)
 class NoteFile:
-    """A note with its place on disk and its whole text."""
+    """A note with its file and full text."""
 
     file: Path
     path: str
@@ -36,12 +36,12 @@ class NoteFile:
 
     @property
     def body(self) -> str:
-        """The text under the front matter, without blank lines around it."""
+        """The text after the front matter, without blank lines around it."""
         return self.text[self.note.body :].strip("\n")
 
 
 def slug_of(title: str) -> str:
-    """A readable id: letters and digits of the title in small letters, joined by dashes."""
+    """A readable id: the words of the title in lower case, joined by dashes."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     words = re.findall(r"[a-z0-9]+", plain.lower())
     slug = ""
@@ -53,14 +53,14 @@ def slug_of(title: str) -> str:
 
 
 class NoteFolder:
-    """The notes about one tree."""
+    """The notes folder of one tree."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.folder = notes_folder(root)
 
     def notes(self) -> Iterator[NoteFile]:
-        """All that can be read, by id. Links are not followed, as the walk follows none."""
+        """All readable notes, by path. Symbolic links are not followed."""
         if self.folder.is_symlink() or self.folder.parent.is_symlink():
             return
         for here, folders, names in os.walk(self.folder):
@@ -80,7 +80,7 @@ class NoteFolder:
         return NoteFile(file, path, text, read_note(text, path))
 
     def find(self, name: str) -> NoteFile:
-        """The note of an id, or the only one whose id begins so. Raises TargetError."""
+        """The note with an id, or the only one whose id starts with it. Raises TargetError."""
         known = list(self.notes())
         if exact := [n for n in known if n.note.id == name]:
             return exact[0]
@@ -93,7 +93,7 @@ class NoteFolder:
         raise TargetError(f"no note is called {name or 'nothing'}", listed, NO_NOTE)
 
     def add(self, title: str, text: str) -> NoteFile:
-        """Write a new note under an id that nobody has. Raises CannotWrite."""
+        """Write a new note under a free id. Raises CannotWrite."""
         slug, number = slug_of(title), 1
         while os.path.lexists(self.folder / self._name(slug, number)):
             number += 1
@@ -106,18 +106,18 @@ class NoteFolder:
         return f"{slug}.md" if number == 1 else f"{slug}-{number}.md"
 
     def change(self, note: NoteFile, text: str) -> NoteFile:
-        """Write a note anew. Raises CannotWrite."""
+        """Overwrite a note. Raises CannotWrite."""
         self.write(note.file, text)
         return self._again(note.file)
 
     def _again(self, file: Path) -> NoteFile:
         found = self._read(file)
         if found is None:
-            raise CannotWrite(f"{file} is no note any more", "restore it, or remove it")
+            raise CannotWrite(f"{file} is not a note any more", "restore it, or remove it")
         return found
 
     def write(self, file: Path, text: str) -> None:
-        """Whole or not at all, below the folder of notes and nowhere else. Raises CannotWrite and UsageError."""
+        """Write a file below the notes folder atomically. Raises CannotWrite and UsageError."""
         self._refuse_links()
         content = text.encode("utf-8", "surrogateescape")
         if len(content) > MOST_BYTES:
@@ -125,19 +125,19 @@ class NoteFolder:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             keep_out_of_git(self.folder.parent)
-            beside = file.with_name(file.name + _PART)
+            temporary = file.with_name(file.name + _PART)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-            with os.fdopen(os.open(beside, flags, 0o644), "wb") as to:
+            with os.fdopen(os.open(temporary, flags, 0o644), "wb") as to:
                 to.write(content)
                 to.flush()
                 os.fsync(to.fileno())
-            beside.replace(file)
+            temporary.replace(file)
         except OSError as fault:
-            said = f"{fault.filename or file}: {fault.strerror or fault}"
-            raise CannotWrite(said, f"see that {self.folder} is a folder of yours, with room") from None
+            message = f"{fault.filename or file}: {fault.strerror or fault}"
+            raise CannotWrite(message, f"check that you may write to {self.folder}, and free space") from None
 
     def remove(self, note: NoteFile) -> None:
-        """Take a note's file away. Raises CannotWrite."""
+        """Delete a note's file. Raises CannotWrite."""
         self._refuse_links()
         try:
             note.file.unlink()
@@ -145,6 +145,6 @@ class NoteFolder:
             raise CannotWrite(f"{note.file}: {fault.strerror or fault}", "remove the file yourself") from None
 
     def _refuse_links(self) -> None:
-        """A folder of notes that is a link could lead anywhere."""
+        """Raise UsageError if the notes folder is a symbolic link, which could lead anywhere."""
         if any(place.is_symlink() for place in (self.folder, self.folder.parent)):
             raise UsageError(f"{INDEX_FOLDER}/notes is a link", "notes are written in the tree that they are about")

@@ -1,4 +1,5 @@
-"""Python processes beside this one: how they are started, how they are spoken to, and how they end with their parent.
+"""Other Python processes: how we start them, talk to them, and end them with their parent.
 
-`python` starts one, `worker` owns one and exchanges frames with it, `pool` shares some among callers; `child` is their own side.
+`python` starts a process, `worker` owns one and exchanges frames with it, `pool` shares several among callers. `child`
+is the code that runs inside the process.
 """

@@ -1,9 +1,16 @@
-"""The child's side of a Python process: what it runs, and that it ends when its parent has ended, however that happened."""
+"""The inside of a Python process that we started: it runs a function, exchanges frames with its parent, and ends when
+the parent ends.
+
+Frames hold marshalled plain values, so reading one cannot run code. Both ends run the same Python, which marshal
+requires.
+"""
 
 from __future__ import annotations
 
+import marshal
 import os
 import signal
+import struct
 import sys
 import threading
 import time
@@ -12,14 +19,16 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 LOOK_SECONDS = 0.5
-"""Between two looks for the parent where the system does not tell of its end. Chosen: a fourth of the two seconds promised."""
+"""Time between two checks for the parent where the kernel does not report its end. Chosen: a fourth of the two seconds
+promised.
+"""
 GRACE_SECONDS = 1.0
-"""After which a process that was asked to end, and whose parent is gone, ends at once. Chosen."""
+"""Time that a process gets to end in order after its parent is gone. Chosen."""
 _PR_SET_PDEATHSIG = 1
 
 
 def main() -> Any:
-    """Called by the boot line of `python.start`: the function that it names, with its arguments in sys.argv."""
+    """Run the function named in sys.argv with the arguments that follow. The boot line of `python.start` calls this."""
     program, count, *rest = sys.argv[1:]
     sys.argv = ["codelens", *rest[: int(count)]]
     module, _, function = program.partition(":")
@@ -27,9 +36,9 @@ def main() -> Any:
 
 
 def work() -> None:
-    """Run `main` of the module that is the first argument, as a worker of the process whose number is the second.
+    """Run `main` of the module named in the first argument, as a worker of the process whose id is the second.
 
-    Ctrl-C and an order to end reach the whole group of processes; they are the parent's to answer.
+    SIGINT and SIGTERM reach the whole process group; the parent answers them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -38,19 +47,21 @@ def work() -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process at once when the process `parent` ends, even while it computes and never lets another thread run.
+    """End this process as soon as the process `parent` ends, even by SIGKILL and even while native code keeps the
+    interpreter busy.
 
-    On Linux it ends with the *thread* of the parent that started it: that thread must live as long as the worker.
+    On Linux the kernel sends SIGKILL when the *thread* that started this process ends, so that thread must live as long
+    as the worker.
     """
     if sys.platform == "linux" and _killed_with_parent():
-        if os.getppid() != parent:  # it ended before we could ask
+        if os.getppid() != parent:  # the parent ended before prctl
             os._exit(1)
     else:
         threading.Thread(target=_await_end, args=(parent,), name="codelens-parent", daemon=True).start()
 
 
 def _killed_with_parent() -> bool:
-    """Have the kernel send SIGKILL. False where it knows no such thing."""
+    """Ask the kernel to send SIGKILL when the parent ends. False if it cannot."""
     try:
         import ctypes
 
@@ -75,17 +86,19 @@ def _await_end(parent: int) -> None:
 
 
 def end_at_eof(number: signal.Signals) -> None:
-    """When stdin is closed, send this process the signal; end it a little later if the parent is gone and it still runs."""
+    """Send this process the signal when stdin is closed. If the parent is gone and this process still runs a little
+    later, end it.
+    """
     threading.Thread(target=_await_eof, args=(number, os.getppid()), name="codelens-eof", daemon=True).start()
 
 
 def _await_eof(number: signal.Signals, parent: int) -> None:
-    while os.read(0, 4096):  # not by sys.stdin: a thread that waits in its lock would keep the interpreter from ending
+    while os.read(0, 4096):  # not sys.stdin: a thread waiting for its lock would keep the interpreter from ending
         pass
     if os.name == "nt":
         interrupt_main(number)
     else:
-        os.kill(os.getpid(), number)  # wakes the main thread too, where it waits
+        os.kill(os.getpid(), number)  # also wakes the main thread if it is waiting
     while os.getppid() == parent:
         time.sleep(GRACE_SECONDS)
     time.sleep(GRACE_SECONDS)
@@ -93,11 +106,34 @@ def _await_eof(number: signal.Signals, parent: int) -> None:
 
 
 def connection() -> tuple[BinaryIO, BinaryIO]:
-    """(inbox, outbox) of a worker. They are for our frames alone: what a library prints goes to stderr, and a program that it
-    starts has nothing to read."""
+    """The pipes (from parent, to parent) of a worker, for our frames only.
+
+    What a library prints goes to stderr instead, and programs that the worker starts have an empty stdin.
+    """
     inbox, outbox = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
     return os.fdopen(inbox, "rb"), os.fdopen(outbox, "wb")
+
+
+_LENGTH = struct.Struct("<I")
+_FORMAT = 2
+"""marshal's version 2 has no table of shared objects, which would cost more here than it saves."""
+
+
+def write_frame(pipe: BinaryIO, value: Any) -> None:
+    """Send plain values (tuples, str, bytes, int, float, None). Raises OSError if the other side is gone."""
+    payload = marshal.dumps(value, _FORMAT)
+    pipe.write(_LENGTH.pack(len(payload)) + payload)
+    pipe.flush()
+
+
+def read_frame(pipe: BinaryIO) -> bytes | None:
+    """The next frame, still marshalled; None if the other side has ended, even in the middle of a frame."""
+    head = pipe.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    payload = pipe.read(_LENGTH.unpack(head)[0])
+    return payload if len(payload) == _LENGTH.unpack(head)[0] else None

@@ -1,7 +1,8 @@
-"""Calls of functions → their results, by worker processes that start when they are needed and are replaced when they die.
+"""A pool of worker processes that call functions. Workers start when they are needed and are replaced when they die.
 
-What crosses is pickled, by us and for us. ProcessPoolExecutor would start Python with the current folder on its import path,
-and its processes outlive a parent that is killed.
+Arguments and results are pickled; both ends are our own code. The pool is ours because ProcessPoolExecutor puts the
+current folder, which is somebody's repository, on the import path of its processes, and because its processes outlive a
+parent that is killed.
 """
 
 from __future__ import annotations
@@ -9,34 +10,39 @@ from __future__ import annotations
 import marshal
 import pickle
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future
 from typing import Any, ParamSpec, Self, TypeVar
 
+from codelens.processes.child import connection, read_frame, write_frame
 from codelens.processes.worker import WorkerProcess
 
 STOP_SECONDS = 0.05
-"""Between two tries to end a worker: its thread may be about to start another process. Chosen."""
+"""Time between two attempts to end a worker, whose thread may just be starting another process. Chosen."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class WorkerPool:
-    """Up to `count` processes. Threads may share it. Close it."""
+    """Up to `count` processes, which threads can share. Close it."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._waiting: deque[tuple[Future[Any], bytes]] = deque()
-        self._workers: list[_Worker] = []
+        self._workers: list[_PoolThread] = []
         self._idle = 0
         self._closed = False
         self._changed = threading.Condition()
 
     def submit(self, function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> Future[T]:
-        """Call a function of a module in a worker. The future raises what the function raised, BrokenExecutor if the
-        worker died, and CodelensError if none could be started. Raises what pickle raises."""
+        """Call a module-level function in a worker. Raises what pickle raises.
+
+        The future raises what the function raised, BrokenExecutor if the worker died, and CodelensError if none could
+        be started.
+        """
         call = pickle.dumps((function, arguments, keywords))
         future = Future[T]()
         with self._changed:
@@ -44,12 +50,12 @@ class WorkerPool:
                 raise RuntimeError("the pool is closed")
             self._waiting.append((future, call))
             if len(self._waiting) > self._idle and len(self._workers) < self._count:
-                self._workers.append(_Worker(self))
+                self._workers.append(_PoolThread(self))
             self._changed.notify()
         return future
 
     def next_call(self) -> tuple[Future[Any], bytes] | None:
-        """For a worker's thread: wait for a call; None when the pool is closed."""
+        """Wait for a call, in the thread of a worker; None when the pool is closed."""
         with self._changed:
             self._idle += 1
             while not self._waiting and not self._closed:
@@ -58,7 +64,7 @@ class WorkerPool:
             return self._waiting.popleft() if self._waiting else None
 
     def close(self) -> None:
-        """End the workers, whatever they are at. Calls that wait are cancelled."""
+        """End all workers, whatever they are doing, and cancel the calls that wait."""
         with self._changed:
             self._closed = True
             waiting = list(self._waiting)
@@ -76,8 +82,8 @@ class WorkerPool:
         self.close()
 
 
-class _Worker:
-    """A thread and the process that it owns, when there is one."""
+class _PoolThread:
+    """A thread with the process that it owns, if that has started."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
@@ -97,7 +103,7 @@ class _Worker:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(self._answer(call))
-                except BaseException as fault:  # the thread's edge: whoever asked must hear of it
+                except BaseException as fault:  # the caller must hear of every fault
                     future.set_exception(fault)
         self._bury()
 
@@ -113,7 +119,7 @@ class _Worker:
         return result
 
     def _started(self) -> WorkerProcess:
-        process = self._process = WorkerProcess("codelens.processes.pool_worker", None, trusted=True)
+        process = self._process = WorkerProcess("codelens.processes.pool", None, trusted=True)
         try:
             process.greet()
         except BaseException:
@@ -127,3 +133,22 @@ class _Worker:
             return ""
         process.kill()
         return process.bury()
+
+
+def main() -> None:
+    """Answer calls from standard input until it ends. Runs inside the worker process."""
+    inbox, outbox = connection()
+    read_frame(inbox)  # the greeting, which is empty
+    write_frame(outbox, "ready")
+    while (frame := read_frame(inbox)) is not None:
+        write_frame(outbox, _answer(marshal.loads(frame)))
+
+
+def _answer(call: bytes) -> bytes:
+    """The pickled pair (success, result or exception)."""
+    try:
+        function, arguments, keywords = pickle.loads(call)
+        return pickle.dumps((True, function(*arguments, **keywords)))
+    except Exception as fault:
+        fault.add_note(f"in a worker process:\n{traceback.format_exc()}")
+        return pickle.dumps((False, fault))

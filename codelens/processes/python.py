@@ -1,7 +1,7 @@
-"""A function of codelens → a process that runs it, isolated from the current folder and from the user's Python settings.
+"""Starts a function of codelens in another process, isolated from the current folder and the user's Python settings.
 
-The current folder is somebody's repository: a module there must not be imported, whatever its name. No other module starts
-a Python process; a lint rule on `sys.executable` and an import contract on `subprocess` hold that.
+The current folder is somebody's repository: none of its modules may be imported. No other module starts a Python
+process; a lint rule on `sys.executable` and an import contract on `subprocess` ensure that.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
@@ -24,13 +24,12 @@ def start(
     stdout: Stream = subprocess.DEVNULL,
     stderr: Stream = None,
     cwd: str = sys.prefix,
-    extra: Collection[tuple[str, str]] = (),
-    without: Collection[str] = (),
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Run `module:function` with these arguments in `sys.argv`; what it returns is the exit code. Raises OSError.
+    """Start a process that runs `module:function` with these arguments in `sys.argv` and exits with what it returns.
+    Raises OSError.
 
-    It works in a folder that is nobody's repository, so paths must be absolute. `extra` is added to its environment, and the
-    variables `without` are taken from it.
+    By default the process works in a folder that is not a repository, so pass absolute paths.
     """
     return subprocess.Popen(
         [*interpreter(), "-c", _BOOT, program, str(len(arguments)), *arguments, *import_path()],
@@ -38,34 +37,35 @@ def start(
         stdout=stdout,
         stderr=stderr,
         cwd=cwd,
-        env={**environment(without), **dict(extra)},
+        env=environment() if env is None else env,
     )
 
 
 def interpreter() -> list[str]:
-    """The command of a Python that heeds neither the current folder nor PYTHON* variables nor the user's own packages."""
-    # Names of files must mean the same bytes there as here; and who wants no .pyc files here wants none from there.
+    """The command line of a Python that ignores the current folder, PYTHON* variables and the user's own packages."""
+    # File names must mean the same bytes in both processes, and -B carries over.
     options = ["-I", "-X", f"utf8={sys.flags.utf8_mode}", *(["-B"] if sys.dont_write_bytecode else [])]
     return [sys.executable, *options]  # noqa: TID251 - the one place
 
 
 def codelens_command() -> list[str]:
-    """`codelens` for others to start, where its script is not on the path. They start it in a repository, hence -P.
+    """The command line for other programs to start codelens where its script is not on the PATH.
 
-    Not -I: packages may lie where only the user's PYTHONPATH or home folder leads.
+    They start it inside a repository, hence -P. Not -I: only the user's PYTHONPATH or home folder may lead to our
+    packages.
     """
     return [sys.executable, "-P", "-m", "codelens"]  # noqa: TID251
 
 
-def environment(without: Collection[str] = ()) -> dict[str, str]:
-    """Our environment without the variables that only Python reads, and without those named."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON") and k not in without}
+def environment() -> dict[str, str]:
+    """Our environment without the variables that configure Python."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
 
 
 def import_path() -> list[str]:
-    """Where another process is to import from: as we do, without the current folder, and with the place of this package.
+    """The import path for another process: ours, without the current folder, and with the folder of this package.
 
-    `python -m` puts the current folder first, as an absolute path. In any other place it was named on purpose.
+    `python -m` puts the current folder first, as an absolute path. Anywhere else in the path it was named on purpose.
     """
     path = [entry for entry in sys.path if Path(entry).is_absolute()]
     if path and not sys.flags.safe_path and path[0] == _current_folder():

@@ -1,4 +1,4 @@
-"""One worker process as its owner sees it: start, send, receive, kill, and what it died of."""
+"""One worker process as seen by its owner: start, send, receive, kill, and how it ended."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import time
 from typing import IO, Any
 
 from codelens.errors import CodelensError
-from codelens.processes.frames import read_frame, write_frame
-from codelens.processes.python import start
+from codelens.processes.child import read_frame, write_frame
+from codelens.processes.python import environment, start
 
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 KEY = "CODELENS_API_KEY"
-"""Of a model's endpoint, which no parser asks: a grammar that a hostile file has taken over finds none."""
+"""The key of a model's endpoint. Parsers do not need it, so a grammar that a hostile file has taken over finds none."""
 _CPU_LIMIT_SIGNAL: int = getattr(signal, "SIGPROF", 0)
 
 
 class WorkerProcess:
-    """A process that runs the `main` of one of our modules, and ends with the thread that started it.
+    """A process that runs `main` of one of our modules. It ends with the thread that started it.
 
-    One thread owns it; others may only call `kill` and `check`.
+    One thread owns it; other threads may only call `kill` and `check`.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class WorkerProcess:
         wall_seconds: float = math.inf,
         trusted: bool = False,
     ) -> None:
-        """`greeting` is its first message. The limits are for one message; `cpu_seconds` is only told, it holds that itself.
+        """`greeting` is the first message. The limits apply to each message; the process itself enforces `cpu_seconds`.
 
-        One that is `trusted`, since it reads no grammar, has the key of a model's endpoint and shows its errors.
+        A `trusted` process runs no grammars: it gets the key of a model's endpoint, and its stderr is shown.
         """
         self._cpu_seconds, self._wall_seconds = cpu_seconds, wall_seconds
         self._errors = None if trusted else tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
@@ -51,54 +51,55 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            extra=_ONE_THREAD.items(),
-            without=() if trusted else (KEY,),
+            env=_environment(trusted),
         )
         self.send(greeting)
 
     def greet(self) -> None:
-        """Wait until it is ready. Raises CodelensError if it ends before, unless we ended it."""
+        """Wait until the process is ready. Raises CodelensError if it ends before that, unless we killed it."""
         if self.receive(more=False) is None and not self._killed.is_set():
             raise self._unborn()
 
     def _unborn(self) -> CodelensError:
-        said = f"exit code {self._process.wait()}"
+        cause = f"exit code {self._process.wait()}"
         if self._errors:
             self._errors.seek(0)
-            said = f"({said}): " + self._errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return CodelensError(f"a worker process ended at its start {said}", "`codelens doctor` checks the installation")
+            cause = f"({cause}): " + self._errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return CodelensError(
+            f"a worker process ended at its start {cause}", "`codelens doctor` checks the installation"
+        )
 
     def send(self, message: object) -> None:
-        """To a dead process this says nothing: it is noticed when its answer does not come."""
+        """Send a message. A dead process raises nothing here; its missing answer shows it."""
         self._busy_since = self._busy_since or time.monotonic()
         with contextlib.suppress(OSError):
             write_frame(_pipe(self._process.stdin), message)
 
     def receive(self, more: bool) -> bytes | None:
-        """The next answer; None if the process has ended. `more` says that it has other messages to answer after it."""
+        """The next answer; None if the process has ended. `more` says that further answers are due."""
         self._busy_since = self._busy_since or time.monotonic()
         answer = read_frame(_pipe(self._process.stdout))
         self._busy_since = time.monotonic() if more else None
         return answer
 
     def rest(self) -> None:
-        """It may have to wait for us, until `receive` is called: that counts as no work."""
+        """Do not count the time until the next `receive`: the process may have to wait for us."""
         self._busy_since = None
 
     def kill(self) -> None:
-        """End it at once; it holds nothing that could be lost."""
+        """End the process at once; it holds nothing that could be lost."""
         self._killed.set()
         self._process.kill()
 
     def check(self) -> None:
-        """Kill it if it has worked on one message for longer than its wall time."""
+        """Kill the process if it has worked on one message longer than its limit."""
         since = self._busy_since
         if since is not None and time.monotonic() - since > self._wall_seconds:
             self._overdue = True
             self._process.kill()
 
     def bury(self) -> str:
-        """Wait for its end and release its pipes. Says what it died of, as a predicate."""
+        """Wait for the process to end and close its pipes. Returns how it ended, as a predicate."""
         code = self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._errors):
             if pipe:
@@ -109,6 +110,10 @@ class WorkerProcess:
         if code == -_CPU_LIMIT_SIGNAL:
             return f"ran over {self._cpu_seconds:g} s"
         return f"crashed ({_ending(code)})"
+
+
+def _environment(trusted: bool) -> dict[str, str]:
+    return {k: v for k, v in (environment() | _ONE_THREAD).items() if trusted or k != KEY}
 
 
 def _ending(code: int) -> str:

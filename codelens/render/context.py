@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from html import escape
 
-from codelens.model import UnitRow
-from codelens.packed import Cut, Entry, Form, Layout, Pack
+from codelens.model.code import UnitRow
+from codelens.model.context import Cut, Entry, Form, Pack, PackLayout
 from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, to_json, unit_record
 from codelens.render.visible import for_line, for_terminal
@@ -19,7 +19,7 @@ from codelens.render.visible import for_line, for_terminal
 FORMATS = ("markdown", "xml", "json", "compact")
 
 
-def layout_of(format: str, paths: PathStyle) -> Layout:
+def layout_of(format: str, paths: PathStyle) -> PackLayout:
     """The layout of that name, one of FORMATS."""
     kinds: Mapping[str, type[_Layout]] = {"markdown": Markdown, "xml": Xml, "json": Json, "compact": Compact}
     return kinds[format](paths)
@@ -36,7 +36,7 @@ def one_line(text: str) -> str:
 
 
 class _Layout:
-    """What the layouts share: how they write a path, and how they say what was left out."""
+    """Base of the layouts: how paths and omissions are written."""
 
     forms = frozenset(Form)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from codelens.notes.finding import Found, Standing
+from codelens.notes.finder import AnchorState, Found
 from codelens.notes.folder import NoteFile
 
 Places = Mapping[str, Sequence[Found]]
@@ -25,7 +25,7 @@ def _told(note: NoteFile, found: Sequence[Found] | None) -> list[str]:
 
 
 def note_lines(note: NoteFile, found: Sequence[Found] | None) -> Iterator[str]:
-    """What a note says of itself, a field a line; then a blank line and its text."""
+    """The fields of a note, one a line; then a blank line and its text."""
     one = note.note
     fields = {
         "id": one.id,
@@ -53,7 +53,7 @@ def note_record(note: NoteFile, found: Sequence[Found] | None) -> dict[str, Any]
     """A note without its text. `places` say where the code is now; `standing` is `unknown` without an index."""
     one = note.note
     if found is None:
-        found = [Found(link, Standing.UNKNOWN, link.path, link.line, link.symbol) for link in one.links]
+        found = [Found(link, AnchorState.UNKNOWN, link.path, link.line, link.symbol) for link in one.links]
     return {
         "id": one.id,
         "path": note.path,

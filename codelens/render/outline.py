@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from codelens.model import SYMBOL_KINDS, UnitId, UnitRow
-from codelens.past import LastChange
-from codelens.render.records import SCHEMA, Record, path_b64, unit_record
+from codelens.model.code import SYMBOL_KINDS, IndexedFile, IndexInfo, SourceFile, UnitId, UnitRow
+from codelens.model.history import LastChange
+from codelens.render.records import SCHEMA, Record, index_record, path_b64, unit_record
 from codelens.render.visible import for_line
 
 Changes = Mapping[UnitId, LastChange]
 
 
 def symbols_of(units: Sequence[UnitRow]) -> list[UnitRow]:
-    """What an outline lists: symbols, and the sections of a text with headings."""
+    """The units of an outline: symbols, and the sections of a text with headings."""
     return [u for u in units if u.kind in SYMBOL_KINDS or u.kind == "section"]
 
 
@@ -84,3 +84,41 @@ def ctags_lines(units: Sequence[UnitRow], path: str) -> Iterator[str]:
 
 def _in_field(text: str) -> str:
     return for_line(text).replace("\t", "\\t")
+
+
+def files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> Record:
+    """A part of a list of files; `total` counts all of them."""
+    return {
+        "schema": SCHEMA,
+        "files": [file_record(file) for file in files],
+        "total": total,
+        "index": index_record(index),
+        "exit_code": 0 if files else 1,
+    }
+
+
+def file_record(file: IndexedFile) -> Record:
+    """One file, without its text."""
+    return {
+        "repository": file.repository,
+        "root": file.root,
+        "path": file.path,
+        **path_b64(file.path),
+        "language": file.language,
+        "bytes": file.bytes,
+        "roles": list(file.roles),
+    }
+
+
+def source_record(source: SourceFile, index: IndexInfo) -> Record:
+    """A file with its lines and the outline of `symbols --json`."""
+    symbols = outline_record(source.file.path, source.units, 0)["symbols"]
+    return {
+        "schema": SCHEMA,
+        **file_record(source.file),
+        "freshness": str(source.freshness),
+        "lines": list(source.lines),
+        "symbols": symbols,
+        "index": index_record(index),
+        "exit_code": 0,
+    }

@@ -11,10 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from codelens.model import Hit, RepositoryInfo
+from codelens.model.code import RepositoryInfo
+from codelens.model.search import Hit
 
 _QUOTED = re.compile(r'[\x00-\x1f\x7f"]' if os.sep == "\\" else r'[\x00-\x1f\x7f"\\]')
-"""What git quotes a name for (quote.c). On Windows a backslash parts folders, and no name can hold one."""
+"""Characters for which git quotes a name (quote.c). On Windows a backslash separates folders and is not part of a name."""
 _ESCAPES = {**dict(zip("\a\b\t\n\v\f\r", "abtnvfr", strict=True)), '"': '"', "\\": "\\"}
 
 
@@ -32,7 +33,7 @@ class PathStyle(NamedTuple):
     cwd: str
     repositories: Sequence[RepositoryInfo] = ()
     quoted: bool = True
-    """Whether names are quoted where they must be: not before a NUL byte, and not in JSON."""
+    """True if names with odd characters are quoted. They are not before a NUL byte or in JSON."""
 
     def raw(self) -> PathStyle:
         """The same without quotes."""

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codelens.model import Candidate, Contribution, Hit, IndexInfo, Notice, SearchResult, Trace, UnitRow
-from codelens.worktree.paths import path_bytes
+from codelens.model.code import IndexInfo, UnitRow
+from codelens.model.search import Candidate, Contribution, Hit, Notice, SearchResult, Trace
+from codelens.worktree.files import path_bytes
 
 SCHEMA = 1
 
@@ -34,7 +35,7 @@ def render_json(result: SearchResult, exit_code: int, stats: Mapping[str, float]
 
 
 def render_jsonl(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Iterator[str]:
-    """One object a hit, then one of type `end` with all that --json says beside the hits."""
+    """One object a hit, then one of type `end` with the other fields of --json."""
     for hit in result.hits:
         yield to_json({"type": "hit"} | hit_record(hit))
     end = search_record(result, exit_code, stats)
@@ -42,7 +43,7 @@ def render_jsonl(result: SearchResult, exit_code: int, stats: Mapping[str, float
 
 
 def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
-    """The object of `search --json`: the hits, and what is said about the answer. `stats` are seconds by channel."""
+    """The object of `search --json`: the hits, notices and the index. `stats` are seconds by channel."""
     record: Record = {
         "schema": SCHEMA,
         "query": result.query,
@@ -114,7 +115,7 @@ def unit_record(unit: UnitRow) -> Record:
 
 
 def place_record(unit: UnitRow) -> Record:
-    """Where a unit lies, for what is said about it aside."""
+    """The place of a unit, for events and neighbours."""
     return {
         "repository": unit.repository,
         "path": unit.path,

@@ -6,10 +6,23 @@ writes it; where it is a step of reasoning (path, impact, hierarchy) the text be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from codelens.related import Central, Communities, Community, Named, Related, Relation, RepositoryMap
-from codelens.relations import RESOLVED
+from codelens.model.code import IndexInfo
+from codelens.model.graph import (
+    FILE,
+    RESOLVED,
+    Central,
+    GraphStream,
+    Named,
+    Reaching,
+    ReachingTests,
+    Related,
+    Relation,
+    RepositoryMap,
+)
+from codelens.render.formats import ended, parse_template
 from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64, to_json
 from codelens.render.visible import for_line, for_terminal
@@ -19,7 +32,7 @@ PLACES = ("refs", "callers", "callees")
 
 
 def related_record(result: Related, exit_code: int) -> Record:
-    """The object of --json for all of these questions; `relations` is empty where there are none."""
+    """The object of --json for all of these questions; `relations` may be empty."""
     return {
         "schema": SCHEMA,
         "question": result.question,
@@ -33,7 +46,7 @@ def related_record(result: Related, exit_code: int) -> Record:
 
 
 def related_jsonl(result: Related, exit_code: int) -> Iterator[str]:
-    """One object a relation, then one of type `end` with all that --json says beside them."""
+    """One object a relation, then one of type `end` with the other fields of --json."""
     for relation in result.relations:
         yield to_json({"type": "relation"} | relation_record(relation))
     end = related_record(result, exit_code)
@@ -113,31 +126,6 @@ def _central_record(central: Central) -> Record:
     return node_record(central.named) | {"share": central.share, "used_by": central.used_by, "depth": central.depth}
 
 
-def communities_record(result: Communities, shown: Sequence[Community], exit_code: int) -> Record:
-    """The object of `communities --json`; `total` and `modularity` are of all communities, whichever are shown."""
-    return {
-        "schema": SCHEMA,
-        "of": result.of,
-        "communities": [
-            {
-                "id": number,
-                "name": group.name,
-                "size": len(group.members),
-                "inside": group.inside,
-                "outside": group.outside,
-                "members": [node_record(m.named) | {"strength": m.strength} for m in group.members],
-            }
-            for number, group in enumerate(shown, start=1)
-        ],
-        "total": len(result.groups),
-        "alone": result.alone,
-        "modularity": round(result.modularity, 6),
-        "notices": [notice_record(n) for n in result.notices],
-        "index": index_record(result.index),
-        "exit_code": exit_code,
-    }
-
-
 def related_lines(result: Related, paths: PathStyle) -> Iterator[str]:
     """path:line:column:text, one relation a line."""
     known: set[str] = set()
@@ -158,7 +146,7 @@ def step_text(relation: Relation, question: str) -> str:
 
 
 def remark(relation: Relation) -> str:
-    """What a reader should know of a relation beside its ends."""
+    """Remarks on a relation: its confidence and where it was found."""
     via = [relation.via] if relation.via else []
     guess = [f"a guess, {relation.confidence:g}"] if relation.confidence < RESOLVED else []
     return f" ({'; '.join([*via, *guess])})" if via or guess else ""
@@ -205,3 +193,124 @@ def quoted(text: str) -> str:
     """A string of Graphviz, in which nothing is an escape, an attribute or markup."""
     safe = for_terminal(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{safe}"'
+
+
+Field = Callable[[Reaching, PathStyle], object]
+
+
+def pytest_id(reaching: Reaching, paths: PathStyle) -> str:
+    """path::Class::function, as pytest names its tests; the path alone for a whole file."""
+    test = reaching.test
+    parts = [] if test.kind == FILE else test.qualified_name.split(".")
+    return "::".join([_path(reaching, paths), *parts])
+
+
+def _path(reaching: Reaching, paths: PathStyle) -> str:
+    return paths.of(reaching.test.root, reaching.test.os_path)
+
+
+FIELDS: Mapping[str, Field] = {
+    "path": _path,
+    "pytest": pytest_id,
+    "name": lambda r, _: "" if r.test.kind == FILE else r.test.name,
+    "qualified_name": lambda r, _: "" if r.test.kind == FILE else r.test.qualified_name,
+    "kind": lambda r, _: r.test.kind,
+    "language": lambda r, _: r.test.language,
+    "line": lambda r, _: r.test.line,
+    "depth": lambda r, _: r.depth,
+    "through": lambda r, _: " ".join(r.through),
+}
+"""Fields that `{…}` in --format may name."""
+FORMS = {"paths": "{path}", "pytest": "{pytest}"}
+"""Names of templates."""
+
+
+def reaching_lines(result: ReachingTests, paths: PathStyle, form: str, null: bool = False) -> Iterator[str]:
+    """One test a line by a template of FORMS or of the user, each line once. With `null` a NUL byte replaces the line break."""
+    fill = parse_template(FORMS.get(form, form), FIELDS)
+    paths = paths.raw() if null else paths
+    for text in dict.fromkeys(fill(reaching, paths) for reaching in result.tests):
+        yield text + "\0" if null else ended(text)
+
+
+def reaching_record(result: ReachingTests, paths: PathStyle, exit_code: int) -> Record:
+    """The object of --json."""
+    return {
+        "schema": SCHEMA,
+        "touched": [node_record(named) for named in result.touched],
+        "tests": [
+            node_record(r.test) | {"depth": r.depth, "through": list(r.through), "pytest": pytest_id(r, paths.raw())}
+            for r in result.tests
+        ],
+        "total": len(result.tests),
+        "notices": [notice_record(n) for n in result.notices],
+        "index": index_record(result.index),
+        "exit_code": exit_code,
+    }
+
+
+_FIELDS = (
+    *(("kind", "string"), ("name", "string"), ("qualified_name", "string"), ("language", "string")),
+    *(("repository", "string"), ("path", "string"), ("line", "int"), ("signature", "string"), ("test", "boolean")),
+)
+"""GraphML's attributes of nodes, and their types."""
+_OF_LINKS = (("kind", "string"), ("line", "int"), ("provenance", "string"), ("confidence", "double"))
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot represent."""
+
+
+def graph_json(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
+    """One object: `nodes` with their number as `id`, `edges` that name them, a line each."""
+    yield f'{{"schema": {SCHEMA}, "nodes": ['
+    yield from _listed(to_json({"id": number} | node_record(named)) for number, named in graph.nodes)
+    yield '\n], "edges": ['
+    yield from _listed(to_json(link._asdict()) for link in graph.links)
+    yield f'\n], "index": {to_json(index_record(index)).rstrip()}, "exit_code": 0}}\n'
+
+
+def _listed(texts: Iterator[str]) -> Iterator[str]:
+    for number, text in enumerate(texts):
+        yield f"{',' if number else ''}\n{text.rstrip()}"
+
+
+def graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
+    """Graphviz."""
+    yield "digraph codelens {\n  rankdir=LR;\n  node [shape=box];\n"
+    for number, named in graph.nodes:
+        where = f"{named.path}:{named.line}" if named.line else named.kind
+        yield f"  n{number} [label={quoted(named.qualified_name)}, tooltip={quoted(where)}];\n"
+    for link in graph.links:
+        yield f"  n{link.source} -> n{link.target} [label={quoted(link.kind)}];\n"
+    yield "}\n"
+
+
+def graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
+    """GraphML (Brandes et al., 2002), as Gephi, yEd and networkx read it. Characters that XML cannot write become U+FFFD."""
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+    for target, fields in (("node", _FIELDS), ("edge", _OF_LINKS)):
+        for name, kind in fields:
+            yield f'  <key id="{target}_{name}" for="{target}" attr.name="{name}" attr.type="{kind}"/>\n'
+    yield '  <graph id="codelens" edgedefault="directed">\n'
+    for number, named in graph.nodes:
+        yield f'    <node id="n{number}">{_values("node", _FIELDS, named)}</node>\n'
+    for number, link in enumerate(graph.links):
+        ends = f'id="e{number}" source="n{link.source}" target="n{link.target}"'
+        yield f"    <edge {ends}>{_values('edge', _OF_LINKS, link)}</edge>\n"
+    yield "  </graph>\n</graphml>\n"
+
+
+def _values(target: str, fields: Sequence[tuple[str, str]], told: object) -> str:
+    values = ((name, getattr(told, name)) for name, _ in fields)
+    return "".join(f'<data key="{target}_{name}">{_text(value)}</data>' for name, value in values if value != "")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    from xml.sax.saxutils import escape  # loads the network's modules, which only GraphML needs
+
+    return escape(_NOT_XML.sub("\ufffd", str(value))).replace("\r", "&#13;")
+
+
+GRAPH_FORMATS = {"json": graph_json, "dot": graph_dot, "graphml": graph_graphml}
+"""Name of a form → what writes it."""

@@ -8,8 +8,8 @@ from rich.style import Style
 from rich.text import Text
 from rich.tree import Tree
 
-from codelens.model import Freshness
-from codelens.related import Named, Related, Relation, RepositoryMap
+from codelens.model.code import Freshness
+from codelens.model.graph import Named, Related, Relation, RepositoryMap
 from codelens.render.paths import PathStyle
 from codelens.render.relations import remark
 from codelens.render.terminal import DIM, HEADING, make_console, styled
@@ -123,7 +123,7 @@ def _grow(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
             other = relation.source if relation.outgoing else relation.target
             label.append(f" {'by ' * relation.outgoing}{for_terminal(other.qualified_name)}", DIM)
         label.append(for_terminal(remark(relation)), GUESS)
-        label.append("  told elsewhere" if relation.again else "", DIM)
+        label.append("  listed elsewhere" if relation.again else "", DIM)
         label.append_text(_site(relation))
         branches.append((branches[-1][0].add(label), relation.told))
 

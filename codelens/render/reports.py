@@ -1,15 +1,17 @@
-"""What an index run did, and what an index holds → objects and lines."""
+"""Reports of index runs, of the state of an index and of snapshots → objects and lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
-from codelens.model import SeenFile, Skip
-from codelens.past import HistoryRead
+from codelens.model.code import SeenFile, Skip
+from codelens.model.history import EdgePlace, HistoryRead, SnapshotDifference, SymbolPlace
+from codelens.model.runs import Changes, IndexReport, RepositoryStatus, Status, WatchEvent, WatchStep
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64
 from codelens.render.visible import for_column, for_line
-from codelens.runs import Changes, IndexReport, RepositoryStatus, Status, WatchEvent, WatchStep
+from codelens.store.snapshots import LoggedSnapshot
 
 _REPORT_FIELDS = (
     *("root", "seen", "indexed", "added", "changed", "renamed", "removed", "unchanged", "symbols", "chunks"),
@@ -48,7 +50,7 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
         if r.skipped:
             yield f"  skipped {sum(r.skipped.values())} of {r.seen} seen: {_listed(r.skipped)}\n"
         if odd := {k: v for k, v in r.encodings.items() if k not in ("utf-8", "ascii")}:
-            yield f"  encodings beside UTF-8: {_listed(odd)}\n"
+            yield f"  encodings other than UTF-8: {_listed(odd)}\n"
         if r.faults:
             yield f"  {_number(len(r.faults), 'file')} parsed only in part; their text is indexed\n"
         if r.wrote and any(r.references.values()):
@@ -56,7 +58,7 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
 
 
 def watch_lines(event: WatchEvent) -> Iterator[str]:
-    """What a watch says of itself, without line break: one line an event."""
+    """An event of a watch as a line, without line break."""
     if event.step is WatchStep.WATCHING:
         files = _number(sum(r.indexed for r in event.reports), "file")
         yield f"watching {event.text}: {files} indexed ({_moves(event.reports)}, {_seconds(event.reports)})"
@@ -79,7 +81,7 @@ def watch_record(event: WatchEvent) -> Record:
 
 
 def _moves(reports: Sequence[IndexReport]) -> str:
-    """What changed, with the root's name before it where several are watched."""
+    """The changes of a run, after the root's name if several are watched."""
     told = {
         Path(r.root).name: _listed({"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed})
         for r in reports
@@ -213,7 +215,7 @@ def status_lines(status: Status) -> Iterator[str]:
     yield f"            schema {status.index.schema}, {megabytes(status.file_bytes)}, journal {status.journal_mode}\n"
     yield f"embedder    {status.index.embedder or 'none'}\n"
     if status.unfinished:
-        yield f"unfinished  {for_line(status.unfinished)}: `codelens index` goes on with it\n"
+        yield f"unfinished  {for_line(status.unfinished)}: `codelens index` finishes it\n"
     for repository in status.repositories:
         yield "\n"
         yield from _repository_lines(repository)
@@ -235,7 +237,7 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
             f"            {for_column(path)}: {for_line(fault)}\n" for path, fault in list(r.faults.items())[:5]
         )
     if r.stale:
-        yield f"stale       {_number(r.stale, 'file')} made by another version: the next index run derives them anew\n"
+        yield f"stale       {_number(r.stale, 'file')} made by another version: the next index run derives them again\n"
     yield f"history     {for_line(history_text(r.history))}\n"
     yield f"against disk {'the folder is gone' if r.gone else _changes_text(r.changes)}\n"
 
@@ -262,3 +264,98 @@ def _changes_text(changes: Changes | None) -> str:
         return "not checked"
     counts = {"new": len(changes.new), "changed": len(changes.changed), "deleted": len(changes.deleted)}
     return _listed(counts) or "nothing changed"
+
+
+def difference_lines(difference: SnapshotDifference, edges: bool) -> Iterator[str]:
+    """A sign, place, kind and name: + added, - removed, > moved (from → to), ~ with another signature (was → is)."""
+    for symbol in difference.added:
+        yield f"+ {_told(symbol)}\n"
+    for symbol in difference.removed:
+        yield f"- {_told(symbol)}\n"
+    for change in difference.moved:
+        yield f"> {_told(change.old)} → {_told(change.new)}\n"
+    for change in difference.changed:
+        signatures = f"{change.old.symbol.signature} → {change.new.symbol.signature}"
+        yield f"~ {_told(change.new)}: {for_line(signatures)}\n"
+    for sign, places in (("+", difference.edges_added), ("-", difference.edges_removed)):
+        yield from (f"{sign} {_edge(place)}\n" for place in places if edges)
+
+
+def _told(place: SymbolPlace) -> str:
+    return for_line(f"{for_column(place.path)}:{place.symbol.line} {place.symbol.kind} {place.symbol.name}")
+
+
+def _edge(place: EdgePlace) -> str:
+    edge = place.edge
+    target = f"{edge.path}:{edge.target}" if edge.path and edge.path != place.path else edge.target or edge.path
+    return for_line(f"{for_column(place.path)} {edge.source or place.path} {edge.kind} {target}")
+
+
+def difference_record(difference: SnapshotDifference, exit_code: int) -> Record:
+    """The object of `diff --json`."""
+    return {
+        "schema": SCHEMA,
+        "added": [_symbol(s) for s in difference.added],
+        "removed": [_symbol(s) for s in difference.removed],
+        "moved": [{"old": _symbol(c.old), "new": _symbol(c.new)} for c in difference.moved],
+        "changed": [{"old": _symbol(c.old), "new": _symbol(c.new)} for c in difference.changed],
+        "edges_added": [_edge_record(e) for e in difference.edges_added],
+        "edges_removed": [_edge_record(e) for e in difference.edges_removed],
+        "exit_code": exit_code,
+    }
+
+
+def _symbol(place: SymbolPlace) -> Record:
+    kind, name, line, signature = place.symbol
+    return {
+        "repository": place.repository,
+        "path": place.path,
+        **path_b64(place.path),
+        "line": line,
+        "kind": kind,
+        "qualified_name": name,
+        "signature": signature,
+    }
+
+
+def _edge_record(place: EdgePlace) -> Record:
+    edge = place.edge
+    return {
+        "repository": place.repository,
+        "path": place.path,
+        **path_b64(place.path),
+        "source": edge.source,
+        "kind": edge.kind,
+        "target_path": edge.path,
+        "target": edge.target,
+    }
+
+
+def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
+    """@{n}, digest, day of the newest commit, counts, Merkle root; pruned snapshots are marked."""
+    for back, line in enumerate(log):
+        day = datetime.fromtimestamp(line.time, UTC).strftime("%Y-%m-%d") if line.time else "-"
+        counts = f"{line.documents} files, {line.symbols} symbols, {line.edges} edges"
+        gone = "" if line.kept else "\tnot kept"
+        yield f"@{{{back}}}\t{line.snapshot}\t{day}\t{counts}\t{line.root}{gone}\n"
+
+
+def log_record(log: Sequence[LoggedSnapshot], exit_code: int) -> Record:
+    """The object of `snapshots --json`."""
+    return {
+        "schema": SCHEMA,
+        "snapshots": [
+            {
+                "back": back,
+                "snapshot": line.snapshot,
+                "root": line.root,
+                "time": line.time,
+                "documents": line.documents,
+                "symbols": line.symbols,
+                "edges": line.edges,
+                "kept": line.kept,
+            }
+            for back, line in enumerate(log)
+        ],
+        "exit_code": exit_code,
+    }

@@ -7,22 +7,56 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from socket import gethostname
 from urllib.parse import quote
 
+from rich import box
 from rich.console import Console
 from rich.style import Style
+from rich.table import Table
 from rich.text import Text
 
 from codelens.errors import UsageError
-from codelens.model import Freshness, Hit, SearchResult
+from codelens.model.code import Freshness
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Hit, SearchResult, SnippetLine
 from codelens.render.paths import PathStyle, real_path
-from codelens.render.snippet import snippet_text
 from codelens.render.visible import for_terminal
+
+MATCH = Style(bold=True, color="red")
+LEXERS = {"csharp": "c#", "tsx": "tsx", "text": ""}
+"""Our names of languages → Pygments', where they differ; an empty name is no highlighting."""
+
+
+def snippet_text(line: SnippetLine, language: str, color: bool) -> Text:
+    """One line without its line break."""
+    raw = line.text.rstrip("\r\n")
+    text = _highlighted(for_terminal(raw), language) if color else Text(for_terminal(raw))
+    for start, end in shifted(raw, line.matches):
+        text.stylize(MATCH, start, end)
+    return text
+
+
+def shifted(raw: str, matches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges of the raw text as ranges of the text that for_terminal makes of it."""
+    return [(len(for_terminal(raw[:start])), len(for_terminal(raw[:end]))) for start, end in matches]
+
+
+def _highlighted(text: str, language: str) -> Text:
+    """With the colours of its language; a language that Pygments does not know stays plain."""
+    from rich.syntax import Syntax
+
+    lexer = LEXERS.get(language, language)
+    if not lexer:
+        return Text(text)
+    styled = Syntax("", lexer, theme="ansi_dark", background_color="default").highlight(text)
+    styled.rstrip()
+    indent = len(text) - len(text.lstrip("\n"))
+    return styled if styled.plain == text.rstrip() and not indent else Text(text)
+
 
 HEADING = Style(color="magenta", bold=True)
 DIM = Style(dim=True)
@@ -127,3 +161,79 @@ def link(template: str, hit: Hit) -> str:
     path = quote(Path(hit.root, real_path(hit)).as_posix().encode("utf-8", "surrogateescape"))
     fill = {"path": path, "line": str(hit.line), "column": str(hit.column), "host": gethostname()}
     return re.sub(r"\{(path|line|column|host)\}", lambda m: fill[m[1]], template)
+
+
+GAP = 2
+"""Spaces between columns."""
+HEAD = Style(bold=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A table before it has a form. The first column holds names, the others figures."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    essential: tuple[str, ...] = ()
+    """Heads of the columns that a narrow terminal shows."""
+    title: str = ""
+
+    def only(self, heads: Sequence[str]) -> Columns:
+        """The same with some of its columns."""
+        kept = [i for i, head in enumerate(self.heads) if head in heads]
+        rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
+        return Columns(tuple(self.heads[i] for i in kept), rows, (), self.title)
+
+    def widths(self) -> list[int]:
+        """Characters of each column."""
+        return [max(len(row[i]) for row in (self.heads, *self.rows)) for i in range(len(self.heads))]
+
+
+def plain_columns(table: Columns) -> Iterator[str]:
+    """Lines, numbers to the right."""
+    if table.title:
+        yield f"{table.title}\n"
+    widths = table.widths()
+    for first, *others in (table.heads, *table.rows):
+        cells = [first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(others, widths[1:], strict=True))]
+        yield (" " * GAP).join(cells).rstrip() + "\n"
+
+
+def markdown_columns(table: Columns) -> Iterator[str]:
+    """A table of Markdown; a title becomes a line in bold."""
+    if table.title:
+        yield f"**{_escaped(table.title)}**\n\n"
+    yield f"| {' | '.join(map(_escaped, table.heads))} |\n"
+    yield f"|---|{'---:|' * (len(table.heads) - 1)}\n"
+    for row in table.rows:
+        yield f"| {' | '.join(map(_escaped, row))} |\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+
+
+def screen_columns(table: Columns, width: int, color: bool) -> Iterator[str]:
+    """For a terminal of so many characters a line."""
+    if table.essential and sum(table.widths()) + GAP * len(table.heads) > width:
+        table = table.only(table.essential)
+    drawn = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        title=for_terminal(table.title) or None,
+        header_style=HEAD,
+    )
+    for i, head in enumerate(table.heads):
+        drawn.add_column(Text(for_terminal(head)), justify="right" if i else "left", no_wrap=True)
+    for row in table.rows:
+        drawn.add_row(
+            *(
+                Text(for_terminal(cell), DIM if head == "95 %" else "")
+                for head, cell in zip(table.heads, row, strict=True)
+            )
+        )
+    console = make_console(color)
+    with console.capture() as captured:
+        console.print(drawn)
+    yield captured.get()

@@ -7,12 +7,17 @@ blast radius" and "compute the blast radius" hold "blast radius", and no product
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from codelens.nouns import dataclass
-from codelens.search.evidence import stem
-from codelens.search.expand import load_words
+from codelens.errors import SettingsError
+from codelens.lang.registry import accepted_names
+from codelens.model.fast_dataclass import dataclass
+from codelens.search.terms import load_words, stem
 from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import tokens
 
 SHORTEST_TARGET = 4
@@ -30,9 +35,9 @@ class EquivalenceClass:
     targets: tuple[str, ...]
     weight: float
     languages: tuple[str, ...] = ()
-    """Of the documents that hold its targets; empty for all."""
+    """Only documents in these languages hold its targets; empty means any."""
     own: bool = False
-    """Whether it is from a person's own file."""
+    """True for a class from the user's own file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class ClassMatch:
     concept: EquivalenceClass
     phrases: tuple[str, ...]
     words: int
-    """Of the longest of these phrases."""
+    """Number of words in the longest of these phrases."""
 
     @property
     def strong(self) -> bool:
@@ -63,12 +68,12 @@ def usable_targets(concept: EquivalenceClass) -> list[str]:
     return [name for name in folded if len(name) >= SHORTEST_TARGET and name not in GENERIC]
 
 
-def match_classes(said: Sequence[Sequence[str]], classes: Iterable[EquivalenceClass]) -> list[ClassMatch]:
-    """The classes of which one of these texts holds a phrase; `said` is `stems_of` the texts.
+def match_classes(words: Sequence[Sequence[str]], classes: Iterable[EquivalenceClass]) -> list[ClassMatch]:
+    """The classes with a phrase that one of these texts contains; `words` is `stems_of` the texts.
 
     Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ in endings alone are one.
     """
-    found, runs = [], _Runs(said)
+    found, runs = [], _Runs(words)
     for concept in classes:
         held: dict[tuple[str, ...], str] = {}
         for phrase, stems in zip(concept.phrases, stems_of(concept.phrases), strict=True):
@@ -90,3 +95,103 @@ class _Runs(dict[int, frozenset[tuple[str, ...]]]):
         starts = ((words, at) for words in self._texts for at in range(len(words) - length + 1))
         self[length] = frozenset(tuple(words[at : at + length]) for words, at in starts)
         return self[length]
+
+
+SHIPPED = Path(__file__).with_name("classes")
+SHIPPED_WEIGHT = 0.8
+"""Weight of the shipped classes; knowing's figure."""
+USER_WEIGHT = 1.0
+"""Default weight of the user's own classes; knowing's figure."""
+LARGEST = 1_000_000
+"""Bytes of such a file; the largest of those that are shipped has 28 000. Chosen."""
+HINT = "a class is a table: phrases = 'blast radius, ripple effect' and targets = 'impact_of TransitiveCallers'"
+_QUOTE = "'"
+
+
+def shipped_classes(said: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
+    """The shipped classes that may match: universal ones first, then by language.
+
+    Only tables with a phrase whose words all begin as words of the query do are parsed: all of them take 10 ms, a few take 1.
+    """
+    stems = tuple(dict.fromkeys(word for words in said for word in words))
+    found: list[EquivalenceClass] = []
+    for path, head, tables in _shipped_tables():
+        if some := [table for phrases, table in tables if _may_match(phrases, stems)]:
+            found += _parse("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
+    return found
+
+
+def _may_match(phrases: str, stems: tuple[str, ...]) -> bool:
+    """True if some phrase consists of words that begin with the stems, and stop words. A stem is the beginning of its word."""
+    stop = load_words().stop
+    return any(f" {word}" in phrases for word in stems) and any(
+        all(word.startswith(stems) or word in stop for word in phrase.split()) for phrase in phrases.split(",")
+    )
+
+
+@cache
+def _shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
+    """(file, the lines above its tables, (phrases with a blank before each, table) of each): read, and not parsed."""
+    found = []
+    for file in sorted(SHIPPED.glob("*.toml"), key=lambda file: (file.stem != "universal", file.stem)):
+        head, *tables = file.read_text(encoding="utf-8").split("\n[")
+        found.append((file, head, [(f" {table.split(_QUOTE, 2)[1]}", table) for table in tables]))
+    return found
+
+
+def user_classes(path: str) -> Sequence[EquivalenceClass]:
+    """The classes of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
+    return _parse(read_own_file(path, "classes", HINT, LARGEST), path, USER_WEIGHT, own=True)
+
+
+def _parse(text: str, path: Path | str, weight: float, own: bool) -> list[EquivalenceClass]:
+    """A table for each class; `phrases` with commas between, `targets` with blanks between, as in words.toml.
+
+    `weight` is that of a class that names none; `languages` stands in a class, or above all for the whole file.
+    """
+    try:
+        table = parse_toml(text)
+        everywhere = _languages(table.pop("languages", ""), own)
+        return [_class(name, row, weight, everywhere, own) for name, row in table.items()]
+    except ValueError as fault:
+        raise SettingsError(f"{path}: {fault}", HINT) from None
+
+
+def _class(name: str, row: Any, weight: float, languages: tuple[str, ...], own: bool) -> EquivalenceClass:
+    if not isinstance(row, dict):
+        raise ValueError(f"'{name}' is no class")
+    if unknown := sorted(row.keys() - {"phrases", "targets", "weight", "languages"}):
+        raise ValueError(f"class '{name}' has no '{unknown[0]}'")
+    phrases = tuple(p.strip() for p in _text(name, row, "phrases").split(",") if p.strip())
+    targets = tuple(_text(name, row, "targets").split())
+    if not phrases or not targets:
+        raise ValueError(f"class '{name}' has no {'targets' if phrases else 'phrases'}")
+    weight = row.get("weight", weight)
+    if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not 0 < weight <= 1:
+        raise ValueError(f"class '{name}': weight is above 0 and at most 1, not {weight!r}")
+    languages = _languages(row["languages"], own) if "languages" in row else languages
+    concept = EquivalenceClass(name, phrases, targets, float(weight), languages, own)
+    if not usable_targets(concept):
+        raise ValueError(
+            f"class '{name}': each of its targets is shorter than {SHORTEST_TARGET} letters, or says nothing"
+        )
+    return concept
+
+
+def _text(name: str, row: Mapping[str, Any], key: str) -> str:
+    value = row.get(key, "")
+    if not isinstance(value, str):
+        raise ValueError(f"class '{name}': {key} is one string, not {value!r}")
+    return value
+
+
+def _languages(value: Any, own: bool) -> tuple[str, ...]:
+    """The languages as documents name them. Shipped files use these names: the table of all languages is slow to read."""
+    if not isinstance(value, str):
+        raise ValueError(f"languages is one string with blanks between, not {value!r}")
+    if not own:
+        return tuple(value.split())
+    known = accepted_names()
+    if unknown := [name for name in value.split() if name.lower() not in known]:
+        raise ValueError(f"there is no language '{unknown[0]}'")
+    return tuple(known[name.lower()] for name in value.split())

@@ -1,4 +1,4 @@
-"""What the index says of the query in the candidates: counted once for a search, read by every feature.
+"""Counts of the query's terms in the candidates, made once for a search and read by every feature.
 
 BM25F (Robertson, Zaragoza, Taylor 2004) is computed here over the postings of the candidates alone, field by field, for all of
 them, whichever channel found them: FTS5's own score knows one length for all fields and stops at a channel's cut.
@@ -9,55 +9,46 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from codelens.model import DocumentId, Match, UnitId, UnitRow
-from codelens.search.age import Aged, churn, recency
-from codelens.search.embedding import cosine
-from codelens.search.expand import ExpandedQuery, load_words
-from codelens.store.occurrences import Occurrences
-from codelens.store.postings import COLUMNS
-from codelens.store.store import Store
+from codelens.model.code import DocumentId, UnitId, UnitRow
+from codelens.model.search import Match
+from codelens.search.recency import Aged, churn, recency
+from codelens.search.terms import load_words, stem, words_said
+from codelens.store.postings import COLUMNS, Occurrences
+from codelens.store.units import UnitSet
+from codelens.store.vectors import cosine
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.terms import BEGINNING
 
+if TYPE_CHECKING:
+    from codelens.search.run import SearchRun
+
 LENGTH_SHARE = 0.6
-"""b: how much a field's length counts (ranking.md)."""
+"""b: how much a field's length counts (from a fitted prototype)."""
 SATURATION = 1.2
 """k1, the usual one."""
 OF_AN_ACTION = 0.4
-"""What the idf of a verb like `add` or `fix` counts (ranking.md): it says what is to be done, seldom what it is done to."""
+"""Factor on the idf of a verb like `add` or `fix`, which names the task and seldom the code. From a fitted prototype."""
 OF_AN_EXTRA = 0.3
 """The same for abbreviations and corrected spellings. Chosen."""
 IN_FILE_LENGTH_SHARE = 0.5
 """b for files, whose length is their number of units. Chosen."""
-SHORTEST_STEM = 3
-"""Letters that must remain of a word whose ending goes: `using` is no form of `us`. Chosen."""
 _COMMIT_TYPES = frozenset(
     ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
 )
-"""What conventional commits begin with: a kind of change, no part of the code."""
+"""The types that open conventional commits: they name a kind of change, not a part of the code."""
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
 
 
 class Evidence:
-    """Of one query. `gather` adds candidates; what is divided by a maximum has that of the first who were gathered."""
+    """Evidence for one query. `gather` adds candidates; maxima are those of the first candidates that were gathered."""
 
-    def __init__(
-        self,
-        query: ExpandedQuery,
-        rankings: Mapping[str, Sequence[Match]],
-        store: Store,
-        fields: Mapping[str, float],
-        vector: bytes = b"",
-        now: int | None = None,
-    ) -> None:
-        """`fields`: column → its weight in BM25F; `vector`: the query's embedding where vectors take part.
-
-        `now`: the present, in unix seconds, where somebody names it.
-        """
-        self.query, self._store, self._vector, self._now = query, store, vector, now
-        self._weights = tuple(fields.get(column, 0.0) for column in COLUMNS)
+    def __init__(self, run: SearchRun, rankings: Mapping[str, Sequence[Match]], vector: bytes = b"") -> None:
+        """`vector`: the query's embedding, if vectors take part."""
+        self.query, self._store, self._vector, self._now = run.terms, run.store, vector, run.options.now
+        self._weights = tuple(run.profile.bm25f.get(column, 0.0) for column in COLUMNS)
         self.channels = frozenset(rankings)
         self.resemblance = {m.unit: m.raw_score for m in rankings.get("fuzzy", ())}
         self.concepts = {m.unit: m for m in rankings.get("equivalence", ())}
@@ -116,13 +107,13 @@ class Evidence:
     # The candidates
 
     def gather(self, units: Iterable[UnitRow]) -> None:
-        """Ask the index for what it says of these. Raises OutOfTime, and then nothing here is of use."""
+        """Count for these candidates too. Raises OutOfTime; the evidence is unusable afterwards."""
         self._store.budget.check()
         new = [unit for unit in units if unit.id not in self.units]
         first = not self.units
         self.units |= {unit.id: unit for unit in new}
-        self._store.units.set_pool(sorted(unit.id for unit in new))
-        found = self._store.occurrences.in_pool(self.terms, self._store.budget.check)
+        pool = UnitSet(sorted(unit.id for unit in new))
+        found = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
         self.found |= found
         if not self._means:
             told = (self._store.occurrences.mean_lengths(term) for term in self.terms)
@@ -130,7 +121,7 @@ class Evidence:
         self._store.budget.check()
         self.bm25 |= {unit: self._bm25f(occurrences) for unit, occurrences in found.items()}
         if self._vector:
-            distances = self._store.vectors.of_pool(self._vector)
+            distances = self._store.vectors.distances(pool, self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
         self._store.budget.check()
         self.gather_history({unit.document: unit.repository for unit in new})
@@ -161,7 +152,7 @@ class Evidence:
         return {document: aged for document in documents if (aged := self.aged.get(document, (None, None))[0])}
 
     def gather_history(self, documents: Mapping[DocumentId, str]) -> None:
-        """What git says of the files; their present is their repository's indexed commit or `now`, so that no clock decides."""
+        """Read the history of the files. Their present is the repository's indexed commit, or --now: no clock decides."""
         store = self._store
         if not self._presents:
             for repository in store.documents.repositories():
@@ -194,7 +185,7 @@ class Evidence:
             self._said_in_files[document] = said / self.of_words if self.of_words else 0.0
 
     def _rank_in_files(self) -> None:
-        """File → its two nearest units: what lies beside the nearest is lifted by it, and it by the second."""
+        """File → its two nearest units: the nearest lifts its neighbours, and the second lifts the nearest."""
         self._nearest: dict[DocumentId, list[tuple[float, UnitId]]] = {}
         for unit, near in self.cosine.items():
             self._nearest.setdefault(self.units[unit].document, []).append((near, unit))
@@ -242,7 +233,7 @@ class Evidence:
         return self._words[name]
 
     def _term_of(self, word: str) -> str:
-        """The term of the query that a word of a name is a form of; empty where there is none."""
+        """The term of the query that a word of a name is a form of; empty if there is no such term."""
         if (found := self.stems.get(stem(word))) or not self.begun:
             return found or ""
         return next((term for begun, term in self.begun.items() if word.startswith(begun)), "")
@@ -251,16 +242,3 @@ class Evidence:
         """The share of the query's words, by rarity, that these words of a name are forms of."""
         said = {self.place[self._term_of(w)] for w in words}
         return math.fsum(self.rarity[p] for p in sorted(said)) / self.of_words if self.of_words else 0.0
-
-
-def words_said(query: ExpandedQuery) -> frozenset[str]:
-    """The query's words as written, case aside, and as terms of the index."""
-    return frozenset(t.origin.casefold() for t in query.words) | frozenset(t.text for t in query.words)
-
-
-def stem(word: str) -> str:
-    """A word without its commonest English ending, for comparing single words; the index itself stems by Porter."""
-    for ending in ("ing", "ies", "ed", "es", "er", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
-            return word[: -len(ending)]
-    return word[:-1] if len(word) > SHORTEST_STEM and word.endswith("e") else word

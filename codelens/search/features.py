@@ -1,7 +1,7 @@
-"""The features of a candidate: each a value, the transform that makes it, and the sentence that tells it.
+"""The features of a candidate: each a value and the sentence that explains it.
 
-A score is the sum of weight × value over these, beside what the channels' ranks give; the weights are in weights.toml, by the
-kind of query. Values are about 0 to 1, so that weights compare. What tells nothing is 0 and no part of the sum.
+A score is the sum of weight × value over these, in addition to the channels' ranks; the weights are in weights.toml, by the
+kind of query. Values are about 0 to 1, so that weights compare. A value of 0 is not part of the sum.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from codelens.budget import TimeBudget
-from codelens.model import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KINDS, Candidate, UnitRow
-from codelens.nouns import dataclass
+from codelens.model.budget import TimeBudget
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KINDS, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Candidate
 from codelens.search.evidence import Evidence
 from codelens.text.identifiers import fold_identifier, split_identifier
 
@@ -27,7 +28,7 @@ class Feature:
     value: Value
     says: Sentence
     channel: str = ""
-    """The channel of whose evidence it is: where that takes no part, neither does it."""
+    """The channel whose evidence it uses: without that channel the feature is left out."""
 
 
 _ROLE_WORDS = {
@@ -43,7 +44,7 @@ CONSTANT_KINDS = ("constant", "variable", "property", "macro")
 FUNCTION_KINDS = ("function", "method")
 _PROSE = ("section", *NOTE_KINDS, TODO)
 OTHER_CONTAINER = 0.5
-"""Value of an exact name, of 1, where the query wrote it within something else: `Class.method`, and this is another class's.
+"""Value of an exact name, of 1, if the query names another container: `Class.method`, and this is another class's.
 Chosen, not measured."""
 OTHER_SPELLING = 0.8
 """Value of a name, of 1, that is the query's but for case and separators: `view` where `View` was asked for. Chosen."""
@@ -53,7 +54,7 @@ CERTAIN_CLASS = 0.9
 LONGEST_NAME = 80
 """Characters of a query that may be a name as a whole."""
 MOST_PARTS = 6
-"""Words of a name after which more say no more (ranking.md)."""
+"""Words of a name after which further ones add nothing. From a fitted prototype."""
 
 
 # What the words say
@@ -141,7 +142,7 @@ def _resemblance(unit: UnitRow, e: Evidence) -> float:
 
 
 def _own_class(unit: UnitRow, e: Evidence) -> float:
-    """knowing's injection: what a person wrote down for a phrase is the answer, whatever the words and ranks say."""
+    """knowing's injection: the targets of a user's own class are the answer, whatever words and ranks say."""
     match = e.concepts.get(unit.id)
     return 1.0 if match and match.raw_score >= CERTAIN_CLASS else 0.0
 
@@ -275,7 +276,10 @@ FEATURES: Mapping[str, Feature] = {
         Feature("nearness", _nearness, lambda u, e, v: f"{v:.0%} of the best cosine", "vector"),
         Feature("nearest", _nearest, lambda u, e, v: f"{math.sqrt(v):.0%} of the best cosine, squared", "vector"),
         Feature(
-            "near_beside", _near_beside, lambda u, e, v: f"beside it in its file cosine {math.sqrt(v):.3f}", "vector"
+            "near_beside",
+            _near_beside,
+            lambda u, e, v: f"a neighbour in its file has cosine {math.sqrt(v):.3f}",
+            "vector",
         ),
         Feature("type", _kinds(TYPE_KINDS), _kind_said),
         Feature("function", _kinds(FUNCTION_KINDS), _kind_said),

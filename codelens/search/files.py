@@ -7,51 +7,86 @@ end of its path means that file: a contribution of its own, so that ranks by mea
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from codelens.budget import CHANNELS, TERMS
 from codelens.config import Settings, load_weights
-from codelens.errors import EmbedderFault, UsageError
-from codelens.model import (
-    Candidate,
-    Contribution,
-    DocumentId,
-    Event,
-    IndexInfo,
-    Match,
-    Notice,
-    SearchOptions,
-    SearchResult,
-    Span,
-    Trace,
-    UnitId,
-    UnitRow,
-)
-from codelens.relations import document_node
+from codelens.errors import UsageError
+from codelens.model.code import DocumentId, IndexInfo, Span, UnitId, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import document_node
+from codelens.model.search import Candidate, Contribution, Event, Match, SearchOptions, SearchResult
+from codelens.query.parser import Query
+from codelens.search.channels import Channel
 from codelens.search.channels.vector import VectorChannel
-from codelens.search.expand import ExpandedQuery, expand
-from codelens.search.file_words import rank_by_words
 from codelens.search.fuse import fuse, normalised
-from codelens.search.pipeline import (
-    BELOW_MINIMUM,
-    Ranking,
-    answer,
-    features_here,
-    in_order,
-    left_out,
-    parse,
-    plain_texts,
-    strays,
-)
+from codelens.search.order import add_factors, sort
+from codelens.search.present import answer
 from codelens.search.profiles import load_profile
-from codelens.search.query import Query
-from codelens.search.scope import Scope, build_scope, documents_in_scope, unknown_repositories
-from codelens.search.signals import add_factors
+from codelens.search.retrieve import run_channels
+from codelens.search.run import BELOW_MINIMUM, SearchRun
+from codelens.search.scope import documents_in_scope
+from codelens.search.terms import ExpandedQuery, expand, plain_texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.texts import Texts
+from codelens.text.terms import index_terms
+
+K1, B = 1.2, 0.75
+"""BM25's, Graph Memory's figures; `B` is of the names a file defines, the only field that grows with it."""
+FIELDS: Mapping[str, float] = {"concepts": 3.0, "path": 1.0, "names": 1.0, "imports": 0.5}
+"""Field → weight of a word in it. Chosen; `concepts` is the file's name with its folder."""
+LABELS: Mapping[str, str] = {"concepts": "name", "path": "folders", "names": "defines", "imports": "imports"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileWords:
+    """A file's score by the query's words."""
+
+    score: float
+    reason: str
+    """'BM25 4.20: name config; defines load, read'."""
+
+
+def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, FileWords]:
+    """The files that contain any word of the query; in no order."""
+    documents, names = store.files.totals()
+    found = {term: _found(term, store) for term in dict.fromkeys(t.text for t in (*query.words, *query.extra))}
+    lengths = store.files.named_units({d for fields in found.values() for held in fields.values() for d in held})
+    mean = names / documents if documents else 1.0
+    scores: dict[DocumentId, list[float]] = {}
+    said: dict[DocumentId, dict[str, list[str]]] = {}
+    for term, fields in found.items():
+        holding = {document for held in fields.values() for document in held}
+        idf = math.log1p((documents - len(holding) + 0.5) / (len(holding) + 0.5))
+        for document in holding:
+            long = 1.0 - B + B * lengths.get(document, 0) / mean if mean else 1.0
+            parts = {name: held[document] for name, held in fields.items() if document in held}
+            count = math.fsum(FIELDS[n] * c / (long if n == "names" else 1.0) for n, c in parts.items())
+            scores.setdefault(document, []).append(idf * count * (K1 + 1) / (count + K1))
+            for name in parts:
+                said.setdefault(document, {}).setdefault(name, []).append(term)
+    return {d: FileWords(total := math.fsum(parts), _reason(total, said[d])) for d, parts in scores.items()}
+
+
+def _found(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
+    """Field → document → how often the term is in it."""
+    store.budget.check()
+    importing: dict[DocumentId, int] = {}
+    for document, text in store.files.importing(term):
+        if term in index_terms(text).split():
+            importing[document] = importing.get(document, 0) + 1
+    return {
+        "concepts": dict.fromkeys(store.files.on_path(term, "concepts"), 1),
+        "path": dict.fromkeys(store.files.on_path(term, "path"), 1),
+        "names": store.files.naming(term),
+        "imports": dict.fromkeys(importing, 1),
+    }
+
+
+def _reason(score: float, said: Mapping[str, Sequence[str]]) -> str:
+    parts = [f"{LABELS[name]} {', '.join(said[name])}" for name in FIELDS if name in said]
+    return f"BM25 {score:.2f}: {'; '.join(parts)}"
+
 
 FILE = "file"
 """The kind of such hits."""
@@ -65,45 +100,44 @@ OTHER_CASE = 0.9
 MOST_OUTLINED = 12
 """Names that stand for what a file defines. Chosen: a line."""
 UNSUITED = ("like", "intent", "expand", "depth", "decay", "rerank")
-"""Options of a search for units that say nothing of files."""
+"""Options of a search for units that do not apply to files."""
 
 
 def search_files(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
-    """Answer one query with files: hits of the kind `file`. Raises what a search raises."""
+    """Answer one query with files: hits of the kind `file`. Raises the errors of a search."""
     with store.spending(settings.query_seconds):
-        return answer(rank_files(text, store, options, settings), store, info, options)
+        return answer(rank_files(text, store, options, settings), info)
 
 
-def rank_files(text: str, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
-    """All files in the order of the answer, each with its contributions."""
+def rank_files(text: str, store: Store, options: SearchOptions, settings: Settings) -> SearchRun:
+    """Find and order all files, each with its contributions."""
     for name in UNSUITED:
         given = getattr(options, name)
         if given is not False and given not in ("", None):  # a depth of 0 equals False, and is given
             raise UsageError(f"--{name} has nothing to say of files", "leave it out, or --files-only")
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
-    trace, texts, query = Trace(), Texts(store), parse(text, options, options.prefix)
-    notices = [*query.notices, *strays(store)]
-    scope = build_scope(store, query, options, texts, settings)
-    notices += unknown_repositories(query, scope)
-    documents = _documents(query, scope, store, options)
-    expanded = _expanded(query, text, scope, features_here(store, settings, notices))
-    trace.terms = [(t.tier, t.text, t.origin) for t in (*expanded.words, *expanded.extra)]
-    rankings = _rankings(expanded, documents, store, options, settings, weights["cuts"], trace, notices)
-    named = _named(query, documents, store)
-    rows = _rows({m.unit for matches in rankings.values() for m in matches} | set(named), documents, store)
+    run = SearchRun.start(text, store, options, settings, profile)
+    documents = _documents(run)
+    run.terms = expand(plain_texts(run.query), run.query.identifiers, text)
+    run.budget.limits += run.terms.left_out
+    run.abilities = run.find_abilities()
+    run.trace.terms = [(t.tier, t.text, t.origin) for t in (*run.terms.words, *run.terms.extra)]
+    matches = _retrieve(run, documents, weights["cuts"])
+    run.channels = tuple(sorted(matches))
+
+    named = _named(run.query, documents)
+    rows = _rows({m.unit for found in matches.values() for m in found} | set(named), documents, store)
     k = options.rrf_k or profile.rrf_k
-    candidates = fuse(rankings, normalised(weights["channels"], sorted(rankings)), k, rows, options.fusion)
-    add_factors(candidates, expanded, weights["factors"])
+    candidates = fuse(matches, normalised(weights["channels"], sorted(matches)), k, rows, options.fusion)
+    add_factors(candidates, run.terms, weights["factors"])
     candidates = _with_names(candidates, named, rows, weights["named"] / (k + 1))
-    literal = _literal(expanded, documents, scope, store)
-    known = {c.unit.id for c in candidates}
-    candidates += [Candidate(row) for unit, row in literal.items() if unit not in known]
-    candidates = _enough(sorted(candidates, key=Candidate.order), options, weights["minimum"], literal, trace)
-    candidates = in_order(candidates, options, scope)
-    trace.candidates = candidates
-    notices += left_out(store.budget)
-    channels = tuple(sorted(rankings))
-    return Ranking(query, expanded, scope, profile, candidates, channels, notices, trace, texts, {}, bool(literal))
+    if run.scope.demands_text or not (run.terms.words or run.terms.names):  # files are found for the conditions alone
+        run.literal = frozenset(_unit(document) for document in documents)
+        known = {c.unit.id for c in candidates}
+        candidates += [Candidate(row) for row in _rows(run.literal - known, documents, store).values()]
+    candidates = _enough(run, sorted(candidates, key=Candidate.order), weights["minimum"])
+    run.finish(sort(candidates, options, run.scope))
+    return run
 
 
 def _weights(options: SearchOptions) -> dict[str, Any]:
@@ -115,89 +149,64 @@ def _weights(options: SearchOptions) -> dict[str, Any]:
     return {**row, "channels": {**row["channels"], **options.weights}}
 
 
-def _documents(query: Query, scope: Scope, store: Store, options: SearchOptions) -> dict[DocumentId, DocumentRow]:
-    """The files that may be found: by the options alone, or those with a unit that the query's conditions let through."""
-    documents = {d.id: d for d in documents_in_scope(store, options)}
-    if scope.units is None or (query.plain and not options.kinds):
+def _documents(run: SearchRun) -> dict[DocumentId, DocumentRow]:
+    """The files that may be found: by the options alone, or those with a unit that satisfies the query's conditions."""
+    documents = {d.id: d for d in documents_in_scope(run.store, run.options)}
+    if run.within is None or (run.query.plain and not run.options.kinds):
         return documents
-    held = store.files.in_scope()
+    held = run.store.files.holding(run.within)
     return {i: d for i, d in documents.items() if i in held}
 
 
-def _expanded(query: Query, text: str, scope: Scope, features: frozenset[str]) -> ExpandedQuery:
-    found = expand(plain_texts(query), query.identifiers, text)
-    scope.texts.store.budget.limits += found.left_out
-    return ExpandedQuery(
-        found.text,
-        found.names,
-        found.words,
-        found.extra,
-        scoped=scope.units is not None,
-        features=features,
-        texts=found.texts,
-    )
+class FileWordsChannel:
+    """Files by the words of the query."""
+
+    name = "keyword"
+
+    def __init__(self, documents: Mapping[DocumentId, DocumentRow]) -> None:
+        self.documents = documents
+
+    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+        """Best first, ties by path. The raw score is BM25F."""
+        found = {d: words for d, words in rank_by_words(run.terms, run.store).items() if d in self.documents}
+        places = {d: (self.documents[d].repository, self.documents[d].path) for d in found}
+        order = sorted(found, key=lambda d: (-found[d].score, places[d]))[:limit]
+        return [Match(_unit(d), found[d].score, found[d].reason) for d in order]
 
 
-def _rankings(
-    expanded: ExpandedQuery,
-    documents: Mapping[DocumentId, DocumentRow],
-    store: Store,
-    options: SearchOptions,
-    settings: Settings,
-    cuts: Mapping[str, float],
-    trace: Trace,
-    notices: list[Notice],
+class FileVectorsChannel:
+    """Files by the nearest of their units; `units` units are compared."""
+
+    name = "vector"
+
+    def __init__(self, documents: Mapping[DocumentId, DocumentRow], units: int) -> None:
+        self.documents, self.units = documents, units
+
+    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+        """Nearest first. The raw score is the cosine of the nearest unit."""
+        near = VectorChannel().retrieve(run, self.units)
+        rows = run.store.units.rows([match.unit for match in near])
+        best: dict[DocumentId, Match] = {}
+        for match in near:
+            row = rows[match.unit]
+            if row.document in self.documents and row.document not in best:
+                reason = f"{match.reason} of {row.qualified_name}"
+                best[row.document] = Match(_unit(row.document), match.raw_score, reason)
+        return list(best.values())[:limit]
+
+
+def _retrieve(
+    run: SearchRun, documents: Mapping[DocumentId, DocumentRow], cuts: Mapping[str, float]
 ) -> dict[str, Sequence[Match]]:
-    """Each channel's files, best first, cut at its fixed length."""
-    if options.mode not in MODES:
-        raise UsageError(f"files have no mode '{options.mode}'", f"modes: {', '.join(MODES)}")
-    rankings: dict[str, Sequence[Match]] = {}
-    for place, name in enumerate(MODES[options.mode], start=1):
-        if name == "vector" and name not in expanded.features:
-            continue
-        started, found = time.perf_counter(), None
-        share = TERMS + (CHANNELS - TERMS) * place / len(MODES[options.mode])
-        try:
-            with store.budget.part(share, f"{name} was left out"), store.interrupting():
-                if name == "keyword":
-                    found = _by_words(expanded, documents, store)
-                else:
-                    found = _by_vectors(expanded, documents, store, settings, int(cuts["units"]))
-        except EmbedderFault as fault:
-            notices.append(Notice("no-embedding", f"no vector results: {fault}"))
-        if found is None:
-            continue
-        rankings[name] = trace.rankings[name] = tuple(found[: int(cuts[name])])
-        trace.cuts[name], trace.seconds[name] = int(cuts[name]), time.perf_counter() - started
-    return rankings
+    """Channel → its files, best first. Raises UsageError for a mode that files do not have."""
+    if run.options.mode not in MODES:
+        raise UsageError(f"files have no mode '{run.options.mode}'", f"modes: {', '.join(MODES)}")
+    channels: Sequence[Channel] = (FileWordsChannel(documents), FileVectorsChannel(documents, int(cuts["units"])))
+    chosen = [channel for channel in channels if channel.name in MODES[run.options.mode]]
+    return run_channels(run, chosen, lambda name, _: int(cuts[name]))
 
 
-def _by_words(expanded: ExpandedQuery, documents: Mapping[DocumentId, DocumentRow], store: Store) -> list[Match]:
-    said = rank_by_words(expanded, store)
-    order = sorted((d for d in said if d in documents), key=lambda d: (-said[d].score, _place(documents[d])))
-    return [Match(_unit(d), said[d].score, said[d].reason) for d in order]
-
-
-def _by_vectors(
-    expanded: ExpandedQuery,
-    documents: Mapping[DocumentId, DocumentRow],
-    store: Store,
-    settings: Settings,
-    units: int,
-) -> list[Match]:
-    """Files by the nearest of their units; `units` are looked at."""
-    near = VectorChannel(settings).retrieve(expanded, store, units)
-    rows = store.units.rows([match.unit for match in near])
-    best: dict[DocumentId, Match] = {}
-    for match in near:
-        row = rows[match.unit]
-        if row.document in documents and row.document not in best:
-            reason = f"{match.reason} of {row.qualified_name}"
-            best[row.document] = Match(_unit(row.document), match.raw_score, reason)
-    return list(best.values())
-
-
-def _named(query: Query, documents: Mapping[DocumentId, DocumentRow], store: Store) -> dict[UnitId, tuple[float, str]]:
+def _named(query: Query, documents: Mapping[DocumentId, DocumentRow]) -> dict[UnitId, tuple[float, str]]:
     """Files that the query names → (value, what it says): the whole of it, or a word with a dot or slash, ends their path."""
     words = [
         w for w in (*query.words, *query.identifiers, *query.phrases) if "." in w.strip(".") or "/" in w.strip("/")
@@ -228,38 +237,24 @@ def _with_names(
     return list(by_unit.values())
 
 
-def _literal(
-    expanded: ExpandedQuery, documents: Mapping[DocumentId, DocumentRow], scope: Scope, store: Store
-) -> dict[UnitId, UnitRow]:
-    """Every file that satisfies the conditions, where they demand a text or nothing else is asked: found, whatever its words."""
-    if (expanded.words or expanded.names) and not scope.demands_text:
-        return {}
-    return _rows({_unit(d) for d in documents}, documents, store)
-
-
-def _enough(
-    candidates: Sequence[Candidate], options: SearchOptions, minimum: float, literal: Collection[UnitId], trace: Trace
-) -> list[Candidate]:
-    """Those with at least this share of the best score, in order as they come. The profile's own minimum spares literal finds."""
-    least = minimum if options.min_score is None else options.min_score
+def _enough(run: SearchRun, candidates: Sequence[Candidate], minimum: float) -> list[Candidate]:
+    """The candidates with at least this share of the best score; literal finds stay, unless --min-score says otherwise."""
+    given = run.options.min_score
+    least = minimum if given is None else given
     best = candidates[0].score if candidates else 0.0
     kept = []
     for candidate in candidates:
-        if candidate.score >= least * best or (options.min_score is None and candidate.unit.id in literal):
+        if candidate.score >= least * best or (given is None and candidate.unit.id in run.literal):
             kept.append(candidate)
         else:
-            share = math.floor(candidate.score / best * 1000) / 1000  # down, so that it is a minimum that lets it pass
-            trace.events.append(Event(BELOW_MINIMUM, candidate.unit, f"{share:.3f}"))
+            share = math.floor(candidate.score / best * 1000) / 1000  # down, so that this minimum lets it pass
+            run.trace.events.append(Event(BELOW_MINIMUM, candidate.unit, f"{share:.3f}"))
     return kept
 
 
 def _unit(document: int) -> UnitId:
     """A file stands among units by the number of its node in the graph."""
     return UnitId(document_node(document))
-
-
-def _place(document: DocumentRow) -> tuple[int, str]:
-    return (document.repository, document.path)
 
 
 def _rows(

@@ -1,15 +1,20 @@
-"""Joining the channels: reciprocal rank fusion, Σ weight / (k + rank), ranks from 1; or by raw scores.
+"""Joining the channels: reciprocal rank fusion, Σ weight / (k + rank) with ranks from 1, or fusion by raw scores.
 
-Raw scores of different channels are of different kinds, so each is first made a share: of the channel's best (`weighted`),
-or of the way from its worst to its best (`minmax`). A share counts as much as a first rank does, so that features weigh the same.
+Raw scores of different channels do not compare, so each becomes a share: of the channel's best score (`weighted`), or of the
+range from its worst to its best (`minmax`). A full share counts as much as a first rank, so that features keep their weight.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from codelens.model import Candidate, Contribution, Match, UnitId, UnitRow
+from codelens.model.code import UnitId, UnitRow
+from codelens.model.search import Candidate, Contribution, Match
+
+if TYPE_CHECKING:
+    from codelens.search.run import SearchRun
 
 FUSIONS = ("rrf", "weighted", "minmax")
 
@@ -18,6 +23,12 @@ def normalised(weights: Mapping[str, float], channels: Sequence[str]) -> dict[st
     """The weights of these channels, divided by their sum."""
     total = math.fsum(weights.get(c, 0.0) for c in channels)
     return {c: weights.get(c, 0.0) / total if total else 0.0 for c in channels}
+
+
+def fuse_matches(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
+    """Fuse with the profile's weights and k, and the fusion that the options name."""
+    weights = normalised(run.profile.channels, sorted(matches))
+    return fuse(matches, weights, run.profile.rrf_k, run.rows(matches), run.options.fusion)
 
 
 def fuse(
@@ -50,7 +61,7 @@ def fuse(
 
 
 def _shares(scores: Sequence[float], fusion: str) -> Sequence[float | None]:
-    """What each raw score counts, from 0 to 1; None where only ranks count. All equal scores are all the best."""
+    """Share of each raw score, from 0 to 1; None if only ranks count. Equal scores all count as the best."""
     if fusion == "rrf" or not scores:
         return [None] * len(scores)
     best, worst = max(scores), min(scores) if fusion == "minmax" else 0.0

@@ -1,7 +1,7 @@
-"""What kind of query it is: a named rule that is printed, and how much of each set of weights it takes.
+"""The kind of a query, by a named rule, and the share of each set of learned weights that it takes.
 
-A name is another question than a sentence, and a change another than a description; but nobody tells us which it is. So each
-set of learned weights has a share, and between the rules the shares slide: one word more moves no rank by a leap.
+Names, sentences, changes and descriptions need different weights, and the query does not declare its kind. Between the rules
+the shares change gradually, so that one more word never makes ranks jump.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.errors import UsageError
-from codelens.model import Intent
-from codelens.search.expand import load_words
-from codelens.search.nodes import Pattern, Query, positive_leaves
+from codelens.model.search import Intent
+from codelens.query.nodes import Pattern, Query, positive_leaves
+from codelens.search.terms import load_words
 
 SHAPES = ("identifier", "change", "task", "question")
 """The sets of weights: what asks for a definition by name, what is to be changed by a commit's subject, what a task of some
@@ -26,15 +26,15 @@ INTENTS: Mapping[str, Mapping[str, float]] = {
     "task": {"task": 1.0},
     "question": {"question": 1.0},
 }
-"""What --intent may say → the shares of the sets. A path and a pattern name what they want, as an identifier does."""
+"""Values of --intent → the shares of the sets. A path and a pattern name what they want, as an identifier does."""
 SHORT, LONG = 10, 16
 """Words up to which a query asks for one thing, and from which it tells of a task; between them it slides (ranking.md)."""
 _PATH = re.compile(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}")
 _WORD = re.compile(r"[A-Za-z']+")
 SHORTEST_VERB = 3
-"""Letters that a verb in the third person has at least beside its s."""
+"""Fewest letters of a verb in the third person, without its s."""
 LEAST_SHARE = 0.005
-"""What is less is none, so that what is printed is all there is. Chosen."""
+"""Smaller shares are dropped, so that the printed shares are complete. Chosen."""
 _ASKING = frozenset(("how", "what", "where", "which", "why", "when", "who", "does", "do", "is", "are", "can"))
 _PREFIX = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
 """`fix(parser):` and `lib/parse.c:` stand before what is to be changed."""
@@ -60,7 +60,7 @@ SHARPNESS = 2.5
 
 
 def intent_of(query: Query, asked: str = "") -> Intent | None:
-    """`asked` is a name of INTENTS, or empty to find out; None where nothing of the query ranks. Raises UsageError for another."""
+    """The intent that `asked` names, else the one found from the query; None if nothing ranks. Raises UsageError."""
     if asked:
         if asked not in INTENTS:
             raise UsageError(f"no intent '{asked}'", f"--intent is one of {', '.join(INTENTS)}")
@@ -79,7 +79,7 @@ def intent_of(query: Query, asked: str = "") -> Intent | None:
 
 
 def _prose(text: str, count: int) -> Intent:
-    """Sentences are told from subject lines by articles and the like; one that begins with what to do is a task."""
+    """Tell sentences from subject lines by articles and the like; a sentence that opens with an imperative is a task."""
     words = [word.casefold() for word in _WORD.findall(_PREFIX.sub("", text))] or [""]
     long = min(1.0, max(0.0, (count - SHORT) / (LONG - SHORT)))
     if words[0] in _ASKING or text.endswith("?"):

@@ -1,6 +1,6 @@
-"""A place in the index, or a text from outside → what asks for things like it: its vector, its names, the names it uses.
+"""An indexed place, or a text from outside → a query for things like it: its vector, its names, the names that it uses.
 
-What lies inside the place or around it takes no part: it resembles it for no other reason than being the same text.
+Units inside the place or around it are no hits: they resemble it only because they are the same text.
 """
 
 from __future__ import annotations
@@ -9,38 +9,42 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from textwrap import dedent
 
-from codelens.derived import LITERAL_KINDS
-from codelens.embed.base import Embedder
-from codelens.embed.joined import joined
+from codelens.embed.base import EmbeddedFields, Embedder, joined
 from codelens.errors import TargetError
-from codelens.model import CHUNK_KINDS, Freshness, Notice, Original, SearchOptions, Span, UnitId, UnitRow
-from codelens.nouns import dataclass
-from codelens.search.expand import ExpandedQuery, Term, expand, load_words
+from codelens.lang.captures import extract_captures
+from codelens.lang.parser import GrammarMissing
+from codelens.lang.registry import PLAIN_TEXT, languages
+from codelens.model.code import CHUNK_KINDS, Freshness, Span, UnitId, UnitRow
+from codelens.model.extraction import LITERAL_KINDS, Extraction, Unit
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Notice, Original, SearchOptions
+from codelens.search.terms import ExpandedQuery, Term, expand, load_words
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.targets import Target, resolve_target
+from codelens.store.targets import UserTarget, resolve_target
 from codelens.text.terms import token_terms, tokens
-from codelens.worktree.freshness import freshness
+from codelens.worktree.files import freshness
 
 SNIPPET = "-"
 """The target that stands for a text from outside."""
 MOST_NAMES = 12
 """Definitions whose names ask, the outermost and first of a file; more say nothing of it together. Chosen."""
 MINOR_KINDS = ("constant", "variable", "property")
-"""What a file that holds functions and types is not told apart by."""
+"""Kinds whose names do not characterise a file that has functions and types."""
 MOST_USES = 25
 """Terms of used names that ask: max_query_terms of Lucene's MoreLikeThis, which chooses them by tf · idf as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """What asks for things like the original."""
+    """A query for things like the original."""
 
     original: Original
     query: ExpandedQuery
     itself: Mapping[UnitId, UnitRow]
-    """What the original is, what lies in it and around it: no hits."""
+    """The units of the original, inside it and around it: they are not hits."""
     notices: tuple[Notice, ...] = ()
 
 
@@ -50,8 +54,6 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
     Raises TargetError where the target is nothing that is indexed, or several things.
     """
     if options.like == SNIPPET:
-        from codelens.search.snippets import read_snippet
-
         snippet = read_snippet(options.snippet, options.snippet_language, store, embedder)
         original = Original(SNIPPET, "", "snippet", snippet.language)
         query = _asking(snippet.names, "", snippet.uses, snippet.vector, store, least=1)
@@ -77,14 +79,14 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
 def _asking(
     names: Sequence[str], text: str, uses: Mapping[str, int], vector: bytes, store: Store, least: int
 ) -> ExpandedQuery:
-    """The names and the text as a query has them, and beside them the most telling terms of the names that are used."""
+    """A query of the names and the text, with the most distinctive terms of the names that are used."""
     query = expand([text] if text else [], names, names[0] if len(names) == 1 else text)
     said = {t.text for t in query.words}
     return replace(query, extra=_telling_terms(uses, said, store, least), vector=vector)
 
 
-def _telling_terms(uses: Mapping[str, int], said: Iterable[str], store: Store, least: int) -> tuple[Term, ...]:
-    """The terms of used names with the most √times · idf, MOST_USES at most; without what is `said` already.
+def _telling_terms(uses: Mapping[str, int], present: Iterable[str], store: Store, least: int) -> tuple[Term, ...]:
+    """The terms of used names with the most √times · idf, MOST_USES at most, except those that are in the query already.
 
     `least` units must hold a term: what an indexed original alone says finds nothing.
     """
@@ -97,7 +99,7 @@ def _telling_terms(uses: Mapping[str, int], said: Iterable[str], store: Store, l
             origin.setdefault(term, name)
     total = store.units.count()
     weights: dict[str, float] = {}
-    for term in counts.keys() - set(said) - stop:
+    for term in counts.keys() - set(present) - stop:
         if len(term) > 1 and (units := store.postings.document_frequency(term)) >= least:
             weights[term] = math.sqrt(counts[term]) * math.log(1.0 + total / units)
     chosen = sorted(weights, key=lambda t: (-weights[t], t))[:MOST_USES]
@@ -111,7 +113,7 @@ def _names_of(units: Iterable[UnitRow]) -> list[str]:
     return list(dict.fromkeys(u.name for u in ordered))[:MOST_NAMES]
 
 
-def _indexed(target: Target, store: Store) -> tuple[DocumentRow, UnitRow | None]:
+def _indexed(target: UserTarget, store: Store) -> tuple[DocumentRow, UnitRow | None]:
     """The document, and the unit in it; None for all of the document."""
     if target.document is None and target.unit is None:
         hint = "`codelens status --skipped` lists what was left out"
@@ -125,7 +127,7 @@ def _indexed(target: Target, store: Store) -> tuple[DocumentRow, UnitRow | None]
 
 
 def _headings(units: Sequence[UnitRow]) -> str:
-    """What a section of prose is about; other chunks are named after their file."""
+    """The heading of a section of prose; other chunks are named after their file."""
     return " ".join(u.name for u in units if u.kind == "section")
 
 
@@ -163,3 +165,81 @@ def _without_vector(query: ExpandedQuery, embedder: Embedder | None) -> tuple[No
     if query.vector or embedder is None:
         return ()
     return (Notice("no-likeness", "what is to be resembled has no vector: names alone are compared"),)
+
+
+MOST_GUESSES = 6
+"""Languages that are tried, the index's most frequent first: each takes some 20 ms to load its grammar. Chosen."""
+MOST_PARSED = 100_000
+"""Bytes. What is longer is no snippet, and a grammar here has no worker that could be killed. Chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Language, names and vector of a text."""
+
+    language: str
+    names: Sequence[str]
+    """Names of its definitions, in order."""
+    uses: Mapping[str, int]
+    """Name → how often it is used; where no grammar fits, every token."""
+    vector: bytes
+    """Empty where none was asked for, or nothing is in the text."""
+
+
+def read_snippet(text: str, language: str, store: Store, embedder: Embedder | None) -> Snippet:
+    """`embedder`: that of the index; None for no vector.
+
+    `language` is guessed if empty: the first that takes the text without a fault and finds a definition in it.
+    """
+    text = dedent(text)  # a method as it stands in its class
+    language, found = _extracted(text, [language] if language else _likely(store))
+    entries = _entries(text.encode(), found.units if found else ())
+    vectors = embedder.embed_code(entries or [EmbeddedFields("", "", "", text)]) if embedder else []
+    used = Counter(
+        token for r in (found.references if found else ()) if r.kind not in LITERAL_KINDS for token in tokens(r.name)
+    )
+    names = dict.fromkeys(unit.name for unit in _definitions(found.units if found else ()))
+    return Snippet(language, list(names), used or Counter(tokens(text)), joined([v for v in vectors if any(v)]))
+
+
+def _likely(store: Store) -> list[str]:
+    counts = Counter(d.language for d in store.documents.rows())
+    known = [name for name in counts if (row := languages().get(name)) is not None and row.grammar]
+    return sorted(known, key=lambda name: (-counts[name], name))[:MOST_GUESSES]
+
+
+def _extracted(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
+    """(language, what its grammar found); a single language is taken at its word, faults or not."""
+    utf8 = text.encode()
+    if len(utf8) > MOST_PARSED:
+        return PLAIN_TEXT, None
+    without_definition: tuple[str, Extraction | None] = (tried[0] if len(tried) == 1 else PLAIN_TEXT, None)
+    for language in tried:
+        try:
+            found = extract_captures(utf8, language)
+        except GrammarMissing:
+            continue
+        if len(tried) == 1 or (not found.fault and found.units):
+            return language, found
+        if not found.fault and found.references and without_definition[1] is None:
+            without_definition = language, found
+    return without_definition
+
+
+def _definitions(units: Sequence[Unit]) -> list[Unit]:
+    return [unit for unit in units if not unit.local]
+
+
+def _entries(utf8: bytes, units: Sequence[Unit]) -> list[EmbeddedFields]:
+    """One entry a definition; the body of one that holds others is theirs."""
+    holding = {unit.parent for unit in _definitions(units)}
+    return [
+        EmbeddedFields(
+            unit.name,
+            unit.container,
+            f"{unit.signature}\n{unit.doc}",
+            "" if place in holding else utf8[unit.body_start : unit.span.end].decode("utf-8", "replace"),
+        )
+        for place, unit in enumerate(units)
+        if not unit.local
+    ]

@@ -9,43 +9,80 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from codelens.model import Candidate, Freshness, Hit, SearchOptions, SnippetLine, UnitRow
-from codelens.search.expand import ExpandedQuery
-from codelens.search.patterns import Ranges
+from codelens.model.budget import SHOWN
+from codelens.model.code import NOTE_KINDS, Freshness, IndexInfo, UnitRow
+from codelens.model.search import Candidate, Hit, Notice, SearchOptions, SearchResult, SnippetLine
+from codelens.query.patterns import Ranges
+from codelens.search.run import SearchRun, limit_notices
+from codelens.search.terms import ExpandedQuery
 from codelens.store.documents import DocumentRow
+from codelens.store.texts import MAX_LINE
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.terms import BEGINNING
-from codelens.texts import MAX_LINE, Texts
-from codelens.worktree.freshness import freshness
+from codelens.worktree.files import freshness
 
 SCANNED_LINES = 400
 """Lines of a long unit in which the best lines are looked for."""
 FEW_WORDS = 40
 """Words of a query up to which a line is first searched for each of them. At 80, looking at its tokens is as fast. Measured."""
 
+MOST_MOVED = 10
+"""Places of notes that are reported. Chosen: `codelens note list --lost` reports all of them."""
+
 _TOKEN = re.compile(r"\w+")
 
 
-def present(
-    candidate: Candidate,
-    rank: int,
-    document: DocumentRow,
-    root: Path,
-    query: ExpandedQuery,
-    places: Mapping[int, Ranges],
-    texts: Texts,
-    options: SearchOptions,
-) -> Hit:
-    """One candidate as a hit. `places`: where the query's phrases and patterns hit it, ranges by line."""
-    unit = candidate.unit
-    lines = texts.lines(document)
-    marks = _marks(unit, lines, query, places, options.literal or options.regex)
+def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
+    """The part of the final order that --limit and --offset show."""
+    options = run.options
+    shown = run.candidates[options.offset : options.offset + options.limit]
+    hits = _hits(run, shown)
+    return SearchResult(
+        query=run.query.text,
+        hits=hits,
+        total=len(run.candidates),
+        channels=run.channels,
+        notices=(*run.notices, *_moved_places(run, shown), *limit_notices(run.budget)),
+        index=info,
+        options=options,
+        trace=run.trace,
+        trigram_available="fuzzy" in run.abilities,
+        every_hit_matches=bool(run.literal),
+    )
+
+
+def _hits(run: SearchRun, shown: Sequence[Candidate]) -> tuple[Hit, ...]:
+    """The hits; those for which there is no time come without lines."""
+    store, first = run.store, run.options.offset + 1
+    documents = {d.id: d for d in store.documents.rows({c.unit.document for c in shown})}
+    roots = {r.id: r.root for r in store.documents.repositories()}
+    hits: list[Hit] = []
+    brief = 0
+    for place, candidate in enumerate(shown):
+        document = documents[candidate.unit.document]
+        hit = _without_lines(candidate, first + place, document, roots[document.repository])
+        with store.budget.part(SHOWN):
+            store.budget.check()
+            hits.append(_with_lines(run, hit, document))
+        if len(hits) == place:
+            hits.append(hit)
+            brief += 1
+    if brief:
+        store.budget.cut.append(f"{brief} of {len(shown)} hits have no lines")
+    return tuple(hits)
+
+
+def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow) -> Hit:
+    """The hit with the exact place to jump to, and its snippet."""
+    unit, options, lines = hit.unit, run.options, run.texts.lines(document)
+    places = run.scope.places(unit, document)
+    marks = _marks(unit, lines, run.terms, places, options.literal or options.regex)
     line, column = _place(unit, lines, marks, places)
     shown = _shown_lines(unit, line, marks, len(lines), options)
     text = lines[line - 1] if line <= len(lines) else ""
     return replace(
-        present_briefly(candidate, rank, document, root),
+        hit,
         line=line,
         column=column,
         column_utf16=column_utf16(text, column),
@@ -53,8 +90,8 @@ def present(
     )
 
 
-def present_briefly(candidate: Candidate, rank: int, document: DocumentRow, root: Path) -> Hit:
-    """The same without a look at the text: the place is the line where the unit is named or begins, and no lines are shown."""
+def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root: Path) -> Hit:
+    """A hit that needs no text: it points to the line where the unit is named or begins."""
     return Hit(
         rank=rank,
         unit=candidate.unit,
@@ -122,3 +159,24 @@ def _shown_lines(unit: UnitRow, line: int, marks: Mapping[int, Ranges], last: in
         return list(range(max(1, line - options.context_before), min(last, line + options.context_after) + 1))
     others = sorted((n for n in marks if n != line), key=lambda n: (-len(marks[n]), n))
     return sorted({line, *others[: max(0, options.snippet_lines - 1)]})
+
+
+def _moved_places(run: SearchRun, shown: Sequence[Candidate]) -> Sequence[Notice]:
+    """A notice for each place of the shown notes that moved or is lost, in the order of the hits."""
+    notes = dict.fromkeys(c.unit.document for c in shown if c.unit.kind in NOTE_KINDS)
+    if not notes:
+        return ()
+    from codelens.notes.finder import AnchorState, Finder  # few searches show notes
+    from codelens.notes.note import kind_of_path, read_note
+
+    texts: list[str] = []
+    for document in run.store.documents.rows(notes):
+        if not kind_of_path(document.path):
+            continue
+        finder = Finder(run.store, document.repository)
+        found = map(finder.find, read_note(run.texts.of(document).text, document.path).links)
+        texts += [f"{document.path}: {place.told}" for place in found if place.standing is not AnchorState.HERE]
+    if len(texts) > MOST_MOVED:
+        more = f"{len(texts) - MOST_MOVED} more places are not where they were: `codelens note list`"
+        texts = [*texts[:MOST_MOVED], more]
+    return [Notice("note-place", text) for text in texts]

@@ -5,15 +5,80 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import Any
 
-from codelens.errors import UsageError
-from codelens.model import Intent, SearchOptions
-from codelens.nouns import dataclass
+from codelens.config import load_weights
+from codelens.errors import SettingsError, UsageError
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Intent, SearchOptions
+from codelens.search.features import FEATURES
 from codelens.search.fuse import FUSIONS
-from codelens.search.spread import WALK
-from codelens.search.weightfile import profiles as all_profiles
-from codelens.search.weightfile import replaces
+from codelens.search.intent import SHAPES
+from codelens.search.walk import WALK
+from codelens.text.notation import parse_toml, read_own_file
+
+SECTION = "features"
+FURTHER = "further"
+"""Weight of further hits of one file, which depends on the other candidates (search/order.py)."""
+NAMES = (*FEATURES, WALK, FURTHER)
+MOST = 1000.0
+"""Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: more is a slip of the pen. Chosen."""
+LARGEST = 1_000_000
+"""Bytes of such a file; one with every feature in every set has 6000."""
+HINT = "the setting `weights` names a file as `codelens tune --keep FILE` writes it: [codelens.features], bm25 = { change = 1.5 }"
+
+
+def all_profiles(own: str = "") -> Mapping[str, Any]:
+    """Profile → section → number, with the user's tables in the place of shipped ones. Raises SettingsError."""
+    shipped = load_weights()
+    if not own:
+        return shipped
+    replaced = _parsed(read_own_file(own, "weights", HINT, LARGEST), own)
+    return {name: {**row, **replaced.get(name, {})} for name, row in shipped.items()}
+
+
+def replaces(own: str, profile: str) -> bool:
+    """True if the user's file has a table for this profile."""
+    return bool(own) and profile in _parsed(read_own_file(own, "weights", HINT, LARGEST), own)
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str, own: str) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        rows = parse_toml(text)
+        if not rows:
+            raise ValueError("it has no weights")
+        return {name: _profile(name, row) for name, row in rows.items()}
+    except ValueError as fault:
+        raise SettingsError(f"{own}: {fault}", HINT) from None
+
+
+def _profile(name: str, row: Any) -> Mapping[str, Any]:
+    if name not in load_weights():
+        raise ValueError(f"there is no profile '{name}'")
+    if not isinstance(row, dict) or list(row) != [SECTION] or not isinstance(row[SECTION], dict):
+        raise ValueError(f"of profile '{name}' it may have the table [{name}.{SECTION}] alone")
+    return {SECTION: {feature: _weight(feature, weight) for feature, weight in row[SECTION].items()}}
+
+
+def _weight(feature: str, weight: Any) -> float | Mapping[str, float]:
+    if feature not in NAMES:
+        raise ValueError(f"there is no feature '{feature}'")
+    if not isinstance(weight, dict):
+        return _number(feature, weight)
+    if unknown := [shape for shape in weight if shape not in SHAPES]:
+        raise ValueError(f"'{feature}': there is no set of weights '{unknown[0]}'; there are {', '.join(SHAPES)}")
+    return {shape: _number(feature, value) for shape, value in weight.items()}
+
+
+def _number(feature: str, value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValueError(f"'{feature}' wants a number, or one for each set, not {value!r}")
+    if not abs(value) <= MOST:  # so that no NaN passes
+        raise ValueError(f"'{feature}' is from -{MOST:g} to {MOST:g}, not {value!r}")
+    return float(value)
+
 
 EXPANSIONS = ("none", "walk", "bfs")
 WALKS_LIKE = "codelens"
@@ -25,6 +90,8 @@ EXPANDS_LIKE = "graph-memory"
 class Profile:
     """A named set of weights from weights.toml, with what the options changed."""
 
+    ranker: str
+    """A module of `search.rankers`."""
     rrf_k: int
     channels: Mapping[str, float]
     cuts: Mapping[str, int]
@@ -35,27 +102,27 @@ class Profile:
     features: Mapping[str, float | Mapping[str, float]]
     """Feature → its weight, or its weight by set (`search.intent.SHAPES`), in units of the best possible fused score."""
     graph: Mapping[str, Any]
-    """Settings of the walk over the symbol graph; empty where there is none."""
+    """Settings of the walk over the symbol graph; empty if it has none."""
     composite: Mapping[str, Mapping[str, Any]]
     """Sections of a profile whose score is knowing's composite; empty for one whose score is ranks and features."""
     expansion: Mapping[str, Any]
-    """Settings of the breadth-first expansion; empty where there is none."""
+    """Settings of the breadth-first expansion; empty if it has none."""
     minimum: Mapping[str, float]
     """Least shares of the best score, of text and of code; empty where nothing is left out."""
     memory: Mapping[str, float] = field(default_factory=dict)
-    """What is remembered → its weight; empty where memory counts nothing. Of a composite as it stands, else as of features."""
+    """Signal of memory → weight; empty if memory does not count. As it stands for a composite, else in the unit of features."""
     quality: Mapping[str, float] = field(default_factory=dict)
     """Weights of the marketplace's signals, and the size of its pool; empty for a profile that has another formula."""
     aliases: bool = False
-    """Whether the shipped aliases take part, and nothing else that expands words."""
+    """True if the shipped aliases, and nothing else, expand words."""
     prefix: bool = False
-    """Whether each word of a query is the beginning of words."""
+    """True if each word of a query is the beginning of words."""
     own: str = ""
-    """The file of one's own that its features are from; empty where they are the shipped ones."""
+    """The user's file that its features come from; empty for the shipped ones."""
 
     @property
     def by_intent(self) -> bool:
-        """Whether it weighs some kinds of queries otherwise than others."""
+        """True if the weights depend on the kind of query."""
         return any(not isinstance(weight, float | int) for weight in self.features.values())
 
     def weights(self, intent: Intent | None) -> Mapping[str, float]:
@@ -71,13 +138,13 @@ class Profile:
 
     @property
     def of_memory(self) -> Mapping[str, float]:
-        """What is remembered → what it weighs in this profile's scores."""
+        """Signal of memory → its weight in this profile's scores."""
         unit = 1.0 if self.composite else 1.0 / (self.rrf_k + 1)
         return {name: weight * unit for name, weight in self.memory.items()}
 
     @property
     def asks_graph(self) -> bool:
-        """Whether its answer is another where the index has no edges, more than by a bonus."""
+        """True if an index without edges changes more than a bonus."""
         return bool(self.composite or self.expansion)
 
 
@@ -92,7 +159,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
     row: Mapping[str, Any] = profiles[options.profile]
     if unknown := sorted(set(options.weights) - set(row["channels"])):
         raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
-    if unasked := sorted(name for name in options.weights if not row["cuts"][name]):
+    if unasked := sorted(name for name in options.weights if not row["cuts"].get(name)):
         asked = sorted(name for name, cut in row["cuts"].items() if cut)
         raise UsageError(f"profile {options.profile} asks no channel '{unasked[0]}'", f"channels: {', '.join(asked)}")
     if options.fusion not in FUSIONS:
@@ -100,6 +167,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
     if "quality" in row and options.fusion != "rrf":
         raise UsageError(f"profile {options.profile} joins channels by ranks alone", "leave --fusion out")
     profile = Profile(
+        ranker=row["ranker"],
         rrf_k=options.rrf_k or row["rrf_k"],
         channels={**row["channels"], **options.weights},
         cuts=row["cuts"],

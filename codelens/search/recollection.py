@@ -1,7 +1,7 @@
-"""What is remembered → contributions to scores, and matches that a query's words led to before.
+"""Recorded use and feedback → contributions to scores, and units that a query's words led to before.
 
-Nothing here runs unless the options say so, and what nothing was recorded of gets nothing: a cold start answers as if there were
-no memory. The clock counts for the session alone, as the age of recorded stamps.
+Nothing here runs unless the options switch memory on. Units without records get nothing, so a cold start answers as without
+memory. The clock counts for the session alone, as the age of recorded stamps.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from codelens.errors import MemoryFault
-from codelens.memory.neighbourhood import digests
-from codelens.memory.notebook import units_at
-from codelens.model import Candidate, Match, Notice, SearchOptions, UnitId, UnitRow
-from codelens.remembered import Learned, Remembered, place_of
-from codelens.search.evidence import stem
-from codelens.search.expand import load_words
-from codelens.search.signals import add_bonus
+from codelens.memory.notebook import digests, units_at
+from codelens.model.code import UnitId, UnitRow
+from codelens.model.memory import Learned, Remembered, place_of
+from codelens.model.search import Candidate, Match, Notice, SearchOptions
+from codelens.search.terms import load_words, stem
 from codelens.store.memory import Memory
 from codelens.store.store import Store
+from codelens.store.texts import Texts
 from codelens.text.identifiers import split_identifier
 from codelens.text.terms import tokens
-from codelens.texts import Texts
 from codelens.worktree.place import memory_place
 
 HALF_LIFE = 180.0
@@ -41,7 +39,7 @@ SHORTEST_WORD = 3
 _UNEXPECTED = frozenset(
     ("bug", "case", "code", "error", "feature", "file", "function", "issue", "method", "way", "work")
 )
-"""Words of requests that name no thing, beside the lists of words.toml. Chosen, after the kind that knowing leaves out."""
+"""Words of requests that name no thing, in addition to the lists of words.toml. Chosen, after the kind that knowing leaves out."""
 
 T = TypeVar("T")
 
@@ -107,7 +105,7 @@ class Recollection:
             if unit.id in known:
                 _add_recorded(candidate, known[unit.id], current.get(unit.id, ""), weights, now)
             if (match := led.get(unit.id)) and weights.get("learned"):
-                add_bonus(candidate, "learned", weights["learned"], match.raw_score, match.reason)
+                candidate.add_bonus("learned", weights["learned"], match.raw_score, match.reason)
 
     def of(self, units: Iterable[UnitRow]) -> dict[UnitId, Remembered]:
         """Unit → what is remembered of it; empty where nothing is of any of them."""
@@ -116,7 +114,7 @@ class Recollection:
         return {unit.id: recalled.of(place_of(unit)) for unit in asked} if recalled and recalled.places else {}
 
     def _read(self, ask: Callable[[Memory], T], nothing: T) -> T:
-        """What the memory says; `nothing`, with a notice, where it cannot be read."""
+        """The answer of the memory; `nothing`, with a notice, if it cannot be read."""
         if not self._path.is_file():
             return nothing
         try:
@@ -134,7 +132,7 @@ def _add_recorded(
 ) -> None:
     def add(source: str, value: float, reason: str) -> None:
         if value and weights.get(source):
-            add_bonus(candidate, source, weights[source], value, reason)
+            candidate.add_bonus(source, weights[source], value, reason)
 
     held = [one.useful for one in known.feedback if one.digest == current]
     if held:

@@ -9,28 +9,38 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 
-from codelens.budget import CONDITIONS
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
-from codelens.model import DocumentId, Match, Notice, SearchOptions, Span, UnitId, UnitRow
-from codelens.nouns import dataclass
-from codelens.search.conditions import (
+from codelens.model.budget import CONDITIONS
+from codelens.model.code import DocumentId, Span, UnitId, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Match, Notice, SearchOptions
+from codelens.query.conditions import (
+    Demand,
     DocumentFacts,
     Matching,
+    Satisfying,
     TextFacts,
     Verdict,
+    add_satisfying,
     demanded_words,
     evaluate,
     literal_requirements,
+    matching_of,
     with_words_together,
 )
-from codelens.search.facts import occurrences, occurs, pattern_ranges
-from codelens.search.fields import path_glob
-from codelens.search.filters import COMPARISON, kinds_filter
-from codelens.search.lastchange import LastChanges
-from codelens.search.literals import AllOf, AnyOf, Plan, Substring
-from codelens.search.metadata import EMPTY, Metadata, Scalar, load_metadata
-from codelens.search.nodes import (
+from codelens.query.facts import (
+    EMPTY,
+    LastChanges,
+    Metadata,
+    Scalar,
+    load_metadata,
+    occurrences,
+    occurs,
+    pattern_ranges,
+)
+from codelens.query.filters import COMPARISON, kinds_filter, path_glob
+from codelens.query.nodes import (
     CHANGE_FIELDS,
     And,
     Filter,
@@ -48,18 +58,18 @@ from codelens.search.nodes import (
     positive_leaves,
     without,
 )
-from codelens.search.patterns import Ranges
-from codelens.search.satisfying import Demand, Satisfying, add_satisfying, matching_of
+from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
-from codelens.texts import Texts, line_at, line_starts
+from codelens.store.texts import Texts, line_at, line_starts
+from codelens.store.units import UnitSet
 
 LONGEST_SOUGHT, MOST_SOUGHT = 100, 32
 """Characters of a text, and texts of a conjunction, that the trigram index is asked for: more rule out hardly any further
 document, and each trigram costs a look-up. Texts decide afterwards. Chosen."""
 ELSEWHERE = "the folder that is searched"
-"""What keeps a document out that lies elsewhere: a PATH, or the working directory."""
+"""The condition that keeps out documents elsewhere: a PATH, or the working directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ class Blame:
 
 
 @dataclass(slots=True)
-class Scope:
+class SearchScope:
     """Which units take part, and why the others do not."""
 
     query: Query
@@ -83,26 +93,26 @@ class Scope:
     repositories: Mapping[int, str]
     metadata: Metadata = EMPTY
     """A person's table, where some condition asks for it."""
-    units: list[UnitId] | None = None
+    units: UnitSet | None = None
     """None where nothing is demanded: all take part."""
     documents: dict[int, DocumentRow] = field(default_factory=dict)
     reach: dict[UnitId, Span] = field(default_factory=dict)
-    """Of units that take part for what stands beside them: see `Satisfying`."""
+    """Unit → the span that satisfies the query for it, if that is larger than the unit: see `Satisfying`."""
     left_out: dict[UnitId, int] = field(default_factory=dict)
     """Unit → its place, of those that `literal_matches` had no room for."""
     changes: LastChanges | None = None
-    """Where the query asks for last changes."""
+    """Last changes, if the query asks for them."""
 
     @property
     def demands_text(self) -> bool:
-        """Whether the query demands a text: a phrase, a pattern, `content:`, or a word that is not only there to rank."""
+        """True if the query demands a text: a phrase, a pattern, `content:`, or a word that is not only there to rank."""
         node = self.query.node
         parts = node.parts if isinstance(node, And) else (node,)
         leaves = (leaf for part in parts if not isinstance(part, Word | Identifier) for leaf in positive_leaves(part))
         return any(_is_textual(leaf) or isinstance(leaf, Word | Identifier) for leaf in leaves)
 
     def blame(self, unit: UnitRow) -> Blame | None:
-        """What keeps this unit out; None if it takes part."""
+        """The conditions that keep this unit out; None if it takes part."""
         if self.units is None:
             return None
         document = self._document(unit)
@@ -180,11 +190,11 @@ class Scope:
         return [Match(row.id, 1.0, "satisfies every condition") for row in ordered], len(rows)
 
 
-def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Scope:
+def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> SearchScope:
     """Decide the conditions, as far as the budget goes. Raises UsageError for options that name what there is not."""
     matching = Matching(options.case if query.case == "auto" else query.case, options.word, store.budget)
     names = {r.id: r.name for r in store.documents.repositories()}
-    scope = Scope(query, options, matching, texts, {int(i): n for i, n in names.items()})
+    scope = SearchScope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):
         return scope
     if _asks_metadata(query.node):
@@ -194,14 +204,14 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     node = with_words_together(query.node, matching)
     demand = Demand(node, matching, scope.demands_text, scope.repositories, scope.metadata, scope.changes)
     whole, satisfying = _decided(documents_in_scope(store, options), demand, scope, store)
-    scope.units = [*store.units.of_documents(whole, asks_todos(query.node)), *satisfying.units]
+    scope.units = UnitSet([*store.units.of_documents(whole, asks_todos(query.node)), *satisfying.units])
     scope.reach = satisfying.reach
-    store.units.set_scope(scope.units)
+    store.unit_sets.hold(scope.units)
     return scope
 
 
 def _decided(
-    documents: Sequence[DocumentRow], demand: Demand, scope: Scope, store: Store
+    documents: Sequence[DocumentRow], demand: Demand, scope: SearchScope, store: Store
 ) -> tuple[list[DocumentId], Satisfying]:
     """(documents of which all units satisfy the query, the units of others that do); what there was no time for does not."""
     budget, whole, satisfying = store.budget, list[DocumentId](), Satisfying()
@@ -225,7 +235,7 @@ def _decided(
     return whole, satisfying
 
 
-def unknown_repositories(query: Query, scope: Scope) -> list[Notice]:
+def unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice for each `repo:` value that names no repository of the index."""
     known = [DocumentFacts("", name, "") for name in scope.repositories.values()]
     leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "repo"]
@@ -237,7 +247,7 @@ def unknown_repositories(query: Query, scope: Scope) -> list[Notice]:
     ]
 
 
-def without_metadata(query: Query, scope: Scope) -> list[Notice]:
+def without_metadata(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice where `meta:` asks for what no row of the person's table has."""
     leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
     asked = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
@@ -286,14 +296,14 @@ def _glob_against(path: str, globs: Sequence[str]) -> str:
     return "" if verdict else reason
 
 
-def _known(document: DocumentRow, scope: Scope) -> tuple[str, str, str, frozenset[str], Mapping[str, Scalar]]:
+def _known(document: DocumentRow, scope: SearchScope) -> tuple[str, str, str, frozenset[str], Mapping[str, Scalar]]:
     """The fields of DocumentFacts."""
     repository = scope.repositories[document.repository]
     known = scope.metadata.of(repository, document.path)
     return document.path, repository, document.language, document.roles, known
 
 
-def _of_document(node: Node | None, document: DocumentRow, scope: Scope) -> Verdict:
+def _of_document(node: Node | None, document: DocumentRow, scope: SearchScope) -> Verdict:
     facts = DocumentFacts(*_known(document, scope))
     return evaluate(node, facts, matching_of(document, scope.matching, scope.changes))
 
@@ -312,7 +322,7 @@ def _asks_for_changes(query: Query) -> bool:
 
 
 def _with_trigrams(
-    documents: list[DocumentRow], scope: Scope, store: Store
+    documents: list[DocumentRow], scope: SearchScope, store: Store
 ) -> tuple[list[DocumentRow], Mapping[DocumentId, Collection[int]]]:
     """(those whose trigrams allow the query, the only parts that allow it in large ones); all of them where nothing can be
     required, or there are no trigrams."""

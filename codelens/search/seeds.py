@@ -5,18 +5,101 @@ A walk from few units that belong together finds more than one from many that ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
-from codelens.model import CHUNK_KINDS, TYPE_KINDS, Candidate, Event, Match, Trace, UnitId, UnitRow
-from codelens.nouns import dataclass
-from codelens.relations import is_unit
-from codelens.search.evidence import words_said
-from codelens.search.expand import ExpandedQuery
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import is_unit
+from codelens.model.search import Candidate, Event, Match, Trace
+from codelens.search.equivalence import EquivalenceClass, match_classes, stems_of, usable_targets
 from codelens.search.fuse import fuse, normalised
-from codelens.search.neighbour_ranking import neighbour_ranking
-from codelens.search.noise import noise_of
+from codelens.search.run import SearchRun
+from codelens.search.terms import load_words, words_said
 from codelens.store.store import Store
+from codelens.text.identifiers import fold_identifier, split_identifier
+
+AROUND = 10
+"""Matches by name whose neighbours are read; knowing's figure."""
+NAMED_CAP = 20
+"""Units of one name that are taken, as in the equivalence channel."""
+MOST_EDGES = 2000
+"""Calls that are read around them. Chosen: what all code calls says little of any one."""
+
+
+def neighbour_ranking(run: SearchRun, named: Sequence[Match]) -> list[Match]:
+    """Units that bear the name of one of `named` whose callers or callees are named as the query speaks.
+
+    The raw score is the class's weight. Every phrase is of two words, so every match is a strong one.
+    """
+    query, store = run.terms, run.store
+    best = list(dict.fromkeys(match.unit for match in named))[:AROUND]
+    rows = store.units.rows(best)
+    seeds = {unit: rows[unit].name for unit in best if rows[unit].kind not in CHUNK_KINDS}
+    classes = derived_classes(seeds, _names_around(seeds, store))
+    found: dict[UnitId, Match] = {}
+    for match in match_classes(stems_of(query.texts), classes):
+        for target in usable_targets(match.concept):
+            for unit in store.units.named(target, run.within, NAMED_CAP):
+                reason = f'"{match.phrases[0]}" means {match.concept.name}'
+                found.setdefault(unit, Match(unit, match.concept.weight, reason))
+    return list(found.values())
+
+
+def _names_around(seeds: Mapping[UnitId, str], store: Store) -> dict[UnitId, list[str]]:
+    """Unit → the names of its callers and callees, by name."""
+    around: dict[UnitId, set[UnitId]] = {unit: set() for unit in seeds}
+    for edge in store.edges.outgoing(seeds, {"calls"}, MOST_EDGES):
+        if is_unit(edge.target):
+            around[UnitId(edge.source)].add(UnitId(edge.target))
+    for edge in store.edges.incoming(seeds, {"calls"}, MOST_EDGES):
+        if is_unit(edge.source):
+            around[UnitId(edge.target)].add(UnitId(edge.source))
+    rows = store.units.rows({unit for units in around.values() for unit in units})
+    return {
+        unit: sorted({rows[other].name for other in others if rows[other].kind not in CHUNK_KINDS})
+        for unit, others in around.items()
+    }
+
+
+DOUBLES = frozenset(("mock", "mocks", "mocked", "fake", "fakes", "stub", "stubs"))
+"""Words of a name that make a double of it; knowing looks for `mock`, `fake` and `stub` in the name of the type."""
+SHORT_NAMES = frozenset(("id", "ok", "db", "ip", "io", "go", "do"))
+"""Names of two letters that mean something; knowing's list."""
+SHORTEST_NAME = 3
+PATHS: Mapping[str, re.Pattern[str]] = {
+    "build": re.compile(r"(?:^|/)(?:dist|build|node_modules)/"),
+    "vendor": re.compile(r"(?:^|/)(?:vendor|third_party)/"),
+    "minified": re.compile(r"\.(?:min|bundle)\.[a-z]+$"),
+    "fixture": re.compile(r"(?:^|/)(?:conftest|fixtures?)\.[a-z]+$|(?:^|/)(?:testutil|testhelper)|test_?helper", re.I),
+}
+"""Kind of path → its pattern; knowing's list, and `third_party`, which is vendored as well."""
+ROLES = ("vendored", "generated")
+
+
+def noise_of(unit: UnitRow, words: Collection[str]) -> str:
+    """The reason why a unit is noise; empty if it is not. `words`: the query's words and folded names."""
+    for role in ROLES:
+        if role in unit.roles and not _names(role, words):
+            return f"{role} code"
+    for what, pattern in PATHS.items():
+        if pattern.search(unit.path) and not _names(what, words):
+            return f"a {what} path"
+    own = {*split_identifier(unit.container), *(split_identifier(unit.name))}
+    if (double := sorted(own & DOUBLES)) and not any(word in words for word in DOUBLES):
+        return f"its name says {double[0]}"
+    name = fold_identifier(unit.name)
+    if len(name) < SHORTEST_NAME and name not in SHORT_NAMES and name not in words:
+        return f"a name of {len(name)} letters"
+    return ""
+
+
+def _names(word: str, words: Collection[str]) -> bool:
+    """True if the query contains the word or its plural: 'vendor' asks for what is vendored."""
+    return bool({word, f"{word}s", word.removesuffix("ed")} & set(words))
+
 
 NOISE = "noise filter"
 NO_SEED = "seeds"
@@ -30,7 +113,7 @@ class Seeding:
     """A profile's settings for the seeds, from weights.toml."""
 
     candidates: int
-    """Of the fusion that may become seeds."""
+    """Candidates of the fusion that may become seeds."""
     fewest: int
     """Candidates below which others are taken in."""
     filled: int
@@ -40,7 +123,7 @@ class Seeding:
     implementors: int
     """Most that join for the interfaces among the candidates."""
     focus: bool
-    """Whether the largest folder goes first."""
+    """True if the largest folder goes first."""
     seeds: Mapping[str, int]
     """From this number of units on (as text, TOML's keys) → so many seeds."""
     dense: int
@@ -61,29 +144,22 @@ class Seed:
     weight: float
     reason: str
     direct: bool
-    """Whether the query itself led to it; what lies where the path is named only helps the walk."""
+    """True if the query led to it; types in a folder that the query names only help the walk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """What the walk starts from, and all that the channels found beside it."""
+    """The seeds of the walk, and all other finds of the channels."""
 
     seeds: Mapping[UnitId, Seed]
     fused: Mapping[UnitId, Candidate]
     """Every unit of the fusion, in the fusion's order."""
 
 
-def choose_seeds(
-    query: ExpandedQuery,
-    rankings: Mapping[str, Sequence[Match]],
-    weights: Mapping[str, float],
-    k: int,
-    seeding: Seeding,
-    store: Store,
-    trace: Trace,
-) -> Seeds:
+def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: Seeding) -> Seeds:
     """Fuse, fill where that is little, leave noise out, order, cut, and add what joins without competing."""
-    fused = _fused(query, rankings, weights, k, seeding, store, trace)
+    query, store, trace = run.terms, run.store, run.trace
+    fused = _fused(run, rankings, seeding)
     chosen = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS][: seeding.candidates]
     if len(chosen) < seeding.fewest:
         chosen = _filled(chosen, fused, rankings, seeding, store)
@@ -104,23 +180,15 @@ def choose_seeds(
     return Seeds(seeds, {c.unit.id: c for c in fused})
 
 
-def _fused(
-    query: ExpandedQuery,
-    rankings: Mapping[str, Sequence[Match]],
-    weights: Mapping[str, float],
-    k: int,
-    seeding: Seeding,
-    store: Store,
-    trace: Trace,
-) -> list[Candidate]:
+def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: Seeding) -> list[Candidate]:
     """All channels with weight, and the ranking by the neighbours of the best names, joined by their ranks."""
-    weighing = {**weights, AROUND_NAMES: seeding.neighbours}
+    weighing = {**run.profile.channels, AROUND_NAMES: seeding.neighbours}
     taking_part = {name: matches for name, matches in rankings.items() if weighing.get(name)}
     if seeding.neighbours and "symbol" in taking_part:
-        taking_part[AROUND_NAMES] = neighbour_ranking(query, taking_part["symbol"], store)
-        trace.rankings[AROUND_NAMES] = tuple(taking_part[AROUND_NAMES])
-    units = store.units.rows({m.unit for matches in taking_part.values() for m in matches})
-    found = fuse(taking_part, normalised(weighing, sorted(taking_part)), k, units)
+        taking_part[AROUND_NAMES] = neighbour_ranking(run, taking_part["symbol"])
+        run.trace.rankings[AROUND_NAMES] = tuple(taking_part[AROUND_NAMES])
+    weights = normalised(weighing, sorted(taking_part))
+    found = fuse(taking_part, weights, run.profile.rrf_k, run.rows(taking_part))
     return sorted(found, key=Candidate.order)
 
 
@@ -131,7 +199,7 @@ def _filled(
     seeding: Seeding,
     store: Store,
 ) -> list[UnitRow]:
-    """What else may seed where the names and words gave little: what is near, then texts that are no symbols, then slips."""
+    """More candidates for seeds if names and words gave few: near units, then chunks of text, then resembling names."""
     near = [match.unit for match in rankings.get("vector", ())][: seeding.filled]
     slips = [match.unit for match in rankings.get("fuzzy", ())][: seeding.filled]
     rows = store.units.rows({*near, *slips})
@@ -141,7 +209,7 @@ def _filled(
 
 
 def _without_noise(units: Sequence[UnitRow], said: Collection[str], trace: Trace) -> list[UnitRow]:
-    """Those that are no noise; all of them where all are, for then the query means just these."""
+    """The units that are not noise; all of them if all are noise, because then the query means them."""
     reasons = {unit.id: noise_of(unit, said) for unit in units}
     kept = [unit for unit in units if not reasons[unit.id]]
     if not kept:
@@ -170,7 +238,7 @@ def _weighted(units: Sequence[UnitRow], seeding: Seeding) -> dict[UnitId, Seed]:
 
 
 def _implementors(units: Sequence[UnitRow], seeding: Seeding, store: Store) -> list[UnitRow]:
-    """What implements an interface among these units: interface by interface, each one's by path and place."""
+    """Implementations of the interfaces among these units: interface by interface, each by path and place."""
     interfaces = {unit.id: place for place, unit in enumerate(units) if unit.kind in ("interface", "trait")}
     edges = [e for e in store.edges.incoming(interfaces, {"implements"}) if is_unit(e.source)]
     rows = store.units.rows({UnitId(e.source) for e in edges})
@@ -186,3 +254,38 @@ def _on_paths(matches: Sequence[Match], seeding: Seeding, store: Store) -> list[
     """The types that live where a path says the query's words, best path first."""
     rows = store.units.rows([match.unit for match in matches])
     return [rows[m.unit] for m in matches if rows[m.unit].kind in TYPE_KINDS][: seeding.paths]
+
+
+DERIVED_WEIGHT = 0.7
+"""Below shipped classes, which a person wrote; knowing's figure."""
+SHORTEST_WORD = 3
+"""Fewest letters of a word that has a meaning in a pair. Chosen, not measured."""
+
+
+def derived_classes(
+    seed_names: Mapping[UnitId, str], neighbours: Mapping[UnitId, Sequence[str]]
+) -> list[EquivalenceClass]:
+    """For each seed with a telling neighbour one class, whose phrases are pairs of consecutive meaningful words of a neighbour.
+
+    `neighbours` are the names of a unit's callers and callees. A pair that is in the seed's own name is left out: it is found
+    without a class. The target is the seed's name; classes stand in the order of the seeds, phrases in that of the neighbours.
+    """
+    classes = []
+    for unit, name in seed_names.items():
+        own = _pairs(name)
+        pairs = dict.fromkeys(pair for other in neighbours.get(unit, ()) for pair in _pairs(other) if pair not in own)
+        if pairs:
+            phrases = tuple(" ".join(pair) for pair in pairs)
+            classes.append(EquivalenceClass(f"around {name}", phrases, (name,), DERIVED_WEIGHT))
+    return classes
+
+
+def _pairs(name: str) -> list[tuple[str, str]]:
+    """Neighbouring words of a name once those that mean nothing are left out: handle_the_blast_radius → blast radius."""
+    words = [word for word in split_identifier(name) if _means_something(word)]
+    return list(pairwise(words))
+
+
+def _means_something(word: str) -> bool:
+    lists = load_words()
+    return len(word) >= SHORTEST_WORD and not word.isdigit() and word not in lists.generic and word not in lists.stop

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from codelens.errors import TargetError
-from codelens.model import SearchOptions
+from codelens.model.code import IndexedFile, SourceFile
+from codelens.model.search import SearchOptions
 from codelens.search.scope import documents_in_scope
-from codelens.sources import IndexedFile, SourceFile
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import Store
-from codelens.texts import Texts
-from codelens.worktree.freshness import freshness
+from codelens.store.texts import Texts
+from codelens.worktree.files import freshness
 
 
 def listed(store: Store, options: SearchOptions) -> list[IndexedFile]:

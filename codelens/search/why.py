@@ -7,26 +7,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from codelens.budget import SHOWN
 from codelens.config import Settings
-from codelens.errors import CodelensError
-from codelens.explained import NO_SUCH_FILE, Explanation, Loss, WhyResult
-from codelens.model import CHUNK_KINDS, Candidate, DocumentId, IndexInfo, SearchOptions, Skip, SkipReason, UnitRow
-from codelens.search.nodes import Filter, asks_todos, describe
-from codelens.search.pipeline import (
-    BELOW_MINIMUM,
-    OUT_OF_TIME,
-    Ranking,
-    answer,
-    left_out,
-    parse,
-    rank,
-    rank_of,
-)
-from codelens.search.retrieve import make_channels
-from codelens.search.scope import ELSEWHERE, Blame
+from codelens.errors import CodelensError, TargetError
+from codelens.model.budget import SHOWN
+from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipReason, UnitRow
+from codelens.model.search import FAMILY_OF, NO_SUCH_FILE, Candidate, Explanation, Loss, SearchOptions, WhyResult
+from codelens.query.nodes import KINDS, Filter, asks_todos, describe
+from codelens.search.files import rank_files
+from codelens.search.pipeline import rank
+from codelens.search.present import answer
+from codelens.search.retrieve import CHANNELS
+from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, SearchRun, limit_notices, read_query
+from codelens.search.scope import ELSEWHERE, Blame, documents_in_scope
 from codelens.store.store import Store
-from codelens.targets import Target, resolve_target
+from codelens.store.targets import UserTarget, resolve_target
 from codelens.text.identifiers import split_identifier
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import explain_path
@@ -43,17 +37,17 @@ def explain(
     """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names that fit nothing."""
     with store.spending(settings.query_seconds):
         found = _explained(text, targets, store, info, options, settings)
-        told = left_out(store.budget)
+        told = limit_notices(store.budget)
     return replace(found, search=replace(found.search, notices=(*found.search.notices, *told))) if told else found
 
 
 def _explained(
     text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
 ) -> WhyResult:
-    todos = asks_todos(parse(text, options, options.prefix).node)
+    todos = asks_todos(read_query(text, options, options.prefix).node)
     resolved = [resolve_target(t, store, todos) for t in targets]
     ranking = rank(text, store, options, settings)
-    result = answer(ranking, store, info, options)
+    result = answer(ranking, info)
     if targets:
         asker = _Asker(store, options, settings, ranking)
         return WhyResult(result, tuple(asker.explain(t) for t in resolved))
@@ -69,14 +63,14 @@ def ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
     return Explanation(target, order[place], place + 1, above, below, None)
 
 
-def not_indexed(target: Target, store: Store, settings: Settings) -> Loss:
-    """Why a path is in no index: what the walk does with it, or that there is no such file."""
+def not_indexed(target: UserTarget, store: Store, settings: Settings) -> Loss:
+    """Why a path is in no index: the rule by which the walk skips it, or that it does not exist."""
     for repository in store.documents.repositories():
         if target.repository in ("", repository.name) and (
             loss := _seen(repository.root, target.path, store, settings)
         ):
             return loss
-    return Loss(NO_SUCH_FILE, f"there is no file {target.path}", "check the path: it is relative to the root")
+    return Loss(NO_SUCH_FILE, f"{target.path} does not exist", "check the path: it is relative to the root")
 
 
 def _seen(root: Path, path: str, store: Store, settings: Settings) -> Loss | None:
@@ -99,13 +93,13 @@ def _seen(root: Path, path: str, store: Store, settings: Settings) -> Loss | Non
 class _Asker:
     """The questions about one ranking, in the order of the pipeline's stages."""
 
-    def __init__(self, store: Store, options: SearchOptions, settings: Settings, ranking: Ranking) -> None:
-        self._store, self._options, self._settings, self._ranking = store, options, settings, ranking
+    def __init__(self, store: Store, options: SearchOptions, settings: Settings, ranking: SearchRun) -> None:
+        self._store, self._options, self._settings, self._run = store, options, settings, ranking
 
-    def explain(self, target: Target) -> Explanation:
+    def explain(self, target: UserTarget) -> Explanation:
         if target.unit is None:
             return Explanation(target.text, None, None, None, None, self._not_in_index(target))
-        place = rank_of(self._ranking, target.unit.id)
+        place = self._run.rank_of(target.unit.id)
         if place is None:
             loss = Loss(
                 "out of time", f"there was no time to find out why it is no candidate: {target.text}", MORE_TIME
@@ -114,7 +108,7 @@ class _Asker:
                 self._store.budget.check()
                 loss = self._not_parsed(target) or self._not_candidate(target.unit)
             return Explanation(target.text, None, None, None, None, loss)
-        explained = ranked(target.text, self._ranking.candidates, place - 1)
+        explained = ranked(target.text, self._run.candidates, place - 1)
         first, last = self._options.offset + 1, self._options.offset + self._options.limit
         if first <= place <= last:
             return explained
@@ -122,7 +116,7 @@ class _Asker:
 
     # Before the index
 
-    def _not_in_index(self, target: Target) -> Loss:
+    def _not_in_index(self, target: UserTarget) -> Loss:
         if target.document is not None:
             if target.document.fault:
                 return Loss("parse failed", f"{target.path}: {target.document.fault}", MEND)
@@ -144,7 +138,7 @@ class _Asker:
 
     # Between the index and the candidates
 
-    def _not_parsed(self, target: Target) -> Loss | None:
+    def _not_parsed(self, target: UserTarget) -> Loss | None:
         """A piece of text is found like any text; but where the grammar failed, a symbol might have been found instead."""
         if target.unit is None or target.document is None or not target.document.fault:
             return None
@@ -155,24 +149,24 @@ class _Asker:
         return Loss("parse failed", text, MEND, later.remedy_query)
 
     def _not_candidate(self, unit: UnitRow) -> Loss:
-        if unit.id in self._ranking.itself:
+        if unit.id in self._run.itself:
             text = f"it is what is to be resembled, or lies in it or around it: {self._options.like}"
             return Loss("itself", text, "")
-        if blame := self._ranking.scope.blame(unit):
+        if blame := self._run.scope.blame(unit):
             query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
             return Loss("filtered", f"{blame.condition} does not hold: {blame.text}", _leave_out(blame, query), query)
-        event = next((e for e in self._ranking.trace.events if e.unit.id == unit.id), None)
+        event = next((e for e in self._run.trace.events if e.unit.id == unit.id), None)
         if event is not None and event.stage == BELOW_MINIMUM:
             return Loss(
                 event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"
             )
-        query = self._first_that_works(unit, self._additions(unit, [self._ranking.query.text]))
+        query = self._first_that_works(unit, self._additions(unit, [self._run.query.text]))
         if event is not None:
             return Loss(event.stage, event.text, _say(query), query)
         if cut := self._cut(unit):
             channel, place, most = cut
             return Loss("cut", f"{channel} ranks it {place}, and gives {most} matches", _say(query), query)
-        said = ", ".join(t for _, t, _ in self._ranking.trace.terms) or "nothing"
+        said = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
         own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
         asked = "the original" if self._options.like else "the query"
         text = f"no channel matched: {asked} says {said}; its name says {own}"
@@ -181,24 +175,21 @@ class _Asker:
     def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
         """(channel, rank, cut) of the channel that would give it first, were its list longer."""
         best: tuple[str, int, int] | None = None
-        channels, cuts = (
-            make_channels(self._ranking.profile, self._options.mode, self._settings),
-            self._ranking.trace.cuts,
-        )
-        if self._ranking.scope.units is not None:  # a remedy that was tried has set another
-            self._store.units.set_scope(self._ranking.scope.units)
+        cuts = self._run.trace.cuts
+        if self._run.within is not None:  # the remedies' searches had other scopes
+            self._store.unit_sets.hold(self._run.within)
         for name in cuts:
             self._store.budget.check()
             if name == "vector" and len(cuts) > 1:
                 continue  # every unit is somewhere in its list; that says nothing
             depth = VECTOR_DEEP if name == "vector" else DEEP
             with self._store.interrupting():
-                matches = channels[name].retrieve(self._ranking.expanded, self._store, depth)
-            others = (m for m in matches if m.unit not in self._ranking.itself)
+                matches = CHANNELS[name].retrieve(self._run, depth)
+            others = (m for m in matches if m.unit not in self._run.itself)
             place = next((i for i, m in enumerate(others, start=1) if m.unit == unit.id), None)
             if place and place > cuts[name] and (best is None or place - cuts[name] < best[1] - best[2]):
                 best = (name, place, cuts[name])
-        if best is None and (place := self._ranking.scope.left_out.get(unit.id)):
+        if best is None and (place := self._run.scope.left_out.get(unit.id)):
             return "fuzzy", place, cuts["fuzzy"]
         return best
 
@@ -206,7 +197,7 @@ class _Asker:
 
     def _not_shown(self, explained: Explanation, place: int) -> Loss:
         assert explained.candidate is not None
-        options, order = self._options, self._ranking.candidates
+        options, order = self._options, self._run.candidates
         if place <= options.offset:
             return Loss(
                 "offset", f"rank {place} lies before --offset {options.offset}", f"--offset {place - 1} or less"
@@ -220,27 +211,44 @@ class _Asker:
         else:
             text += f" by --sort {options.sort}{' --reverse' * options.reverse}"
         unit = explained.candidate.unit
-        query = self._first_that_works(unit, self._additions(unit, [self._ranking.query.text]))
+        query = self._first_that_works(unit, self._additions(unit, [self._run.query.text], place))
         remedy = f"-m {place - options.offset}" + (f", or ask: {query}" if query else "")
         return Loss("beaten", text, remedy, query)
 
     # Remedies
 
-    def _additions(self, unit: UnitRow, queries: Sequence[str]) -> list[str]:
-        """The queries with a little more, least first: a word of its name, its name, its name in back-ticks.
+    def _additions(self, unit: UnitRow, queries: Sequence[str], rank: int | None = None) -> list[str]:
+        """Changed queries, in the order in which a person would try them; `rank` is the unit's if it is a candidate.
 
-        Beside --like words rank nothing, so there are none.
+        A candidate gains by a filter: `-is:test` if tests are above it, its kind, its folder. Otherwise words of its name
+        are added, then the name as it is written. No query repeats a word. With --like words rank nothing: none are added.
         """
         if self._options.like:
             return []
         if self._options.literal or self._options.regex:
             return [re.escape(unit.name) if self._options.regex else unit.name]
-        said = {t for _, t, _ in self._ranking.trace.terms}
-        words = [w for w in split_identifier(unit.name) if w not in said and len(w) > 1]
-        name = unit.name.replace("`", "")
+        name = unit.name.replace("`", "").replace('"', "")
         exact = f"`{name}`" if unit.kind not in CHUNK_KINDS else f'"{name}"'
-        ways = [*words, " ".join(words), name, exact, f"{exact} {describe(Filter('path', (unit.path,)))}"]
-        return [f"{query} {way}" for query in queries for way in dict.fromkeys(ways) if way] + [exact]
+        folder = unit.path.rpartition("/")[0]
+        place = describe(Filter("path", (f"{folder}/" if folder else unit.path,)))
+        found: list[str] = []
+        for query in queries:
+            found += [f"{query} {way}" for way in self._filters(unit, query, rank, place)]
+            present = {word.casefold() for word in _WORD.findall(query)} | {t for _, t, _ in self._run.trace.terms}
+            words = [w for w in dict.fromkeys(split_identifier(name)) if w.casefold() not in present and len(w) > 1]
+            found += [f"{query} {way}" for way in dict.fromkeys([*words, " ".join(words)]) if way]
+            named = _with_name(query, name, exact)
+            found += [named] if "path:" in query else [named, f"{named} {place}"]
+        return [*dict.fromkeys(query.strip() for query in found), exact]
+
+    def _filters(self, unit: UnitRow, query: str, rank: int | None, place: str) -> list[str]:
+        if rank is None:
+            return []
+        tests_above = any("test" in c.unit.roles for c in self._run.candidates[: rank - 1])
+        ways = ["-is:test"] if tests_above and "test" not in unit.roles and "is:" not in query else []
+        if unit.kind in KINDS and unit.kind not in CHUNK_KINDS and "kind:" not in query:
+            ways.append(f"kind:{unit.kind}")
+        return ways if "path:" in query else [*ways, place]
 
     def _first_that_works(self, unit: UnitRow, queries: Sequence[str]) -> str:
         """The first of these queries that shows the unit under the same options; empty if none does, or there is no time."""
@@ -254,14 +262,23 @@ class _Asker:
             if any(notice.code == OUT_OF_TIME for notice in ranking.notices):
                 self._store.budget.cut.append("not every remedy was tried")
                 return ""
-            place = rank_of(ranking, unit.id)
+            place = ranking.rank_of(unit.id)
             if place is not None and first <= place <= last:
                 return query
         return ""
 
 
+_WORD = re.compile(r"\w+")
 MORE_TIME = "raise the setting query_seconds"
 MEND = "mend the file, or report the grammar; its text is searched all the same"
+
+
+def _with_name(query: str, name: str, exact: str) -> str:
+    """The query with the name as it is written in place of the plain words that the name is made of."""
+    if not set(query) & set('"`/()'):
+        own = {word.casefold() for word in (name, *split_identifier(name))}
+        query = " ".join(word for word in query.split() if word.casefold() not in own)
+    return f"{query} {exact}"
 
 
 def _say(query: str) -> str:
@@ -287,10 +304,74 @@ def _unskip(skip: Skip) -> str:
 
 
 def _difference(better: Candidate, worse: Candidate) -> str:
-    """The sources in which two candidates differ most, as words."""
+    """The families of reasons in which two candidates differ most, as text."""
     sums: dict[str, float] = {}
     for sign, candidate in ((1.0, better), (-1.0, worse)):
         for part in candidate.contributions:
-            sums[part.source] = sums.get(part.source, 0.0) + sign * part.amount
+            family = FAMILY_OF.get(part.source, part.source)
+            sums[family] = sums.get(family, 0.0) + sign * part.amount
     most = sorted(((s, a) for s, a in sums.items() if a), key=lambda item: (-abs(item[1]), item[0]))[:3]
-    return "mostly by " + ", ".join(f"{source} {amount:+.6f}" for source, amount in most) if most else "by place alone"
+    return "mostly by " + ", ".join(f"{family} {amount:+.6f}" for family, amount in most) if most else "by place alone"
+
+
+def explain_files(
+    text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+) -> WhyResult:
+    """The search for files, and for each target (or each file shown) its place in it. A symbol stands for its file.
+
+    Raises TargetError for names that fit nothing.
+    """
+    with store.spending(settings.query_seconds):
+        return _explained_files(text, targets, store, info, options, settings)
+
+
+def _explained_files(
+    text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+) -> WhyResult:
+    resolved = [resolve_target(target, store) for target in targets]
+    ranking = rank_files(text, store, options, settings)
+    result, order = answer(ranking, info), ranking.candidates
+    if not targets:
+        shown = range(options.offset, min(len(order), options.offset + options.limit))
+        return WhyResult(result, tuple(ranked(order[i].unit.path, order, i) for i in shown))
+    explanations = []
+    for target in resolved:
+        document = target.unit.document if target.unit else target.document.id if target.document else None
+        if document is None:
+            loss = not_indexed(target, store, settings)
+            explanations.append(Explanation(target.text, None, None, None, None, loss))
+        else:
+            explanations.append(_explain_file(target.text, document, ranking, store, options))
+    return WhyResult(result, tuple(explanations))
+
+
+def _explain_file(
+    text: str, document: DocumentId, ranking: SearchRun, store: Store, options: SearchOptions
+) -> Explanation:
+    order = ranking.candidates
+    place = next((i for i, c in enumerate(order) if c.unit.document == document), None)
+    if place is None:
+        return Explanation(text, None, None, None, None, _lost_file(document, ranking, store, options))
+    found = ranked(text, order, place)
+    if options.offset <= place < options.offset + options.limit:
+        return found
+    if place < options.offset:
+        loss = Loss("offset", f"rank {place + 1} lies before --offset {options.offset}", f"--offset {place} or less")
+    else:
+        loss = Loss("beaten", f"rank {place + 1} of {len(order)}", f"-m {place + 1 - options.offset}")
+    return replace(found, loss=loss)
+
+
+def _lost_file(document: DocumentId, ranking: SearchRun, store: Store, options: SearchOptions) -> Loss:
+    event = next((e for e in ranking.trace.events if e.unit.document == document), None)
+    if event is not None and event.stage == BELOW_MINIMUM:
+        return Loss(event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less")
+    path = next((d.path for d in store.documents.rows([document])), "")
+    if not path:
+        raise TargetError("it is not in the index")
+    if document not in {d.id for d in documents_in_scope(store, options)}:
+        return Loss("filtered", f"an option keeps {path} out", "--root-scope, or without -t, -g, PATH and the like")
+    if ranking.scope.units is not None and document not in store.files.holding(ranking.scope.units):
+        return Loss("filtered", f"nothing in {path} satisfies the conditions of the query", "leave a condition out")
+    said = ", ".join(term for _, term, _ in ranking.trace.terms) or "nothing"
+    return Loss("no channel", f"the query says {said}; no word of it is {path}'s, and none of its units lies near", "")

@@ -17,8 +17,8 @@ from typing import Any
 from codelens.config import Settings
 from codelens.errors import CodelensError, IndexBusy
 from codelens.index import Index
+from codelens.model.runs import Progress
 from codelens.processes.child import end_at_eof
-from codelens.runs import Progress
 
 LINE_SECONDS = 0.2
 """Between two lines of the same phase. Chosen: a person does not read faster."""
@@ -34,7 +34,7 @@ def main() -> None:
             Path(asked["index"]),
             [Path(root) for root in asked["roots"]],
             Settings(**asked["settings"]),
-            progress=_Lines(),
+            progress=_ProgressLines(),
             as_indexed=asked["as_indexed"],
         )
         _say({"ended": True, "wrote": any(report.wrote for report in reports)})
@@ -46,7 +46,7 @@ def main() -> None:
         _say({"ended": True, "error": str(fault), "hint": fault.hint, "busy": isinstance(fault, IndexBusy)})
 
 
-class _Lines:
+class _ProgressLines:
     """Each change of phase, and now and then between."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""An index that keeps itself fresh while it is served: made where there is none, updated where the trees have changed.
+"""An index that keeps itself fresh while it is served: made if it is missing, updated if the trees have changed.
 
 The work is done by a process of its own, so that answers wait for none of it; here is what starts it, and knows how far it is.
 One decision to question: trees are looked at when somebody asks, not by a clock, and at most a twentieth of the time.
@@ -19,12 +19,29 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from codelens.config import with_absolute_paths
+from codelens.config import Settings, with_absolute_paths
 from codelens.errors import IndexCorrupt, NoIndex
-from codelens.nouns import dataclass
+from codelens.index import Index
+from codelens.model.fast_dataclass import dataclass
 from codelens.processes.python import start
-from codelens.server.served import Served
+from codelens.watching.process import WatchProcess
 from codelens.worktree.place import BUILDING, LOCK, prepare_index_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Everything that a server needs to know before it starts."""
+
+    folder: Path
+    """Absolute; a new index is one of this folder."""
+    index: Path
+    """Absolute; the file may not be there yet."""
+    settings: Settings
+
+    def open(self) -> Index:
+        """The index as it is now, for one call. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
+        return Index.open(self.index, self.settings)
+
 
 PAUSE_SECONDS = 1.0
 """Least time between two looks at the trees. Chosen: about as fast as an agent edits and asks."""
@@ -42,7 +59,7 @@ NICER = 10
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is being done to the index right now; `doing` is empty where nothing is."""
+    """The work on the index at this moment; `doing` is empty if nothing runs."""
 
     doing: str = ""
     """building, updating or elsewhere (by another process)."""
@@ -51,7 +68,7 @@ class Work:
     total: int = 0
     """0 while it is not known."""
     fault: str = ""
-    """What the last run ended with, and what to do about it; empty if it went well."""
+    """The error of the last run and a hint; empty if it went well."""
     hint: str = ""
 
     @property
@@ -63,7 +80,7 @@ class Work:
 
 
 class Upkeep:
-    """Of one index. Threads may call everything; nothing here waits longer than it is told to."""
+    """Keeps one index fresh. All methods are thread-safe, and none waits longer than its argument allows."""
 
     def __init__(self, served: Served, refused: str = "") -> None:
         """`refused` says why nothing may be written, where that is so."""
@@ -78,7 +95,7 @@ class Upkeep:
         self._closed = False
 
     def work(self) -> Work:
-        """What is being done, as far as it is known here."""
+        """The current work, as far as this process knows."""
         work = self._work
         if not work.doing and not self._served.index.is_file() and self._being_built_elsewhere():
             return Work("elsewhere", "by another process")
@@ -130,7 +147,7 @@ class Upkeep:
         try:
             if (roots := self._stale_roots()) is not None and not self._closed:
                 self._start(roots)
-        except Exception as fault:  # of a thread that nobody waits for: told by the next answer
+        except Exception as fault:  # no caller waits for this thread: the next answer reports it
             self._work = Work(fault=f"{type(fault).__name__}: {fault}")
             pause = BUSY_SECONDS
         finally:
@@ -206,3 +223,30 @@ def _records(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
     with process.stdout as lines:
         for line in lines:
             yield json.loads(line)
+
+
+class WatchedUpkeep(Upkeep):
+    """Upkeep that leaves updates to a watch in a process of its own, once there is an index to watch."""
+
+    _watch: WatchProcess | None = None
+
+    def tend(self, seconds: float) -> None:
+        """The first call with an index starts the watch, and looks itself: what changed before is not waited for twice."""
+        if self._watch is not None and self._watch.is_alive():
+            return
+        self._start_watch()
+        super().tend(seconds)
+
+    def close(self) -> None:
+        """End the watch too."""
+        super().close()
+        with self._lock:
+            watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.stop()
+
+    def _start_watch(self) -> None:
+        """At most once: a watch that ended by itself had its reason, and the looks go on without it."""
+        with self._lock:
+            if self._watch is None and not self._closed and not self.refused and self._served.index.is_file():
+                self._watch = WatchProcess(self._served.index)

@@ -1,1 +1,1 @@
-"""What an index was: its log, the facts that are kept of each state, what tells two states apart, and proofs."""
+"""Snapshots: a log of the states of an index, the facts of each state, and the difference between two."""

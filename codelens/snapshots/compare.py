@@ -1,7 +1,7 @@
-"""The facts of two states → what was added, removed, moved and changed between them.
+"""Compares the facts of two states: symbols and edges that were added, removed, moved and changed.
 
-A symbol is the same where file, kind and qualified name are. Of the rest, one that went and one that came are paired as a
-move: of the same name in another file, or in another type of the same file. Edges are compared under the new names.
+Symbols with the same file, kind and qualified name are the same. A removed and an added symbol may be paired as a move: the
+same name in another file, or in another type of the same file. Edges are compared under the new names.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from codelens.past import Difference, DocumentFacts, EdgePlace, SymbolChange, SymbolPlace
+from codelens.model.history import EdgePlace, SnapshotDifference, SnapshotDocument, SymbolChange, SymbolPlace
 
 _Key = Callable[[SymbolPlace], Hashable]
 _PASSES: tuple[_Key, ...] = (
@@ -17,12 +17,12 @@ _PASSES: tuple[_Key, ...] = (
     lambda s: (s.repository, s.path, s.symbol.kind, _last(s), s.symbol.signature),
     lambda s: (s.symbol.kind, s.symbol.name),
 )
-"""How one that went and one that came can be the same, the surest first: elsewhere as it was; in the same file under another
-type; elsewhere with another signature. Only where there is one of each: two of one kind are no evidence."""
+"""Keys that pair a removed with an added symbol, surest first: same signature in another file; same file, another type;
+another file and signature. They pair only if exactly one symbol on each side has the key."""
 
 
-def compare(old: Iterable[DocumentFacts], new: Iterable[DocumentFacts]) -> Difference:
-    """What is between two states, in the order of contents; edges of what moved are told only where they changed."""
+def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) -> SnapshotDifference:
+    """The difference between two states, in order of content. Edges of moved symbols are listed only if they changed."""
     before, after = list(old), list(new)
     gone, come, changed = _by_name(_symbols(before), _symbols(after))
     moved: list[SymbolChange] = []
@@ -32,7 +32,7 @@ def compare(old: Iterable[DocumentFacts], new: Iterable[DocumentFacts]) -> Diffe
         gone, come = [s for s in gone if s not in olds], [s for s in come if s not in news]
         moved += pairs
     fewer, more = _edges(before, after, moved)
-    return Difference(
+    return SnapshotDifference(
         tuple(sorted(come, key=_order)),
         tuple(sorted(gone, key=_order)),
         tuple(sorted(moved, key=lambda change: _order(change.new))),
@@ -42,8 +42,8 @@ def compare(old: Iterable[DocumentFacts], new: Iterable[DocumentFacts]) -> Diffe
     )
 
 
-def _symbols(facts: Iterable[DocumentFacts]) -> dict[Hashable, SymbolPlace]:
-    """Identity → symbol. Several of one name in a file are told apart by their order."""
+def _symbols(facts: Iterable[SnapshotDocument]) -> dict[Hashable, SymbolPlace]:
+    """Identity → symbol. Symbols of one name in a file are distinguished by order."""
     found: dict[Hashable, SymbolPlace] = {}
     seen: Counter[Hashable] = Counter()
     for document in facts:
@@ -74,9 +74,9 @@ def _alone(symbols: Sequence[SymbolPlace], key: _Key) -> dict[Hashable, SymbolPl
 
 
 def _edges(
-    old: Iterable[DocumentFacts], new: Iterable[DocumentFacts], moved: Iterable[SymbolChange]
+    old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument], moved: Iterable[SymbolChange]
 ) -> tuple[tuple[EdgePlace, ...], tuple[EdgePlace, ...]]:
-    """(those that went, those that came)."""
+    """(removed edges, added edges)."""
     now = {_end(change.old): _end(change.new) for change in moved}
     before = {_under_new_names(place, now): place for place in _edge_places(old)}
     after = {place: place for place in _edge_places(new)}
@@ -84,7 +84,7 @@ def _edges(
     return tuple(fewer), tuple(sorted(place for key, place in after.items() if key not in before))
 
 
-def _edge_places(facts: Iterable[DocumentFacts]) -> Iterable[EdgePlace]:
+def _edge_places(facts: Iterable[SnapshotDocument]) -> Iterable[EdgePlace]:
     return (EdgePlace(d.repository, d.path, edge) for d in facts for edge in d.edges)
 
 

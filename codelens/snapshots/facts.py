@@ -1,6 +1,6 @@
-"""An index → what a snapshot remembers of it: the symbols of each document and their edges, by name; and as text, there and back.
+"""The facts that a snapshot keeps: the symbols and edges of each document by name; written as text and read again.
 
-Names instead of ids, so that states of different indexes can be compared; a line a document, so that two states share lines.
+Names instead of ids, so that states of different indexes can be compared. One line per document, so that two states share lines.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from codelens.model import CHUNK_KINDS, DocumentId
-from codelens.past import DocumentFacts, EdgeFact, SymbolFact
-from codelens.relations import Node
+from codelens.model.code import CHUNK_KINDS, DocumentId
+from codelens.model.graph import Node
+from codelens.model.history import EdgeFact, SnapshotDocument, SymbolFact
 from codelens.store.store import Store
 
 FORMAT = b'"facts 1"'
-"""The first line. Change the number with the lines' form."""
+"""The first line. Change the number when the format of lines changes."""
 AT_ONCE = 200
-"""Documents whose facts are read together: a bound on memory. Chosen."""
+"""Number of documents read together, which bounds memory. Chosen."""
 
 _Home = tuple[int, str]
-"""A document's id, and the qualified name of the symbol in it that something belongs to; empty for the file itself."""
+"""(document id, qualified name of the symbol that a node belongs to; empty for the file itself)."""
 
 
 class FactsLine(NamedTuple):
-    """The facts of one document as they are stored."""
+    """The facts of one document in stored form."""
 
     text: bytes
     symbols: int
     edges: int
 
 
-def facts_of(store: Store) -> list[DocumentFacts]:
-    """The facts of all documents, in the order of repository and path. What is local to a function is part of it."""
+def facts_of(store: Store) -> list[SnapshotDocument]:
+    """The facts of all documents, by repository and path. Definitions local to a function are part of it."""
     paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
     return list(from_text(b"\n".join([FORMAT, *(line.text for line in lines_of(store, paths, list(paths)))])))
 
@@ -81,7 +81,7 @@ def _edges(
 
 
 def _homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, str]]) -> dict[int, _Home]:
-    """Node → the symbol that it is or that it is local to, or the file; externals are left out."""
+    """Node → its symbol, the symbol it is local to, or the file; externals are left out."""
     homes: dict[int, _Home] = {}
     inner: list[tuple[int, int, int]] = []
     wanted = set(nodes)
@@ -98,18 +98,18 @@ def _homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, str]]
                 inner.append((unit, document, parent or 0))
                 if parent is not None and parent not in homes:
                     wanted.add(parent)
-    for unit, document, around in reversed(inner):  # the outer were read after what lies in them
+    for unit, document, around in reversed(inner):  # outer units were read after the inner ones
         homes[unit] = homes.get(around, (document, ""))
     return homes
 
 
-def from_text(text: bytes) -> Iterator[DocumentFacts]:
-    """The facts that a text holds; none where its form is another."""
+def from_text(text: bytes) -> Iterator[SnapshotDocument]:
+    """The facts in a text; none if it has another format."""
     head, *rows = text.split(b"\n")
     if head != FORMAT:
         return
     for row in rows:
         repository, path, sha256, symbols, edges = json.loads(row)
-        yield DocumentFacts(
+        yield SnapshotDocument(
             repository, path, sha256, tuple(SymbolFact(*s) for s in symbols), tuple(EdgeFact(*e) for e in edges)
         )

@@ -1,7 +1,8 @@
-"""Logs the state that a run left, with the Merkle root over all documents and the facts of this state.
+"""Logs the state of the index after a run: a digest of all documents, and the facts of this state.
 
-Called once by each run that wrote, within its transaction: readers see an index with its line, or neither. An update replaces the
-lines of the documents that it changed and copies pieces of the old text that hold none of them; neither text is ever held whole.
+Each run that wrote calls this once, in its transaction, so readers see the index together with its log line. An update
+replaces the lines of changed documents and copies pieces of the old text without such lines. Neither text is held in memory
+as a whole.
 """
 
 from __future__ import annotations
@@ -10,30 +11,29 @@ import hashlib
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import zstandard
 
 from codelens.errors import IndexCorrupt
-from codelens.merkle import leaf_hash, root_hash
 from codelens.snapshots.facts import FORMAT, FactsLine, lines_of
-from codelens.store.compressed import decompress
+from codelens.store.codec import decompress
 from codelens.store.snapshots import LoggedSnapshot, OlderFacts
 from codelens.store.store import Store
 
 MOST_LINES = 1000
-"""Lines of the log: some hundred bytes each. Chosen."""
+"""Most lines of the log, some hundred bytes each. Chosen."""
 PIECE = 1 << 15
-"""Bytes of text that are read at a time. Chosen."""
+"""Bytes of text read at a time. Chosen."""
 LEVEL = 3
-"""zstandard's usual; 9 takes four times as long for a twentieth less."""
+"""zstandard's default; level 9 takes four times as long to save a twentieth."""
 _HEAD = re.compile(rb'\["(?:[^"\\]|\\.)*","(?:[^"\\]|\\.)*"')
 """The repository and the path that a line begins with."""
 
 
 class NewFacts(NamedTuple):
-    """The facts of a state, and what tells those before from it."""
+    """The facts of a state, and how those of the previous state differ from them."""
 
     text: bytes
     """Compressed."""
@@ -43,11 +43,11 @@ class NewFacts(NamedTuple):
 
 
 def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
-    """Log this state where it is another than the last. Part of the caller's transaction.
+    """Log this state if it differs from the last. Part of the caller's transaction.
 
-    `keep` is of how many states the facts stay; 0 logs nothing. `before` are the snapshot and the root before this run: if
-    the last line is of them, only the documents in `store.changed` have other facts. Documents without a digest, which an
-    older version wrote, get one.
+    `keep` is the number of states whose facts are kept; 0 logs nothing. `before` is (snapshot, root) before this run: if the
+    last line has them, only documents in `store.changed` have other facts. Documents without a digest, from an older
+    version, get one.
     """
     for document in store.log.without_digest():
         digest = hashlib.sha256()
@@ -55,7 +55,7 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
             digest.update(decompress(frame))
         store.log.set_digest(document, digest.digest())
     leaves = store.log.leaves()
-    root = root_hash([leaf_hash(repository, path, digest) for _, repository, path, digest in leaves]).hex()
+    root = content_digest((repository, path, digest) for _, repository, path, digest in leaves)
     store.set_meta("root", root)
     last = next(iter(store.log.rows()), None)
     snapshot = store.meta("snapshot")
@@ -74,6 +74,14 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
     store.log.forget_lines(MOST_LINES)
 
 
+def content_digest(documents: Iterable[tuple[str, str, bytes]]) -> str:
+    """SHA-256, in hexadecimal, over (repository, path, SHA-256 of the file's bytes) of all documents in order."""
+    digest = hashlib.sha256()
+    for repository, path, content in documents:
+        digest.update(json.dumps([repository, path, content.hex()]).encode() + b"\n")
+    return digest.hexdigest()
+
+
 def _all(store: Store, paths: dict[int, tuple[str, str]], ordered: list[int]) -> NewFacts:
     out = _Compressed()
     symbols = edges = 0
@@ -86,10 +94,10 @@ def _all(store: Store, paths: dict[int, tuple[str, str]], ordered: list[int]) ->
 def _merged(
     store: Store, paths: dict[int, tuple[str, str]], ordered: list[int], old: Iterator[bytes], last: LoggedSnapshot
 ) -> NewFacts:
-    """The old lines with those of changed documents in their places; both are in the order of repository and path.
+    """Merge the old lines with those of changed documents; both are in order of repository and path.
 
-    A document that the old text lacks was added by this run, and so is among those in `store.changed`: a piece with as many
-    lines as there are documents up to its last line, none of them changed, has just their lines.
+    A document missing from the old text was added by this run and so is in `store.changed`. Therefore a piece with as many
+    lines as there are documents up to its last line, none of them changed, can be copied.
     """
     names = [paths[document] for document in ordered]
     changed = [number for number, document in enumerate(ordered) if document in store.changed]
@@ -150,7 +158,7 @@ def _named(line: bytes) -> tuple[str, str]:
 
 
 class _Compressed:
-    """Lines that are compressed as they come."""
+    """A text that is compressed line by line."""
 
     def __init__(self) -> None:
         self._compressor = zstandard.ZstdCompressor(level=LEVEL).compressobj()
@@ -164,7 +172,7 @@ class _Compressed:
 
 
 LONGEST_LINE = 1 << 24
-"""Bytes. A line is a symbol or an edge with its names."""
+"""Most bytes of a line."""
 
 
 def _pieces(packed: bytes) -> Iterator[bytes]:

@@ -1,1 +1,1 @@
-"""The index file. The only door to SQLite: all SQL is in this package and in the migrations."""
+"""The index file. Only this package uses SQLite: all SQL is here and in the migrations."""

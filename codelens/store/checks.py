@@ -1,4 +1,4 @@
-"""What an index holds, checked against itself: schema, counts, rows that belong together, spans, digests, packed values."""
+"""Consistency checks of an index: counts, rows that belong together, spans, digests, packed values."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ import apsw
 from xxhash import xxh3_128
 
 from codelens.errors import IndexCorrupt
-from codelens.model import TODO
-from codelens.relations import KINDS, TIER_OF_NUMBER
-from codelens.store.compressed import decompress
-from codelens.store.lines import unpack_runs
-from codelens.store.packing import unpack_bindings, unpack_references
-from codelens.store.parts import DOCUMENT_OF_PART, PART_BASE, Parts
+from codelens.model.code import TODO
+from codelens.model.graph import KINDS, TIER_OF_NUMBER
+from codelens.store.codec import decompress, unpack_bindings, unpack_references
+from codelens.store.documents import DOCUMENT_OF_PART, PART_BASE, Parts
+from codelens.store.history import unpack_runs
 from codelens.store.snapshots import SnapshotLog
 from codelens.store.vectors import PIECES
 
 
 class Finding(NamedTuple):
-    """Something that is wrong: in which table, and in how many rows what."""
+    """An inconsistency: the table, and how many rows have which fault."""
 
     table: str
     text: str
@@ -49,14 +48,14 @@ _OWNERS = {
     "vectors": (f"id / {PIECES}", "units", "id"),
     "vector_bits": (f"id / {PIECES}", "units", "id"),
 }
-"""Table → (expression, the table that must have that value, in which column)."""
+"""Table → (expression, table in which the value must occur, column there)."""
 _FEW = {
     "snapshots": (
         "documents without their text",
         "SELECT count(*) FROM documents WHERE id NOT IN (SELECT document_id FROM snapshots)",
     ),
     "snapshot_log": (
-        "the newest line counts other documents than there are",
+        "the newest line has the wrong number of documents",
         "SELECT count(*) FROM (SELECT documents, snapshot FROM snapshot_log ORDER BY number DESC LIMIT 1) "
         "WHERE documents <> (SELECT count(*) FROM documents) AND snapshot = (SELECT value FROM meta WHERE key = 'snapshot')",
     ),
@@ -76,14 +75,14 @@ _FEW = {
 _MANY = (
     (
         "units",
-        "spans outside of their documents",
+        "spans outside their documents",
         "SELECT count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE NOT (0 <= u.start_byte "
         "AND u.start_byte <= u.end_byte AND u.end_byte <= d.size AND u.name_start BETWEEN -1 AND d.size "
         "AND u.name_end BETWEEN -1 AND d.size AND u.body_start BETWEEN -1 AND d.size)",
     ),
     (
         "units",
-        "lines outside of their documents",
+        "lines outside their documents",
         "SELECT count(*) FROM units u JOIN documents d ON d.id = u.document_id "
         "WHERE NOT (1 <= u.start_line AND u.start_line <= u.end_line AND u.end_line <= d.lines + 1)",
     ),
@@ -113,7 +112,7 @@ _MANY = (
     ),
     (
         "edges",
-        "ends that are no unit, document or external",
+        "ends that are not a unit, document or external",
         "SELECT "
         + " + ".join(
             f"(SELECT count(*) FROM edges WHERE {end} < 0 AND -{end} NOT IN (SELECT id FROM documents)) + "
@@ -126,47 +125,47 @@ _MANY = (
 
 
 def quick_faults(connection: apsw.Connection) -> Iterator[Finding]:
-    """Counts that must agree. The pages are for `checksums.file_faults`, the schema for whoever opens the file."""
+    """Counts that must agree. Pages are checked by `checksums.file_faults`, the schema when the file is opened."""
     for table, (text, sql) in _FEW.items():
-        yield from _counted(connection, table, text, sql)
+        yield from _run_count(connection, table, text, sql)
 
 
 def full_faults(connection: apsw.Connection) -> Iterator[Finding]:
-    """All else: what SQLite and FTS5 check, and every row against the others. Reads the whole index."""
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]  # FTS5's tables with it
+    """All other faults: SQLite's and FTS5's own checks, and every row compared with related ones. Reads the whole index."""
+    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]  # includes FTS5's tables
     if found != ["ok"]:
         yield from (Finding("SQLite", text) for text in found)
     for table, (value, owner, key) in _OWNERS.items():
         sql = f"SELECT count(*) FROM {table} WHERE {value} NOT IN (SELECT {key} FROM {owner})"
-        yield from _counted(connection, table, f"rows without their row of {owner}", sql)
+        yield from _run_count(connection, table, f"rows without their row of {owner}", sql)
     for table, text, sql in _MANY:
-        yield from _counted(connection, table, text, sql)
+        yield from _run_count(connection, table, text, sql)
     yield from value_faults(connection)
 
 
 def value_faults(connection: apsw.Connection) -> Iterator[Finding]:
-    """Packed values that cannot be unpacked, and texts that are not what their digests say."""
+    """Packed values that cannot be unpacked, and texts that do not match their digests."""
     texts = (_is_text(connection, row) for row in _texts(connection))
-    yield from _told("snapshots", "texts that are damaged", texts)
+    yield from _count_faulty("snapshots", "texts that are damaged", texts)
     rows = connection.execute("SELECT columns, bindings FROM refs")
-    yield from _told("refs", "references that cannot be unpacked", map(_is_references, rows))
+    yield from _count_faulty("refs", "references that cannot be unpacked", map(_is_references, rows))
     packed: Any = connection.execute("SELECT runs FROM written_lines")
-    yield from _told(
+    yield from _count_faulty(
         "written_lines", "lines that cannot be unpacked", (_works(unpack_runs, bytes(row[0])) for row in packed)
     )
     kept = connection.execute("SELECT min(number) FROM snapshot_log WHERE facts IS NOT NULL").fetchone()
     if kept and kept[0] is not None:
         facts = SnapshotLog(connection).facts
-        yield from _told("snapshot_log", "facts that cannot be unpacked", [_works(facts, int(kept[0]))])
+        yield from _count_faulty("snapshot_log", "facts that cannot be unpacked", [_works(facts, int(kept[0]))])
 
 
-def _counted(connection: apsw.Connection, table: str, text: str, sql: str) -> Iterator[Finding]:
+def _run_count(connection: apsw.Connection, table: str, text: str, sql: str) -> Iterator[Finding]:
     (row,) = connection.execute(sql).fetchall()
     if row[0]:
         yield Finding(table, f"{row[0]} {text}")
 
 
-def _told(table: str, text: str, whole: Any) -> Iterator[Finding]:
+def _count_faulty(table: str, text: str, whole: Any) -> Iterator[Finding]:
     if number := sum(not fine for fine in whole):
         yield Finding(table, f"{number} {text}")
 
@@ -176,7 +175,7 @@ def _works(unpack: Any, packed: Any) -> bool:
         unpack(packed)
     except apsw.Error:
         raise
-    except Exception:  # whatever a damaged value does to a decoder
+    except Exception:  # a damaged value can make a decoder raise anything
         return False
     return True
 
@@ -188,7 +187,7 @@ def _texts(connection: apsw.Connection) -> Any:
 
 
 def _is_text(connection: apsw.Connection, row: Any) -> bool:
-    """Whether a document's bytes, which those of a large one are in its parts, are what was hashed."""
+    """True if a document's bytes, which a large document has in parts, match the stored hashes."""
     document, packed, size, content_hash, digest = row
     parts = Parts(connection)
     frames: Any = [packed] if packed else (parts.bytes_of(document, n) for n in range(len(parts.places(document))))

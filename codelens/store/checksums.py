@@ -1,7 +1,8 @@
-"""A checksum at the end of each page of an index, written and verified beneath SQLite, as a VFS.
+"""Page checksums: a VFS beneath SQLite that writes and verifies a checksum at the end of each page of an index.
 
-It covers the page's number too: a page in the place of another is damage. SQLite's own checksum VFS (ext/misc/cksumvfs.c) leaves
-the number out, so that swapped pages pass, and reads overflow pages unverified where the file system allows parts of pages.
+The checksum covers the page's number, so a page in the wrong place counts as damage. SQLite's own checksum VFS
+(ext/misc/cksumvfs.c) omits the number, so swapped pages pass, and it does not verify overflow pages where the file
+system allows reading parts of pages.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ import apsw
 from xxhash import xxh3_128_digest
 
 RESERVED = 16
-"""Bytes at the end of each page that SQLite leaves alone: an xxh3_128, which costs no more than a shorter one. In 8 bytes SQLite's
-own checksum VFS, wherever it is loaded, would look for its own."""
+"""Bytes reserved at the end of each page for an xxh3_128, which costs no more than a shorter hash. If these were 8
+bytes, SQLite's own checksum VFS, wherever it is loaded, would expect its own checksum there.
+"""
 VFS = "codelens-pages"
 MAGIC = b"SQLite format 3\0"
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 SMALLEST_PAGE = 512
-"""Shorter reads and writes are of the header, or of other files."""
+"""Shorter reads and writes concern the header, or other files."""
 _BLOCK = 1 << 20
-"""Bytes that a check of a file reads at a time: a multiple of every page size."""
+"""Bytes per read when checking a file: a multiple of every page size."""
 _TRIES, _PAUSE_SECONDS = 5, 0.02
-"""How often a page that seems damaged is read again, since a writer may be writing it, and the time between. Chosen."""
+"""How often a page that seems damaged is read again, since a writer may be writing it, and the pause in between. Chosen."""
 _PENDING_BYTE = 1 << 30
-"""SQLite never uses the page that holds this byte (https://www.sqlite.org/fileformat.html#the_lock_byte_page)."""
+"""SQLite never uses the page with this byte (https://www.sqlite.org/fileformat.html#the_lock_byte_page)."""
 
 
 def _checksum(page: memoryview, number: int) -> bytes:
@@ -36,11 +38,11 @@ def _checksum(page: memoryview, number: int) -> bytes:
 
 
 def _is_whole(page: memoryview, number: int) -> bool:
-    """`number` counts from 0."""
+    """True if the page matches its checksum; `number` counts from 0."""
     return page[-RESERVED:] == _checksum(page, number)
 
 
-class _Pages(apsw.VFSFile):
+class _ChecksummedFile(apsw.VFSFile):
     """The main file of a database."""
 
     def __init__(self, name: Any, flags: list[int]) -> None:
@@ -51,7 +53,7 @@ class _Pages(apsw.VFSFile):
         data = super().xRead(amount, offset)
         if amount >= SMALLEST_PAGE and (len(data) < amount or not _is_whole(memoryview(data), offset // amount)):
             if offset == 0 and not data.startswith(MAGIC):
-                return data  # SQLite says that it is no database
+                return data  # SQLite reports that it is not a database
             if offset == 0 and data[20] != RESERVED:
                 raise apsw.CorruptError("it has no page checksums")
             raise apsw.CorruptError(f"page {offset // amount + 1} is {'damaged' if len(data) == amount else 'missing'}")
@@ -64,31 +66,31 @@ class _Pages(apsw.VFSFile):
         super().xWrite(data, offset)
 
     def xLock(self, level: int) -> None:  # noqa: N802
-        """SQLite ignores that a reader cannot have the lock to tidy up when it closes; apsw would raise it."""
+        """SQLite ignores it when a closing reader cannot lock the file to tidy up; apsw would raise an error."""
         if self._read_only and level > apsw.SQLITE_LOCK_SHARED:
             raise apsw.BusyError
         super().xLock(level)
 
     def xDeviceCharacteristics(self) -> int:  # noqa: N802
-        """Whole pages only: SQLite would read overflow pages without their checksum."""
+        """Disallow partial pages: SQLite would read overflow pages without their checksum."""
         return super().xDeviceCharacteristics() & ~apsw.SQLITE_IOCAP_SUBPAGE_READ
 
 
-class _Files(apsw.VFS):
+class _ChecksumVFS(apsw.VFS):
     def __init__(self) -> None:
         super().__init__(VFS, "")
 
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
         if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
-            return _Pages(name, flags)
+            return _ChecksummedFile(name, flags)
         return super().xOpen(name, flags)
 
 
-_files = _Files()  # registered for as long as it is referred to
+_files = _ChecksumVFS()  # stays registered while it is referenced
 
 
 def vfs_for(path: Path) -> str | None:
-    """The VFS for an index at `path`; None where it cannot be used: apsw hands names to it as text, so they must be UTF-8."""
+    """The VFS for an index at `path`; None if the path is not UTF-8, which apsw cannot pass to a VFS."""
     try:
         os.fsencode(path.resolve()).decode()
     except UnicodeDecodeError:
@@ -97,7 +99,7 @@ def vfs_for(path: Path) -> str | None:
 
 
 def has_checksums(path: Path) -> bool:
-    """Whether the header says that pages end with checksums; a file that is still to be made will."""
+    """True if the header says that pages have checksums, and for a file that does not exist yet."""
     try:
         with path.open("rb") as file:
             return file.read(21)[20:] in (b"", bytes([RESERVED]))
@@ -106,9 +108,9 @@ def has_checksums(path: Path) -> bool:
 
 
 def file_faults(path: Path) -> Iterator[str]:
-    """What is wrong with the pages of a file at rest or in WAL mode, a line each; nothing is asked of SQLite.
+    """Faults of the pages of a file, one per line, at rest or in WAL mode. Does not use SQLite.
 
-    Reads all of the file, a block at a time. A writer may be at work.
+    Reads the whole file in blocks; a writer may be active.
     """
     with path.open("rb") as file:
         head = file.read(100)
@@ -133,7 +135,7 @@ def file_faults(path: Path) -> Iterator[str]:
 
 
 def _damaged(file: BinaryIO, size: int) -> list[int]:
-    """Pages, from 0, whose checksum does not fit them, and that SQLite has written."""
+    """Numbers, from 0, of pages that SQLite has written and that do not match their checksums."""
     found = list(_suspects(file, size))
     if any(not any(_page(file, size, number)) for number in found):
         unused = _unused_pages(file, size)
@@ -161,7 +163,9 @@ def _page(file: BinaryIO, size: int, number: int) -> bytes:
 
 
 def _unused_pages(file: BinaryIO, size: int) -> set[int]:
-    """Pages, from 0, of the free list (https://www.sqlite.org/fileformat.html#the_freelist): SQLite may never have written them."""
+    """Numbers, from 0, of pages in the free list (https://www.sqlite.org/fileformat.html#the_freelist), which SQLite
+    may never have written.
+    """
     head = _page(file, size, 0)
     trunk, unused, seen = int.from_bytes(head[32:36], "big"), set(), set()
     while trunk and trunk not in seen:

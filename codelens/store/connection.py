@@ -1,7 +1,7 @@
-"""Opening index files: readers that leave no trace, and one writer at a time.
+"""Opens index files: readers that leave no trace, and one writer at a time.
 
-At rest an index is in rollback-journal mode, one file with nothing beside it. A writer works in WAL mode, so that
-readers go on with the state before it, and switches back as soon as no reader holds the file.
+At rest an index is a single file in rollback-journal mode. A writer uses WAL mode, so that readers continue with the
+previous state, and switches back as soon as no reader holds the file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
@@ -23,24 +24,30 @@ from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, has_checksums, vfs
 from codelens.worktree.place import BESIDE, LOCK
 
 BUSY_MS = 5000
-"""Milliseconds that a statement waits for a lock of another process. Locks are held for a commit or a change of the journal
-mode; more than this is a fault that a person should hear of. Chosen."""
+"""Milliseconds that a statement waits for another process's lock. Locks last for a commit or a change of journal mode;
+a longer one is a fault that people should see. Chosen.
+"""
 SWITCH_BACK_SECONDS = 2.0
-"""How long a writer tries to go back to one file while readers hold the log; then the next writer does. Chosen."""
+"""How long a writer tries to switch back to a single file while readers hold the log; after that it is left to the next
+writer. Chosen.
+"""
 SWITCH_TRY_MS, SWITCH_PAUSE_SECONDS = 100, 0.02
-"""Of each try in that time: how long it waits for the lock, and how long it lets readers go on before the next. Chosen."""
+"""For each of these attempts: how long it waits for the lock, and how long readers may continue before the next. Chosen."""
 WRITER_CACHE_KIB = 65_536
-"""SQLite's page cache of a writer, 64 MiB instead of its default of 2. Chosen."""
+"""Page cache of a writer: 64 MiB instead of SQLite's default of 2. Chosen."""
 LARGEST_VALUE = 1 << 28
-"""Bytes of a row or a value that SQLite takes from a file, where its default is a billion. The largest that codelens writes is
-a file of `max_file_size`, compressed."""
+"""Size limit in bytes for a row or value that SQLite reads from a file, instead of its default of a billion. The
+largest that codelens writes is a compressed file of `max_file_size`.
+"""
 READER_CACHE_KIB = 16_384
-"""Of a reader. A search of Django's index reads 5000 pages of 4 KiB; with the default of 2 MiB it read, and verified, 13 000."""
+"""Page cache of a reader. A search of Django's index reads 5000 pages of 4 KiB; with the default of 2 MiB it read, and
+verified, 13 000.
+"""
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """A connection that cannot write. Raises NoIndex or IndexCorrupt."""
+    """A read-only connection. Raises NoIndex or IndexCorrupt."""
     if not path.is_file():
         raise NoIndex(f"no index at {path}")
     try:
@@ -49,9 +56,10 @@ def open_reader(path: Path) -> apsw.Connection:
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             if _is_unfinished(path):
                 raise IndexCorrupt(
-                    f"{path} was not finished, and cannot be where it lies", "run `codelens index`"
+                    f"{path} has an unfinished update that cannot be completed in its folder", "run `codelens index`"
                 ) from None
-            # WAL mode needs a shared-memory file beside it: where nobody can write, the file cannot change either.
+            # WAL mode needs a shared-memory file next to the index. Where nobody can write, the file cannot change
+            # either.
             return _checked(_connect(path, "mode=ro&immutable=1"))
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
@@ -60,15 +68,15 @@ def open_reader(path: Path) -> apsw.Connection:
 
 
 def unreadable(path: Path, fault: Exception) -> IndexCorrupt:
-    """A disk that fails: the file may be whole, and another try may do."""
-    return IndexCorrupt(f"{path} cannot be read: {fault}", "try again; if the disk is well, `codelens index --rebuild`")
+    """The error for a failing disk; the file may be intact, and another attempt may succeed."""
+    return IndexCorrupt(f"{path} cannot be read: {fault}", "try again; if the disk is fine, `codelens index --rebuild`")
 
 
 def _is_unfinished(path: Path) -> bool:
-    """Whether a log or a journal lies beside it that only a writer can fold in, or roll back.
+    """True if a log or journal lies next to the file that only a writer can fold in or roll back.
 
-    A journal of one page is of a change of the journal mode, and that page the first: the file is one state with it and without
-    (https://www.sqlite.org/fileformat.html#the_rollback_journal).
+    A journal of one page comes from a change of journal mode and holds the first page: the file has the same content
+    with and without it (https://www.sqlite.org/fileformat.html#the_rollback_journal).
     """
     log, journal = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
     if log.exists() and log.stat().st_size:
@@ -82,8 +90,8 @@ def _is_unfinished(path: Path) -> bool:
 
 
 @contextmanager
-def damage_told(path: Path) -> Iterator[None]:
-    """Damage of the file that turns up only while it is read or written becomes IndexCorrupt."""
+def report_damage(path: Path) -> Iterator[None]:
+    """Turn damage of the file that shows up during reads or writes into IndexCorrupt."""
     try:
         yield
     except _DAMAGE as fault:
@@ -91,8 +99,8 @@ def damage_told(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def writing_told(path: Path) -> Iterator[None]:
-    """A full disk, or one that fails, becomes CannotWrite. What was committed stays."""
+def report_write_faults(path: Path) -> Iterator[None]:
+    """Turn a full or failing disk into CannotWrite. Committed work stays."""
     try:
         yield
     except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as fault:
@@ -108,7 +116,7 @@ _DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", 
 
 
 def uri_of(path: Path) -> str:
-    """How SQLite takes any path: a plain file name would have to be UTF-8."""
+    """A URI for a path, since plain file names must be UTF-8 for SQLite."""
     name = quote(os.fsencode(path.resolve().as_posix()))
     return f"file:{'' if name.startswith('/') else '/'}{name}"
 
@@ -120,14 +128,14 @@ def _connect(path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY) -
 def _with_vfs(path: Path, vfs: str | None, options: str, flags: int) -> apsw.Connection:
     connection = apsw.Connection(f"{uri_of(path)}?{options}", flags=flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
     connection.set_busy_timeout(BUSY_MS)
-    # The file may be somebody else's: it brings no code of its own, and no value larger than ours are.
+    # The file may come from somebody else: allow no code from it, and no values larger than ours.
     for switched_off in (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, apsw.SQLITE_DBCONFIG_ENABLE_VIEW):
         connection.config(switched_off, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.limit(apsw.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
     if vfs and flags & apsw.SQLITE_OPEN_READWRITE:
-        connection.reserve_bytes("main", RESERVED)  # of a file that is still empty
+        connection.reserve_bytes("main", RESERVED)  # has an effect while the file is empty
     return connection
 
 
@@ -138,7 +146,7 @@ def _checked(connection: apsw.Connection) -> apsw.Connection:
 
 
 def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
-    """A connection that writes, and whether vec0 tables can be used on it. The file is made if it is not there.
+    """A writing connection, and whether sqlite-vec is loaded. Creates the file if needed.
 
     The caller holds the writer lock.
     """
@@ -155,10 +163,10 @@ def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
 
 
 def open_beside(path: Path, writing: bool) -> apsw.Connection:
-    """A small file of its own beside an index, made where it is written and is not there.
+    """Open a small database next to an index, creating it for writing if needed.
 
-    Its folder is there: the index lies in it. One whose writer was killed has a journal that only a writer can roll back.
-    A file without page checksums, which an earlier version made, goes on without them.
+    Its folder exists, since the index lies there. The journal of a killed writer can only be rolled back by a writer. A
+    file without page checksums, from an earlier version, stays without them.
     """
     vfs = vfs_for(path) if has_checksums(path) else None
     if writing:
@@ -169,13 +177,23 @@ def open_beside(path: Path, writing: bool) -> apsw.Connection:
     return _checked(_with_vfs(path, vfs, "mode=ro", apsw.SQLITE_OPEN_READONLY))
 
 
+def remove_database(path: Path) -> bool:
+    """Delete a small database, damaged or not, and SQLite's files next to it. Returns whether it existed."""
+    existed = path.is_file()
+    for suffix in ("", *BESIDE):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return existed
+
+
 def to_wal(connection: apsw.Connection) -> None:
-    """Let readers go on with the committed state while this connection writes."""
+    """Let readers continue with the committed state while this connection writes."""
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL").fetchall()
 
 
 def to_rest(connection: apsw.Connection) -> bool:
-    """Fold the log into the file and go back to one file. False where a reader kept that from happening: the next writer will."""
+    """Fold the log into the file and switch back to a single file. False if a reader prevented it; the next writer will
+    do it.
+    """
     deadline = time.monotonic() + SWITCH_BACK_SECONDS
     connection.set_busy_timeout(SWITCH_TRY_MS)
     try:
@@ -192,9 +210,9 @@ def to_rest(connection: apsw.Connection) -> bool:
 
 
 def put_to_rest(path: Path) -> bool:
-    """Whether another file may take this one's place: it has no log, or had one that is folded in now.
+    """True if another file may replace this one: it has no log, or the log has been folded in.
 
-    Of a damaged file nothing can be folded in; its log goes, which would be read as the new file's.
+    The log of a damaged file is deleted, because SQLite would apply it to the new file.
     """
     connection = _connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE)
     try:
@@ -208,13 +226,13 @@ def put_to_rest(path: Path) -> bool:
 
 
 APPLICATION_ID = 0x636C656E
-"""'clen', in the header of each index, so that one is known for what it is however damaged."""
+"""'clen' in the header of each index, which identifies the file even if it is damaged."""
 _ID_AT = 68
-"""Where SQLite keeps it (https://www.sqlite.org/fileformat.html#the_database_header)."""
+"""Offset of the id in the header (https://www.sqlite.org/fileformat.html#the_database_header)."""
 
 
 def holds_index(path: Path) -> bool:
-    """Whether a file is an index of any version: by its header, or by its tables."""
+    """True if a file is an index of any version, by its header or its tables."""
     with path.open("rb") as file:
         if file.read(_ID_AT + 4)[_ID_AT:] == APPLICATION_ID.to_bytes(4, "big"):
             return True
@@ -229,7 +247,7 @@ def holds_index(path: Path) -> bool:
 
 
 def looks_begun(path: Path) -> bool:
-    """Whether a file may be a database in the making: whoever was killed at its beginning left nothing, or zeros."""
+    """True if a file may be an unfinished database: a process killed at the start leaves it empty or full of zeros."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -237,7 +255,7 @@ def looks_begun(path: Path) -> bool:
 
 
 def vector_library() -> Path | None:
-    """sqlite-vec's shared library. Its package is not imported: that would pull numpy in (110 ms)."""
+    """sqlite-vec's shared library. Importing its package would load numpy (110 ms)."""
     spec = find_spec("sqlite_vec")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         for suffix in (".so", ".dylib", ".dll"):
@@ -247,7 +265,7 @@ def vector_library() -> Path | None:
 
 
 def load_vector_extension(connection: apsw.Connection) -> bool:
-    """Whether vec0 tables can be used on this connection."""
+    """Load sqlite-vec into this connection; False if it is not available."""
     library = vector_library()
     if library is None:
         return False
@@ -264,9 +282,9 @@ def load_vector_extension(connection: apsw.Connection) -> bool:
 
 @contextmanager
 def writer_lock(path: Path) -> Iterator[None]:
-    """Hold the one writer's place of the index at `path`. Raises IndexBusy, naming the process that holds it.
+    """Hold the writer lock of the index at `path`. Raises IndexBusy with the process that holds it.
 
-    The lock is the operating system's, on a file beside the index, so a killed writer leaves none behind.
+    It is a lock of the operating system on a file next to the index, so a killed writer leaves none behind.
     """
     beside = path.with_name(path.name + LOCK)
     handle = _locked_file(beside)
@@ -277,7 +295,7 @@ def writer_lock(path: Path) -> Iterator[None]:
     finally:
         with suppress(OSError):
             if sys.platform != "win32":
-                beside.unlink()  # while still locked: whoever opened it meanwhile sees that it is no longer the file
+                beside.unlink()  # while still locked: a process that opened it meanwhile sees that it has been replaced
         os.close(handle)
         if sys.platform == "win32":
             with suppress(OSError):
@@ -292,7 +310,9 @@ def _locked_file(beside: Path) -> int:
             raise CannotWrite(f"{beside} cannot be written: {fault.strerror}") from None
         if not _names_a_process(handle):
             os.close(handle)
-            raise UsageError(f"{beside} is in the way, and no lock", "move it, or name another file with --db")
+            raise UsageError(
+                f"{beside} is in the way and is not a lock file", "move it, or name another file with --db"
+            )
         if not _try_lock(handle):
             holder = _read_holder(handle)
             os.close(handle)
@@ -300,15 +320,17 @@ def _locked_file(beside: Path) -> int:
         with suppress(OSError):
             if os.fstat(handle).st_ino == beside.stat().st_ino:
                 return handle
-        os.close(handle)  # its last holder removed it between our opening and our lock
+        os.close(handle)  # its last holder removed it between our open and our lock
 
 
 _LONGEST_LOCK = 32
-"""Bytes. A process id of 64 bits has 20 digits and a line end."""
+"""Bytes: a process id of 64 bits has 20 digits, plus a line end."""
 
 
 def _names_a_process(handle: int) -> bool:
-    """Whether a file holds what our locks hold, a process id or nothing yet. On Windows a locked one may be unreadable."""
+    """True if a file holds what our locks hold: a process id, or nothing yet. On Windows a locked file may be
+    unreadable.
+    """
     try:
         text = os.read(handle, _LONGEST_LOCK)
         os.lseek(handle, 0, os.SEEK_SET)
@@ -333,7 +355,7 @@ if sys.platform == "win32":
 
     def _try_lock(handle: int) -> bool:
         try:
-            os.lseek(handle, 1 << 30, os.SEEK_SET)  # far behind the text, which others may want to read
+            os.lseek(handle, 1 << 30, os.SEEK_SET)  # far behind the text, so that others can read it
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
             os.lseek(handle, 0, os.SEEK_SET)
         except OSError:
@@ -348,3 +370,45 @@ else:
         except OSError:
             return False
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """Versions, and which features that an index needs work here."""
+
+    sqlite: str
+    driver: str
+    fts5: bool
+    trigram: bool
+    vector: str
+    """Version of sqlite-vec; empty if it cannot be loaded."""
+
+
+def probe_abilities() -> Abilities:
+    """Test the features on a database in memory."""
+    connection = apsw.Connection(":memory:")
+    try:
+        return Abilities(
+            sqlite=apsw.sqlite_lib_version(),
+            driver=apsw.apsw_version(),
+            fts5=_works(connection, "CREATE VIRTUAL TABLE words USING fts5(x, tokenize='unicode61')"),
+            trigram=_works(connection, "CREATE VIRTUAL TABLE parts USING fts5(x, tokenize='trigram', detail='none')"),
+            vector=_vector_version(connection),
+        )
+    finally:
+        connection.close()
+
+
+def _works(connection: apsw.Connection, statement: str) -> bool:
+    try:
+        connection.execute(statement).fetchall()
+    except apsw.Error:
+        return False
+    return True
+
+
+def _vector_version(connection: apsw.Connection) -> str:
+    if not load_vector_extension(connection):
+        return ""
+    row = connection.execute("SELECT vec_version()").fetchone()
+    return str(row[0]).removeprefix("v") if row else ""

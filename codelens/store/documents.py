@@ -1,9 +1,9 @@
-"""Repositories, documents, their snapshots, and what was skipped."""
+"""Tables of repositories, documents with their bytes, and skipped files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 import apsw
 import xxhash
 
-from codelens.derived import DerivedDocument
-from codelens.model import DocumentId, FileStamp, RepositoryId, Skip, SkipReason
-from codelens.nouns import dataclass
+from codelens.model.code import DocumentId, FileStamp, RepositoryId, Skip, SkipReason
+from codelens.model.extraction import DerivedDocument, DerivedPart, PartPlace
+from codelens.model.fast_dataclass import dataclass
 from codelens.store.trust import sign
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryRow:
-    """An indexed tree; `root` is absolute, wherever the index lies now."""
+    """An indexed tree; `root` is absolute, even if the index was moved."""
 
     id: RepositoryId
     name: str
@@ -27,7 +27,7 @@ class RepositoryRow:
 
 
 class DocumentState(NamedTuple):
-    """What decides whether a document must be derived again."""
+    """The facts that decide whether a document must be derived again."""
 
     id: DocumentId
     path: str
@@ -39,7 +39,7 @@ class DocumentState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
-    """A document as searching sees it."""
+    """A document as searches see it."""
 
     id: DocumentId
     repository: RepositoryId
@@ -58,7 +58,9 @@ _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, conte
 
 
 class Documents:
-    """The gateway to repositories, documents, snapshots and skips. `index` is the file's path: roots are stored relative to it."""
+    """Reads and writes repositories, documents, snapshots and skips. Roots are stored relative to `index`, the file's
+    path.
+    """
 
     def __init__(self, connection: apsw.Connection, index: Path) -> None:
         self._connection = connection
@@ -68,7 +70,7 @@ class Documents:
     # Repositories
 
     def repositories(self) -> list[RepositoryRow]:
-        """All of them, by name."""
+        """All repositories, by name."""
         rows: list[Any] = self._connection.execute("SELECT id, name, root FROM repositories ORDER BY name").fetchall()
         return [RepositoryRow(RepositoryId(i), n, self._absolute(r)) for i, n, r in rows]
 
@@ -76,14 +78,14 @@ class Documents:
         return Path(os.path.normpath(self._index.resolve().parent / root))
 
     def _stored(self, root: Path) -> str:
-        """Relative where the index lies inside the root, so that the tree can be moved with its index."""
+        """A root's stored form: relative if the index lies inside it, so that the tree can be moved with its index."""
         folder = self._index.resolve().parent
         if folder == root or root in folder.parents:
             return Path(os.path.relpath(root, folder)).as_posix()
         return str(root)
 
     def any_on_disk(self, row: RepositoryRow) -> bool:
-        """Whether some of a repository's first documents are where they were indexed; an empty one is."""
+        """True if a repository is empty, or if one of its first documents still exists on disk."""
         sql = "SELECT path, os_path FROM documents WHERE repository_id = ? ORDER BY path LIMIT 5"
         paths = [
             raw if raw is not None else os.fsencode(path) for path, raw in self._connection.execute(sql, (row.id,))
@@ -91,7 +93,7 @@ class Documents:
         return not paths or any(os.path.lexists(row.root / os.fsdecode(path)) for path in paths)
 
     def add_repository(self, root: Path) -> RepositoryRow:
-        """The row of a root, made if it is new; its name is the folder's, with a number where that is taken."""
+        """The row of a root, added if it is new; its name is the folder's, with a number if that is taken."""
         known = self.repositories()
         for row in known:
             if row.root == root:
@@ -102,13 +104,13 @@ class Documents:
             "INSERT INTO repositories (name, root) VALUES (?, ?)", (name, self._stored(root))
         ).fetchall()
         row = RepositoryRow(RepositoryId(self._connection.last_insert_rowid()), name, root)
-        sign(self._connection, self._index)  # the mark covers the roots
+        sign(self._connection, self._index)  # the signature covers the roots
         return row
 
     # Documents
 
     def add(self, repository: RepositoryId, derived: DerivedDocument, document: DocumentId | None = None) -> DocumentId:
-        """Store a document with its snapshot; its units and postings are for the other gateways."""
+        """Store a document with its snapshot; its units and postings go to other tables."""
         identity = DocumentId(self._first_free()) if document is None else document
         self._next = max(self._first_free(), identity + 1)
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
@@ -144,7 +146,7 @@ class Documents:
         return document
 
     def _first_free(self) -> int:
-        """No id is given twice in a run: edges may still lead to what had it."""
+        """The next id. An id is never reused in a run, because edges may still lead to it."""
         if not self._next:
             row = self._connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
             assert row is not None
@@ -152,35 +154,35 @@ class Documents:
         return self._next
 
     def remove(self, document: DocumentId) -> None:
-        """Its row and its snapshot alone; `Store.remove_document` takes everything."""
+        """Delete its row and snapshot only; `Store.remove_document` deletes everything."""
         self._first_free()
         self._connection.execute("DELETE FROM snapshots WHERE document_id = ?", (document,)).fetchall()
         self._connection.execute("DELETE FROM documents WHERE id = ?", (document,)).fetchall()
 
     def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
-        """The same content was seen under another stamp: after a touch, or a checkout there and back."""
+        """Record a new stamp for unchanged content, for example after a touch."""
         self._connection.execute(
             "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?",
             (stamp.size, stamp.mtime_ns, stamp.inode, stamp.ctime_ns, document),
         ).fetchall()
 
     def embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
-        """The documents whose vectors are not this embedder's, by path."""
+        """Documents whose vectors come from another embedder, by path."""
         sql = f"SELECT {_ROW} FROM documents WHERE embedder <> ? ORDER BY repository_id, path"
         return list(map(_document_row, self._connection.execute(sql, (embedder,))))
 
     def embedded_by_others(self, embedder: str) -> int:
-        """How many documents have vectors of another embedder than this; those that have none do not count."""
+        """Number of documents with vectors of another embedder; those without vectors do not count."""
         sql = "SELECT count(*) FROM documents WHERE embedder NOT IN (?, '')"
         row = self._connection.execute(sql, (embedder,)).fetchone()
         return int(row[0]) if row else 0
 
     def set_embedder(self, document: DocumentId, embedder: str) -> None:
-        """Note by whom a document's vectors were made."""
+        """Record the embedder of a document's vectors."""
         self._connection.execute("UPDATE documents SET embedder = ? WHERE id = ?", (embedder, document)).fetchall()
 
     def states(self, repository: RepositoryId) -> dict[str, DocumentState]:
-        """Path → state of all documents of a repository."""
+        """Path → state, for all documents of a repository."""
         rows = self._connection.execute(
             "SELECT id, path, content_hash, language, recipe, size, mtime_ns, inode, ctime_ns FROM documents "
             "WHERE repository_id = ?",
@@ -204,14 +206,14 @@ class Documents:
         return sorted(map(_document_row, found), key=lambda d: (d.repository, d.path))
 
     def by_path(self, path: str) -> list[DocumentRow]:
-        """The documents with this path, one in each repository at most."""
+        """Documents with this path, at most one per repository."""
         found = self._connection.execute(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", (path,))
         return list(map(_document_row, found))
 
     def linkable(
         self, repository: RepositoryId, only: DocumentId | None = None
     ) -> list[tuple[int, str, str, str, str]]:
-        """(id, path, language, namespace, roles separated by spaces) of all documents, by path; or of one of them."""
+        """Tuples (id, path, language, namespace, roles separated by spaces) of all documents by path, or of one."""
         where = "repository_id = ?" if only is None else "repository_id = ? AND id = ?"
         sql = f"SELECT id, path, language, namespace, roles FROM documents WHERE {where} ORDER BY path"
         values = (repository,) if only is None else (repository, only)
@@ -219,19 +221,21 @@ class Documents:
         return rows
 
     def snapshot(self, document: DocumentId) -> bytes:
-        """The file's own bytes as they were when it was indexed, still compressed; empty where they are in parts."""
+        """The file's bytes when it was indexed, compressed; empty if they are in parts."""
         row = self._connection.execute("SELECT bytes FROM snapshots WHERE document_id = ?", (document,)).fetchone()
         assert row is not None
         return bytes(row[0])
 
     def extraction_head(self, document: DocumentId) -> tuple[str, str]:
-        """(namespace, fault) of a document."""
+        """The namespace and the fault of a document."""
         row = self._connection.execute("SELECT namespace, fault FROM documents WHERE id = ?", (document,)).fetchone()
         assert row is not None
         return (str(row[0]), str(row[1]))
 
     def content_id(self) -> str:
-        """A hash of what is indexed and how, up to which commits: equal for equal content, whatever the runs."""
+        """A hash of what is indexed, how, and up to which commits: the same for the same content, whatever runs led to
+        it.
+        """
         digest = xxhash.xxh3_64()
         sql = (
             "SELECT r.name, d.path, d.content_hash, d.recipe, d.embedder "
@@ -248,21 +252,21 @@ class Documents:
         return digest.hexdigest()
 
     def counts(self, column: str, repository: RepositoryId) -> dict[str, int]:
-        """Value of a column (language, encoding) → documents of a repository, the most first."""
+        """Value of a column (language, encoding) → number of documents of a repository, largest first."""
         assert column in ("language", "encoding")
         sql = f"SELECT {column}, count(*) FROM documents WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return dict(rows)
 
     def totals(self, repository: RepositoryId) -> tuple[int, int]:
-        """(documents, source bytes)."""
+        """Number of documents, and their bytes."""
         sql = "SELECT count(*), coalesce(sum(size), 0) FROM documents WHERE repository_id = ?"
         row = self._connection.execute(sql, (repository,)).fetchone()
         assert row is not None
         return (row[0], row[1])
 
     def faults(self, repository: RepositoryId) -> dict[str, str]:
-        """Path → what the grammar could not do, of the documents that have a fault; by path."""
+        """Path → the grammar's fault, for documents that have one; by path."""
         sql = "SELECT path, fault FROM documents WHERE repository_id = ? AND fault <> '' ORDER BY path"
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return dict(rows)
@@ -270,14 +274,14 @@ class Documents:
     # Skips
 
     def skips(self, repository: RepositoryId) -> Iterator[Skip]:
-        """What the last run left out, in order of path."""
+        """Files that the last run left out, by path."""
         sql = "SELECT path, reason, detail, size, mtime_ns, inode, ctime_ns FROM skips WHERE repository_id = ? ORDER BY path"
         for path, reason, detail, size, mtime, inode, ctime in self._connection.execute(sql, (repository,)):
             stamp = FileStamp(size, mtime, inode, ctime) if size is not None else None
             yield Skip(path, SkipReason(reason), detail, stamp)
 
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
-        """Forget the skips of the paths in `gone`, and store `new` ones over any of the same path."""
+        """Delete the skips of the paths in `gone`, and store `new` ones, which replace others of the same path."""
         self._connection.executemany(
             "DELETE FROM skips WHERE repository_id = ? AND path = ?", [(repository, path) for path in gone]
         ).fetchall()
@@ -311,3 +315,67 @@ def _document_row(row: Any) -> DocumentRow:
         bom,
         fault,
     )
+
+
+PART_BASE, _SHIFT = 1 << 40, 20
+"""A part's id is PART_BASE + document * 2^_SHIFT + its number, so that it never equals a document's id in the trigram
+tables.
+"""
+DOCUMENT_OF_PART = f"(id - {PART_BASE}) >> {_SHIFT}"
+"""SQL expression for the document of a part's id."""
+
+
+class Parts:
+    """Reads and writes the parts of large files."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def add(self, document: DocumentId, number: int, part: DerivedPart) -> None:
+        """Store part `number`, from 0, with its trigrams."""
+        identity = _id(document, number)
+        self._connection.execute(
+            "INSERT INTO parts VALUES (?,?,?,?,?)", (identity, *part.place, part.snapshot)
+        ).fetchall()
+        if part.trigram_text:
+            sql = "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)"
+            self._connection.execute(sql, (identity, part.trigram_text)).fetchall()
+
+    def remove(self, document: DocumentId) -> None:
+        """Delete all parts of a document with their trigrams."""
+        ids = [(_id(document, number),) for number in range(len(self.places(document)))]
+        self._connection.executemany("DELETE FROM text_trigrams WHERE rowid = ?", ids).fetchall()
+        self._connection.executemany("DELETE FROM parts WHERE id = ?", ids).fetchall()
+
+    def places(self, document: DocumentId) -> list[PartPlace]:
+        """The positions at which a document's parts begin, in order; empty for a document that is stored whole."""
+        sql = "SELECT start_byte, line, before FROM parts WHERE id >= ? AND id < ? ORDER BY id"
+        rows = self._connection.execute(sql, (_id(document, 0), _id(document, 1 << _SHIFT)))
+        return [PartPlace(start, line, before) for start, line, before in rows]
+
+    def bytes_of(self, document: DocumentId, number: int) -> bytes:
+        """A part's bytes, compressed."""
+        row = self._connection.execute("SELECT bytes FROM parts WHERE id = ?", (_id(document, number),)).fetchone()
+        assert row is not None
+        return bytes(row[0])
+
+    def documents(self) -> set[DocumentId]:
+        """Documents that are stored in parts."""
+        sql = f"SELECT DISTINCT {DOCUMENT_OF_PART} FROM parts"
+        return {DocumentId(row[0]) for row in self._connection.execute(sql)}
+
+
+def by_document(rows: Iterable[int]) -> Mapping[DocumentId, Collection[int]]:
+    """Group rows of trigrams by document: document → numbers of its parts, empty for a document stored whole."""
+    found: dict[DocumentId, set[int]] = {}
+    for row in rows:
+        if row < PART_BASE:
+            found.setdefault(DocumentId(row), set())
+        else:
+            document, number = divmod(row - PART_BASE, 1 << _SHIFT)
+            found.setdefault(DocumentId(document), set()).add(number)
+    return found
+
+
+def _id(document: DocumentId, number: int) -> int:
+    return PART_BASE + (document << _SHIFT) + number

@@ -1,15 +1,17 @@
-"""Edges of the symbol graph, and the externals that some of them end in."""
+"""Tables of the symbol graph: edges, external names, the references that edges are made from, and imports."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apsw
 
-from codelens.model import DocumentId, RepositoryId, UnitId
-from codelens.relations import (
+from codelens.model.code import DocumentId, RepositoryId, UnitId
+from codelens.model.extraction import Binding, Extraction, Import, PackedReferences, Reference
+from codelens.model.graph import (
     EXTERNAL,
     KINDS,
     LINK_COUNTS,
@@ -20,12 +22,16 @@ from codelens.relations import (
     Node,
     external_node,
 )
+from codelens.store.codec import unpack_bindings, unpack_references
+from codelens.store.postings import quoted
 
 _ORDER = "source, kind, target, line"
 
 
-class Edges:
-    """The gateway to edges and externals. Ids are no content: whoever shows edges sorts them by what their ends are."""
+class EdgeTable:
+    """Reads and writes edges and externals. Ids mean nothing outside the file: callers sort edges by their ends'
+    content.
+    """
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -33,11 +39,11 @@ class Edges:
     # Reading
 
     def outgoing(self, nodes: Iterable[int], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
-        """Edges that begin at these nodes, of these kinds (all if none is named), by source, kind, target and line."""
+        """Edges that start at these nodes, of these kinds (default: all), by source, kind, target and line."""
         return self._edges("source", nodes, kinds, limit)
 
     def incoming(self, nodes: Iterable[int], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
-        """Edges that end at these nodes, of these kinds (all if none is named)."""
+        """Edges that end at these nodes, of these kinds (default: all)."""
         return self._edges("target", nodes, kinds, limit)
 
     def _edges(self, end: str, nodes: Iterable[int], kinds: Collection[str], limit: int) -> Iterator[Edge]:
@@ -51,9 +57,9 @@ class Edges:
             yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
 
     def around(self, nodes: Iterable[int], widest: int) -> Iterator[tuple[int, int, int, int, bool]]:
-        """(node, neighbour, kind, tier, whether the edge goes out) of stored edges at these nodes, externals left out.
+        """Tuples (node, neighbour, kind, tier, whether the edge goes out) of these nodes' edges, without externals.
 
-        Of what ends at a node, nothing is told where there is more than `widest` of it: so many say little of any one.
+        Incoming edges are left out at a node that has more than `widest` of them: so many say little.
         """
         asked = json.dumps(sorted(set(nodes)))
         out = (
@@ -70,7 +76,9 @@ class Edges:
             yield target, source, kind, tier, False
 
     def nested(self, nodes: Iterable[int]) -> Iterator[tuple[int, int, bool]]:
-        """(node, unit, whether the node contains it) for units directly inside or around these units, chunks left out."""
+        """Tuples (node, unit, whether the node contains it) of units directly inside or around these units, without
+        chunks.
+        """
         asked = json.dumps(sorted(set(nodes)))
         up = (
             "SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
@@ -87,7 +95,7 @@ class Edges:
             yield parent, unit, True
 
     def degree(self, nodes: Iterable[int], kinds: Collection[str]) -> dict[int, int]:
-        """Node → how many edges of these kinds end there, each source counted once; nodes without any are left out."""
+        """Node → number of distinct sources of its incoming edges of these kinds; nodes without any are left out."""
         numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))
         sql = (
             f"SELECT e.target, count(DISTINCT e.source) FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value "
@@ -97,7 +105,7 @@ class Edges:
         return dict(rows)
 
     def surest_into(self, nodes: Iterable[int]) -> dict[int, float]:
-        """Node → the confidence of the surest edge that ends there; nodes to which no edge leads are left out."""
+        """Node → highest confidence of its incoming edges; nodes without any are left out."""
         sql = "SELECT DISTINCT e.target, e.tier FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value"
         found: dict[int, float] = {}
         for target, tier in self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)):
@@ -105,7 +113,7 @@ class Edges:
         return found
 
     def every(self, kinds: Collection[str]) -> Iterator[Edge]:
-        """All edges of these kinds, in no order to rely on."""
+        """All edges of these kinds, in no particular order."""
         numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))
         sql = f"SELECT source, kind, target, line, tier FROM edges WHERE kind IN ({numbers})"
         for source, kind, target, line, tier in self._connection.execute(sql):
@@ -113,7 +121,7 @@ class Edges:
             yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
 
     def ends_from(self, documents: Sequence[DocumentId]) -> Iterator[tuple[int, str, int]]:
-        """(source, kind, target) of all edges that begin in these documents, in no order to rely on."""
+        """Tuples (source, kind, target) of all edges that start in these documents, in no particular order."""
         sql = (
             "SELECT e.source, e.kind, e.target FROM json_each(?1) n CROSS JOIN units u ON u.document_id = n.value "
             "CROSS JOIN edges e ON e.source = u.id UNION ALL "
@@ -123,13 +131,13 @@ class Edges:
             yield source, NAME_OF_KIND[kind], target
 
     def unlinked_documents(self) -> int:
-        """Documents whose edges are not made yet, in all repositories."""
+        """Number of documents that have not been linked, in all repositories."""
         row = self._connection.execute("SELECT count(*) FROM documents WHERE linked = ''").fetchone()
         assert row is not None
         return int(row[0])
 
     def files_using(self, nodes: Iterable[int]) -> dict[int, int]:
-        """Unit → how many other documents hold an edge to it, tests left out; units without any are left out."""
+        """Unit → number of other documents with an edge to it, without tests; units without any are left out."""
         told = ", ".join(str(KINDS[kind]) for kind in ("inherits", "overrides", "member_of"))
         sql = (
             "SELECT e.target, count(DISTINCT s.document_id) FROM json_each(?1) n CROSS JOIN units t ON t.id = n.value "
@@ -147,24 +155,24 @@ class Edges:
         return {external_node(i): name for i, name in self._connection.execute(sql, (json.dumps(ids),))}
 
     def externals_named(self, prefix: str) -> dict[Node, str]:
-        """External node → name, of all whose name begins like this."""
+        """External node → name, for names with this prefix."""
         sql = "SELECT id, name FROM externals WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name"
         return {external_node(i): name for i, name in self._connection.execute(sql, (prefix,))}
 
     def is_empty(self) -> bool:
-        """Whether nothing was linked yet."""
+        """True if nothing has been linked yet."""
         sql = "SELECT NOT EXISTS (SELECT 1 FROM edges) AND NOT EXISTS (SELECT 1 FROM documents WHERE linked <> '')"
         row = self._connection.execute(sql).fetchone()
         return bool(row and row[0])
 
     def count(self) -> int:
-        """Stored edges of all repositories."""
+        """Number of stored edges in all repositories."""
         row = self._connection.execute("SELECT count(*) FROM edges").fetchone()
         assert row is not None
         return int(row[0])
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """(kind, provenance) → stored edges."""
+        """(kind, provenance) → number of stored edges."""
         sql = "SELECT kind, tier, count(*) FROM edges GROUP BY 1, 2 ORDER BY 1, 2"
         rows: list[Any] = self._connection.execute(sql).fetchall()
         return {(NAME_OF_KIND[k], TIER_OF_NUMBER[t].provenance): n for k, t, n in rows}
@@ -172,33 +180,33 @@ class Edges:
     # Writing
 
     def add(self, edges: Iterable[tuple[int, str, int, int, str]]) -> None:
-        """Store (source, kind, target, line, provenance); of two that differ in provenance alone the surest stays."""
+        """Store (source, kind, target, line, provenance); of two that differ only in provenance, the surer stays."""
         self.add_rows((s, KINDS[k], t, line, TIERS[p].number) for s, k, t, line, p in edges)
 
     def add_rows(self, edges: Iterable[tuple[int, int, int, int, int]]) -> None:
-        """The same with the numbers of kinds and tiers."""
+        """Store edges given with the numbers of kinds and tiers."""
         self._connection.executemany("INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)", sorted(edges)).fetchall()
 
     def remove_from(self, sources: Sequence[int], kinds: Collection[str] = ()) -> None:
-        """Take out what begins at these nodes, of these kinds (all if none is named)."""
+        """Delete edges that start at these nodes, of these kinds (default: all)."""
         wanted = f" AND kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds))})" if kinds else ""
         self._connection.executemany(f"DELETE FROM edges WHERE source = ?{wanted}", [(s,) for s in sources]).fetchall()
 
     def remove(self, edges: Iterable[tuple[int, str, int, int]]) -> None:
-        """Take out each (source, kind, target, line) that there is."""
+        """Delete each of these (source, kind, target, line), if stored."""
         self._connection.executemany(
             "DELETE FROM edges WHERE source = ? AND kind = ? AND target = ? AND line = ?",
             [(s, KINDS[k], t, line) for s, k, t, line in edges],
         ).fetchall()
 
     def remove_implied(self, sources: Sequence[int]) -> None:
-        """Take out what begins at these nodes and follows from other edges, but for members of types."""
+        """Delete edges that start at these nodes and follow from other edges, except those for members of types."""
         kinds = f"({', '.join(str(KINDS[kind]) for kind in ('inherits', 'overrides', 'implements'))})"
         sql = f"DELETE FROM edges WHERE source = ? AND kind IN {kinds} AND line = 0"
         self._connection.executemany(sql, [(s,) for s in sources]).fetchall()
 
     def add_externals(self, names: Iterable[str]) -> dict[str, Node]:
-        """Name → node, stored where it is new."""
+        """Name → node; new names are stored."""
         wanted = sorted(set(names))
         self._connection.executemany(
             "INSERT OR IGNORE INTO externals (name) VALUES (?)", [(n,) for n in wanted]
@@ -207,16 +215,17 @@ class Edges:
         return {name: external_node(i) for name, i in self._connection.execute(sql, (json.dumps(wanted),))}
 
     def drop_unused_externals(self) -> None:
-        """Forget externals that no edge ends in."""
+        """Delete externals without edges."""
         sql = f"DELETE FROM externals WHERE NOT EXISTS (SELECT 1 FROM edges WHERE target = externals.id + {EXTERNAL})"
         self._connection.execute(sql).fetchall()
 
-    # What links depend on
+    # Dependencies of links
 
     def set_keys(self, document: DocumentId, keys: Sequence[int], offered: Sequence[int]) -> None:
-        """Store the tokens of keys that a document's edges depend on, and those that what it offers others depends on.
+        """Store the tokens of keys on which a document's edges depend, and those on which the names that it offers
+        depend.
 
-        Those that it had before are forgotten already (`forget`).
+        The caller has deleted earlier ones (`forget`).
         """
         rows = [
             (row, " ".join([f"{key:012x}" for key in tokens]))
@@ -226,7 +235,7 @@ class Edges:
         self._connection.executemany("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows).fetchall()
 
     def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int]]]) -> None:
-        """Store what became of the references of documents."""
+        """Store how the references of documents were resolved."""
         rows = [(document, *(one.get(name, 0) for name in LINK_COUNTS)) for document, one in counts]
         self._connection.executemany("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?)", rows).fetchall()
 
@@ -239,15 +248,16 @@ class Edges:
         return dict(zip(LINK_COUNTS, row, strict=True))
 
     def forget(self, document: DocumentId, units: Sequence[UnitId]) -> None:
-        """Take out a document: its edges, and what they depend on. What its offers depend on stays until `forget_offered`."""
+        """Delete a document's edges and their dependencies. Dependencies of its offered names stay until
+        `forget_offered`.
+        """
         self.remove_from([-document, *units])
         for sql in ("DELETE FROM link_asks WHERE rowid = ?", "DELETE FROM link_counts WHERE document_id = ?"):
             self._connection.execute(sql, (document,)).fetchall()
 
     def forget_all(self, documents: Sequence[DocumentId]) -> None:
-        """Take out documents that are all of a repository: their edges, and what they and their offers depend on.
-
-        They count as not linked from then on.
+        """Delete edges and all dependencies of these documents, which are all of a repository, and mark them as not
+        linked.
         """
         asked = (json.dumps(documents),)
         for sql in (
@@ -260,12 +270,12 @@ class Edges:
             self._connection.execute(sql, asked).fetchall()
 
     def forget_offered(self, documents: Iterable[DocumentId]) -> None:
-        """Take out what the offers of documents depend on."""
+        """Delete the dependencies of the names that documents offer."""
         rows = [(-document,) for document in documents]
         self._connection.executemany("DELETE FROM link_asks WHERE rowid = ?", rows).fetchall()
 
     def depending_on(self, keys: Collection[int]) -> tuple[set[DocumentId], set[DocumentId]]:
-        """(documents whose edges, documents whose offers depend on any of these keys)."""
+        """Documents whose edges depend on any of these keys, and documents whose offered names do."""
         found: set[int] = set()
         for key in sorted(keys):
             rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key:012x}"',))
@@ -281,12 +291,12 @@ class Edges:
         return {DocumentId(row[0]) for row in self._connection.execute(sql, (json.dumps(sorted(nodes)),))}
 
     def set_linked(self, documents: Iterable[DocumentId], recipe: str) -> None:
-        """Note with which recipe documents were linked."""
+        """Record the recipe with which documents were linked."""
         rows = [(recipe, document) for document in documents]
         self._connection.executemany("UPDATE documents SET linked = ? WHERE id = ?", rows).fetchall()
 
     def unlinked(self, repository: RepositoryId, recipe: str) -> list[DocumentId]:
-        """Documents that this recipe of the linker has not linked, by path."""
+        """Documents that were not linked with this recipe, by path."""
         sql = "SELECT id FROM documents WHERE repository_id = ? AND linked <> ? ORDER BY path"
         return [DocumentId(row[0]) for row in self._connection.execute(sql, (repository, recipe))]
 
@@ -296,3 +306,65 @@ class Edges:
         sql = "SELECT -id, path FROM documents WHERE id IN (SELECT value FROM json_each(?))"
         rows: list[Any] = self._connection.execute(sql, (documents,)).fetchall()
         return {**dict(rows), **self.external_names(nodes)}
+
+
+_WORDS = re.compile(r"[\w$]+")
+
+
+class References:
+    """Reads and writes uses of names, and imports."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def add(self, document: DocumentId, extraction: Extraction, packed: PackedReferences) -> None:
+        """Store a document's packed references and its imports; an import repeated at one place is stored once."""
+        if packed.columns or packed.bindings:
+            values = (document, packed.columns, packed.bindings)
+            self._connection.execute("INSERT INTO refs VALUES (?, ?, ?)", values).fetchall()
+        if packed.columns:
+            self._connection.execute(
+                "INSERT INTO ref_names (rowid, names) VALUES (?, ?)", (document, packed.names)
+            ).fetchall()
+        if extraction.imports:
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO imports VALUES (?,?,?,?,?,?)",
+                [(document, i.start, i.line, i.module, i.name, i.alias) for i in extraction.imports],
+            ).fetchall()
+
+    def remove(self, document: DocumentId) -> None:
+        """Delete a document's references, imports and its entry in the index of names."""
+        self._connection.execute("DELETE FROM ref_names WHERE rowid = ?", (document,)).fetchall()
+        self._connection.execute("DELETE FROM refs WHERE document_id = ?", (document,)).fetchall()
+        self._connection.execute("DELETE FROM imports WHERE document_id = ?", (document,)).fetchall()
+
+    def of_document(self, document: DocumentId) -> tuple[Reference, ...]:
+        """References in order of place; `unit` is a position in the document's list of units."""
+        row = self._connection.execute("SELECT columns FROM refs WHERE document_id = ?", (document,)).fetchone()
+        return unpack_references(row[0]) if row else ()
+
+    def any_in(self, document: DocumentId) -> bool:
+        """True if a document has references, bindings or imports."""
+        sql = "SELECT EXISTS (SELECT 1 FROM refs WHERE document_id = ?1) OR EXISTS (SELECT 1 FROM imports WHERE document_id = ?1)"
+        row = self._connection.execute(sql, (document,)).fetchone()
+        return bool(row and row[0])
+
+    def bindings_of(self, document: DocumentId) -> tuple[Binding, ...]:
+        """Bindings in order of place; `unit` is a position in the document's list of units."""
+        row = self._connection.execute("SELECT bindings FROM refs WHERE document_id = ?", (document,)).fetchone()
+        return unpack_bindings(row[0]) if row else ()
+
+    def imports_of(self, document: DocumentId) -> tuple[Import, ...]:
+        """The imports of a document in order of place."""
+        sql = (
+            "SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ? ORDER BY start_byte, name"
+        )
+        return tuple(Import(*row) for row in self._connection.execute(sql, (document,)))
+
+    def documents_using(self, name: str) -> list[DocumentId]:
+        """Documents that may use a name, by id. Check their references, because the index ignores case and punctuation."""
+        words = _WORDS.findall(name)  # split like the tokenizer does; this index has no phrases
+        if not words:
+            return []
+        sql = "SELECT rowid FROM ref_names WHERE ref_names MATCH ? ORDER BY rowid"
+        return [DocumentId(row[0]) for row in self._connection.execute(sql, (" AND ".join(map(quoted, words)),))]

@@ -1,7 +1,7 @@
-"""The memory file beside an index: what was recorded of results, read by the ranking and written in short transactions.
+"""The memory file next to an index: what users recorded about results. Ranking reads it; writes are short transactions.
 
-It keeps SQLite's rollback journal, not WAL: at rest it is one file, and a record is a few rows, so that writers wait
-milliseconds for each other. A writer that is killed leaves a journal, which the next to open the file rolls back.
+It uses SQLite's rollback journal instead of WAL: at rest it is one file, and writers of a few rows wait only
+milliseconds for each other. The journal of a killed writer is rolled back by the next process that opens the file.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 import apsw
 
 from codelens.errors import MemoryFault
-from codelens.remembered import Answer, Answered, Feedback, Learned, Place, Recalled, Remembered
+from codelens.model.memory import Answered, Feedback, Learned, Place, Recalled, RecordedAnswer, Remembered
 from codelens.store.connection import open_beside
 
 MOST_STAMPS = 20
-"""Newest stamps of a place that are kept (knowing's figure)."""
+"""Newest stamps kept for a place (knowing's figure)."""
 MOST_ANSWERS = 50
-"""Newest answers that are kept, over all sessions. Chosen: only the last of each session is asked for."""
+"""Newest answers kept over all sessions. Chosen: only the last of each session is needed."""
 MOST_FEEDBACK = 50
-"""Newest judgements of a place that are kept. Chosen: older ones have mostly expired with the code."""
+"""Newest judgements kept for a place. Chosen: older ones have mostly expired with the code."""
 
 SCHEMAS = (
     """
@@ -75,14 +75,14 @@ SCHEMAS = (
     ) WITHOUT ROWID;
     """,
 )
-"""One script for each version, from 1, never changed once it has been released."""
+"""One script per version, from 1; never changed once released."""
 KEPT = ("pins", "ratings", "uses", "feedback", "stamps", "vocabulary", "answered")
-"""Tables that speak of a place."""
+"""Tables with rows about a place."""
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError, apsw.MismatchError)
 
 
 class Memory:
-    """A memory file opened for reading: one state for as long as it is open. An empty one where there is no file."""
+    """A memory file opened for reading, in one state while it is open. A missing file reads as empty."""
 
     def __init__(self, connection: apsw.Connection | None, path: Path) -> None:
         self._connection, self._path = connection, path
@@ -90,21 +90,21 @@ class Memory:
     @classmethod
     @contextmanager
     def reading(cls, path: Path) -> Iterator[Memory]:
-        """Raises MemoryFault where the file is damaged, cannot be read, or is a newer codelens'."""
+        """Open for reading. Raises MemoryFault if the file is damaged, unreadable, or from a newer codelens."""
         if not path.is_file():
             yield cls(None, path)
             return
-        with _told(path):
+        with _report_faults(path):
             connection = open_beside(path, writing=False)
             try:
                 connection.execute("BEGIN").fetchall()
-                # An empty one is being made by another process at this moment.
+                # An empty file is being created by another process right now.
                 yield cls(connection if _check(connection, path) else None, path)
             finally:
                 connection.close()
 
     def recall(self, paths: Collection[str]) -> Recalled:
-        """What is recorded of the places in these files, of whichever repository; of the files themselves too."""
+        """Everything recorded for places in these files, in any repository, including the files themselves."""
         found: dict[Place, dict[str, Any]] = {}
         among = json.dumps(sorted(set(paths)))
         for table, columns in (("pins", "1"), ("ratings", "t.rating"), ("uses", "t.count")):
@@ -126,7 +126,7 @@ class Memory:
             yield Place(*row[:4]), row[4:]
 
     def learned(self, words: Collection[str], least: int) -> list[Learned]:
-        """The places that were used `least` times or more for one of these words: most often first, then by content."""
+        """Places used at least `least` times for one of these words: most often first, then by content."""
         sql = (
             "SELECT v.word, p.repository, p.path, p.name, p.kind, v.count FROM json_each(?) n CROSS JOIN vocabulary v "
             "ON v.word = n.value JOIN places p ON p.id = v.place WHERE v.count >= ? "
@@ -135,33 +135,33 @@ class Memory:
         rows = self._rows(sql, (json.dumps(sorted(set(words))), least))
         return [Learned(row[0], Place(*row[1:5]), row[5]) for row in rows]
 
-    def last_answer(self, session: str = "") -> Answer | None:
+    def last_answer(self, session: str = "") -> RecordedAnswer | None:
         """The newest recorded answer of a session."""
         rows = self._rows(
             "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1", (session,)
         )
         return next((self._answer(row, session) for row in rows), None)
 
-    def unsettled(self, session: str = "") -> list[Answer]:
+    def unsettled(self, session: str = "") -> list[RecordedAnswer]:
         """A session's answers whose unused places have not been judged yet, oldest first."""
         sql = "SELECT id, query, words, at FROM answers WHERE session = ? AND NOT settled ORDER BY id"
         return [self._answer(row, session) for row in list(self._rows(sql, (session,)))]
 
-    def _answer(self, row: tuple[Any, ...], session: str) -> Answer:
+    def _answer(self, row: tuple[Any, ...], session: str) -> RecordedAnswer:
         sql = (
             "SELECT a.rank, p.repository, p.path, p.name, p.kind, a.line, a.used FROM answered a "
             "JOIN places p ON p.id = a.place WHERE a.answer = ? ORDER BY a.rank"
         )
         places = tuple(Answered(r[0], Place(*r[1:5]), r[5], bool(r[6])) for r in self._rows(sql, (row[0],)))
-        return Answer(str(row[1]), tuple(json.loads(row[2])), row[3], places, session, row[0])
+        return RecordedAnswer(str(row[1]), tuple(json.loads(row[2])), row[3], places, session, row[0])
 
     def places(self) -> list[Place]:
-        """Every place that something is recorded of, by content."""
+        """Every place with a record, by content."""
         sql = "SELECT repository, path, name, kind FROM places ORDER BY path, repository, name, kind"
         return [Place(*row) for row in self._rows(sql)]
 
     def everything(self) -> dict[str, list[dict[str, Any]]]:
-        """All rows as objects for export: places by what they are called, in order of content, then of time."""
+        """All rows as objects for export: places by name, ordered by content, then by time."""
         columns = {
             "pins": "t.at",
             "ratings": "t.rating, t.at",
@@ -192,7 +192,7 @@ class Memory:
 
 
 class MemoryWriter(Memory):
-    """A memory file in one transaction: all of what is recorded in it, or nothing."""
+    """A memory file in one transaction: everything that is recorded in it, or nothing."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
         super().__init__(connection, path)
@@ -201,8 +201,10 @@ class MemoryWriter(Memory):
     @classmethod
     @contextmanager
     def recording(cls, path: Path) -> Iterator[MemoryWriter]:
-        """Makes the file where there is none. Raises MemoryFault; waits some seconds for another writer first."""
-        with _told(path):
+        """Open for writing; creates the file if needed. Raises MemoryFault, after waiting some seconds for another
+        writer.
+        """
+        with _report_faults(path):
             connection = open_beside(path, writing=True)
             try:
                 connection.execute("BEGIN IMMEDIATE").fetchall()
@@ -211,18 +213,18 @@ class MemoryWriter(Memory):
                 yield cls(connection, path)
                 connection.execute("COMMIT").fetchall()
             finally:
-                connection.close()  # which rolls back what was not committed
+                connection.close()  # rolls back uncommitted work
 
     def pin(self, place: Place, at: int) -> None:
-        """Pin it; one that is pinned stays so."""
+        """Pin a place, if it is not pinned yet."""
         self._run("INSERT OR IGNORE INTO pins VALUES (?, ?)", self._id(place), at)
 
     def unpin(self, place: Place) -> bool:
-        """Whether it was pinned."""
+        """Unpin a place. Returns whether it was pinned."""
         return bool(self._run("DELETE FROM pins WHERE place = ?", self._id(place)))
 
     def rate(self, place: Place, rating: float, at: int) -> None:
-        """Rate it from 0 to 10, in the place of what it was rated before."""
+        """Rate a place from 0 to 10, replacing an earlier rating."""
         self._run("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?)", self._id(place), rating, at)
 
     def use(self, place: Place, at: int) -> None:
@@ -238,7 +240,7 @@ class MemoryWriter(Memory):
         self._keep_newest("feedback", number, MOST_FEEDBACK)
 
     def stamp(self, place: Place, at: int) -> None:
-        """Record that an answer held it."""
+        """Record that an answer contained the place."""
         number = self._id(place)
         self._run("INSERT INTO stamps (place, at) VALUES (?, ?)", number, at)
         self._keep_newest("stamps", number, MOST_STAMPS)
@@ -248,12 +250,12 @@ class MemoryWriter(Memory):
         self._run(f"DELETE FROM {table} WHERE place = ?1 AND id NOT IN ({newest})", place, most)
 
     def learn(self, word: str, place: Place, at: int) -> None:
-        """Count that the place was used for a query with this word."""
+        """Count a use of the place for a query with this word."""
         sql = "INSERT INTO vocabulary VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE SET count = count + 1, at = ?3"
         self._run(sql, word, self._id(place), at)
 
-    def add_answer(self, answer: Answer) -> int:
-        """Record an answer; its number. Only the newest are kept."""
+    def add_answer(self, answer: RecordedAnswer) -> int:
+        """Record an answer and return its number. Only the newest are kept."""
         sql = "INSERT INTO answers (session, query, words, at, settled) VALUES (?, ?, ?, ?, 0)"
         self._run(sql, answer.session, answer.query, json.dumps(answer.words, ensure_ascii=False), answer.at)
         number = self._to.last_insert_rowid()
@@ -269,11 +271,11 @@ class MemoryWriter(Memory):
         self._run("UPDATE answered SET used = 1 WHERE answer = ? AND rank = ?", answer, rank)
 
     def settle(self, answer: int) -> None:
-        """Its unused places have been judged, or never will be."""
+        """Mark an answer as settled: its unused places have been judged, or never will be."""
         self._run("UPDATE answers SET settled = 1 WHERE id = ?", answer)
 
     def forget(self, places: Collection[Place]) -> int:
-        """Remove all that is recorded of these places; how many rows that were. What queries held them is forgotten too."""
+        """Delete all records of these places, with the answers that contained them. Returns the number of deleted rows."""
         numbers = json.dumps([self._id(place) for place in sorted(places)])
         gone = 0
         self._run(
@@ -294,21 +296,13 @@ class MemoryWriter(Memory):
         return int(row[0])
 
     def _run(self, sql: str, *values: Any) -> int:
-        """How many rows it changed."""
+        """Run a statement and return the number of changed rows."""
         self._to.execute(sql, values).fetchall()
         return self._to.changes()
 
 
-def remove_memory(path: Path) -> bool:
-    """Delete a memory file, damaged or not, with what SQLite put beside it; whether there was one."""
-    was = path.is_file()
-    for beside in ("", "-journal", "-wal", "-shm"):
-        path.with_name(path.name + beside).unlink(missing_ok=True)
-    return was
-
-
 def _check(connection: apsw.Connection, path: Path) -> bool:
-    """Whether it holds anything yet. Raises MemoryFault for what is no memory of this codelens."""
+    """True if the file has our tables, False if it is empty. Raises MemoryFault if it is not a memory of this codelens."""
     version = int(connection.pragma("user_version"))
     if version > len(SCHEMAS):
         raise MemoryFault(
@@ -316,29 +310,27 @@ def _check(connection: apsw.Connection, path: Path) -> bool:
         )
     held = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     if held and (not version or not {*KEPT, "places", "answers"} <= held):
-        raise MemoryFault(f"{path} is no memory of codelens")
+        raise MemoryFault(f"{path} is not a memory file of codelens")
     return bool(held)
 
 
 def _migrate(connection: apsw.Connection) -> None:
-    """To the newest version, in the caller's transaction."""
+    """Migrate to the newest version, in the caller's transaction."""
     version = int(connection.pragma("user_version"))
     for script in SCHEMAS[version:]:
-        connection.execute(script).fetchall()  # drained, or only its first statement would run
+        connection.execute(script).fetchall()  # fetchall, or only the first statement would run
     if version < len(SCHEMAS):
         connection.pragma("user_version", len(SCHEMAS))
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _report_faults(path: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as fault:
         raise MemoryFault(f"{path} is damaged: {fault}") from fault
     except apsw.Error as fault:
-        raise MemoryFault(
-            f"{path} cannot be used: {fault}", "see that it can be read and written, and try again"
-        ) from fault
+        raise MemoryFault(f"{path} cannot be used: {fault}", "check its permissions, and try again") from fault
     except OSError as fault:
         raise MemoryFault(f"{path} cannot be used: {fault.strerror or fault}") from fault
 
@@ -353,7 +345,7 @@ def _remembered(row: dict[str, Any]) -> Remembered:
     )
 
 
-def _told_answer(answer: Answer) -> dict[str, Any]:
+def _told_answer(answer: RecordedAnswer) -> dict[str, Any]:
     places = [{**one.place._asdict(), "rank": one.rank, "line": one.line, "used": one.used} for one in answer.places]
     told = {"query": answer.query, "words": list(answer.words), "at": answer.at, "session": answer.session}
     return {**told, "places": places}

@@ -1,4 +1,4 @@
-"""Schema versions: numbered SQL files, each applied in one transaction together with its own number."""
+"""Schema versions: numbered SQL files, each applied in one transaction with its number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 try:
-    from _blake2 import blake2b  # hashlib loads OpenSSL: 3 ms and more of each search
+    from _blake2 import blake2b  # hashlib would load OpenSSL: 3 ms or more of each search
 except ImportError:
     from hashlib import blake2b
 
@@ -19,14 +19,14 @@ from codelens.store.connection import load_vector_extension
 
 
 def migrations_folder() -> Path:
-    """In an installed package migrations lie inside it, in a checkout beside it."""
+    """The folder of migrations: inside an installed package, next to the package in a checkout."""
     shipped = Path(__file__).parents[1] / "migrations"
     return shipped if shipped.is_dir() else Path(__file__).parents[2] / "migrations"
 
 
 @cache
 def migrations() -> tuple[tuple[int, Path], ...]:
-    """(number, SQL file) in order, without gap or repeat."""
+    """Pairs (number, SQL file) in order, without gaps or repeats."""
     found = sorted((int(f.name[:4]), f) for f in migrations_folder().iterdir() if f.name.endswith(".sql"))
     assert [n for n, _ in found] == list(range(1, len(found) + 1)), (
         "migrations are numbered from 1 without gap or repeat"
@@ -35,12 +35,12 @@ def migrations() -> tuple[tuple[int, Path], ...]:
 
 
 def newest_version() -> int:
-    """The schema that this program writes."""
+    """The schema version that this program writes."""
     return len(migrations())
 
 
 def schema_version(connection: apsw.Connection) -> int:
-    """The file's `user_version`; 0 for one that no migration has touched."""
+    """The file's `user_version`; 0 before the first migration."""
     return int(connection.pragma("user_version"))
 
 
@@ -50,7 +50,7 @@ def check_version(connection: apsw.Connection) -> None:
     if version > newest_version():
         raise SchemaTooNew(f"the index has schema {version}, this codelens knows {newest_version()}")
     if version == 0:
-        raise IndexCorrupt("the file is no codelens index")
+        raise IndexCorrupt("the file is not a codelens index")
     if version < newest_version():
         raise IndexCorrupt(f"the index has the old schema {version}", "run `codelens index` to bring it up to date")
 
@@ -60,14 +60,14 @@ SCHEMA_DIGEST = "a21644f92d521ab8adbcea282c56cf0c"
 
 
 def check_schema(connection: apsw.Connection) -> None:
-    """Raise IndexNotTrusted unless the file has just the tables and indexes of its version, with just their SQL.
+    """Raise IndexNotTrusted unless the file has exactly the tables and indexes of its version, with the same SQL.
 
-    So no view, trigger or other table takes the place of one that is asked. Comes before the first query to any of them.
+    Then no view, trigger or other table can take the place of one that is queried. Call this before the first query.
     """
     version, found = schema_version(connection), _objects(connection)
     if version == newest_version() and schema_digest(found) == SCHEMA_DIGEST:
         return
-    # 4 ms each: for old versions, and where another SQLite words its own tables otherwise.
+    # 4 ms each, only for old versions and where another SQLite words its own tables differently.
     for with_vectors in (False, True):
         fresh = apsw.Connection(":memory:")
         if with_vectors and not load_vector_extension(fresh):
@@ -76,20 +76,20 @@ def check_schema(connection: apsw.Connection) -> None:
         expected = _objects(fresh)
         if found == expected:
             return
-    strange = min(set(found) ^ set(expected))  # no accident: the pages have checksums
+    strange = min(set(found) ^ set(expected))  # not by accident, because the pages have checksums
     raise IndexNotTrusted(
         f"the tables of the file are not those of a codelens index ({strange[0]} {strange[1]})",
-        "`codelens index --rebuild` makes it from the files",
+        "`codelens index --rebuild` builds it from the files",
     )
 
 
 def schema_digest(objects: list[tuple[str, ...]]) -> str:
-    """Hex digits."""
+    """The digest as hex digits."""
     return blake2b(repr(objects).encode(), digest_size=16).hexdigest()
 
 
 def _objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
-    """SQLite's list of what is in the file, without the counter that a table of an old schema leaves behind."""
+    """SQLite's list of objects in the file, without the counter that a table of an old schema leaves behind."""
     sql = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
     rows = sorted((str(a), str(b), str(c), str(d)) for a, b, c, d in connection.execute(sql))
     return [row for row in rows if row != _COUNTER]
@@ -97,13 +97,13 @@ def _objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
 
 _COUNTER = ("table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)")
 _VECTOR_TABLE = "USING vec0"
-"""What needs sqlite-vec: the first schemas had such a table."""
+"""Matches statements that need sqlite-vec: the first schemas had such a table."""
 
 
 def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
-    """Bring the file to the newest schema; another process may do the same at the same time.
+    """Migrate the file to the newest schema; another process may do the same at the same time.
 
-    Where sqlite-vec cannot be loaded, the index is made without the table that needs it.
+    Without sqlite-vec, the index is made without the table that needs it.
     """
     if schema_version(connection) > newest_version():
         check_version(connection)
@@ -111,7 +111,7 @@ def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
     if not with_vectors and any(_VECTOR_TABLE in sql for sql in tables.values()):
         raise NoVectors("the index holds vectors, and sqlite-vec cannot be loaded here")
     if ("documents" in tables) != (schema_version(connection) > 0) or (tables and "documents" not in tables):
-        raise IndexCorrupt("the file is a database, but no codelens index", "name another file with --db")
+        raise IndexCorrupt("the file is a database, but not a codelens index", "name another file with --db")
     _apply(connection, newest_version(), with_vectors)
 
 
@@ -124,14 +124,16 @@ def _apply(connection: apsw.Connection, upto: int, with_vectors: bool) -> None:
             if schema_version(connection) < number:
                 for statement in _statements(file.read_text(encoding="utf-8")):
                     if with_vectors or _VECTOR_TABLE not in statement:
-                        connection.execute(statement).fetchall()  # drained: apsw runs it only as its rows are read
+                        connection.execute(
+                            statement
+                        ).fetchall()  # fetchall, because apsw executes it only as its rows are read
                 connection.pragma("user_version", number)
             connection.execute("COMMIT").fetchall()
         except BaseException as fault:
             failed = connection.system_errno if isinstance(fault, apsw.SQLError) else 0
-            if connection.in_transaction:  # a full disk ends it by itself
+            if connection.in_transaction:  # a full disk ends the transaction by itself
                 connection.execute("ROLLBACK").fetchall()
-            if failed:  # a virtual table says no more than "SQL logic error" where its own statements meet a bad disk
+            if failed:  # a virtual table reports only "SQL logic error" if its own statements fail on a bad disk
                 raise apsw.IOError(os.strerror(failed)) from fault
             raise
 

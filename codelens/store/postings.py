@@ -1,52 +1,125 @@
-"""The two full-text indexes: words of units, and trigrams of texts and names.
+"""Full-text tables: words of units, trigrams of texts and names, and the term statistics that units and files are
+ranked by.
 
-What users typed reaches FTS5 only inside double quotes, with double quotes doubled; the operators are ours.
+User input reaches FTS5 only inside double quotes, with double quotes doubled; all operators are ours. The tables hold
+stems, and FTS5 stems queries too, including prefixes: `"deploy" *` looks for "deploi…" and misses "deployment" (stem
+deploy); `"authenticat" *` misses "authentication" (authent). So a prefix is queried by a word whose stem it is, and
+words with other stems by their usual endings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+import struct
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
 import apsw
 
-from codelens.derived import Posting, Unit
-from codelens.model import TODO, DocumentId, UnitId
-from codelens.store.parts import by_document
-from codelens.store.phrases import Phrases, quoted
-from codelens.store.units import CONTENT_ORDER, within
+from codelens.model.code import TODO, DocumentId, UnitId
+from codelens.model.extraction import Posting, Unit
+from codelens.model.fast_dataclass import dataclass
+from codelens.store.documents import by_document
+from codelens.store.units import CONTENT_ORDER, UnitSet, UnitSets
 from codelens.text.identifiers import fold_identifier
-from codelens.text.trigrams import trigrams
+from codelens.text.terms import BEGINNING, trigrams
+
+TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "tokenchars", "_"])
+"""The tokenizer of the table unit_terms."""
+CARRIERS = ("", "s", "ed", "ing", "ness", "ment", "ful", "ly")
+"""Endings that the stemmer removes, each by another rule: one of them usually leaves the prefix in front of it."""
+ENDINGS = (
+    "ication", "ization", "ations", "ement", "ness", "ity", "able", "ible", "ance", "ence", "ative", "ously", "ally", "ers",
+    "ors", "ies", "ing", "ed", "es",
+)  # fmt: skip
+"""The most common endings of English words."""
+TAILS = ("", *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end))))
+"""Possible continuations of a word that a user stopped typing."""
+SHORTEST_STEM = 3
+"""Letters. The stem of `uses` is `us`, which begins many other words; for shorter stems only the word itself is looked
+up.
+"""
+
+
+def quoted(term: str) -> str:
+    """A term as an FTS5 string without operators. NUL would end FTS5's input, so it becomes a space."""
+    return '"' + term.replace('"', '""').replace("\0", " ") + '"'
+
+
+class Phrases:
+    """Translates terms to FTS5 phrases, with the tokenizer of a connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._known: dict[str, tuple[str, ...]] = {}
+        self._tokenizer: apsw.FTS5Tokenizer | None = None
+
+    def of(self, term: str) -> tuple[str, ...]:
+        """The FTS5 phrases for a term; a text with the term matches at least one."""
+        if not term.endswith(BEGINNING):
+            return (quoted(term),)
+        if term not in self._known:
+            self._known[term] = tuple(self._of_beginning(term.removesuffix(BEGINNING)))
+        return self._known[term]
+
+    def any_of(self, terms: Iterable[str]) -> str:
+        """The FTS5 expression for a text with any of these terms."""
+        return " OR ".join(phrase for term in terms for phrase in self.of(term))
+
+    def _of_beginning(self, begun: str) -> Iterator[str]:
+        """Phrases for a prefix: first all stems with this prefix, then other stems of words with this prefix."""
+        own = self._stem(begun)
+        carrier = next((begun + end for end in CARRIERS if self._stem(begun + end) == begun), "")
+        if not carrier and begun.startswith(own) and len(own) >= SHORTEST_STEM:
+            carrier, begun = begun, own
+        if not carrier:
+            yield quoted(begun)
+            return
+        yield f"{quoted(carrier)} *"
+        others: dict[str, str] = {}
+        for tail in TAILS:
+            stem = self._stem(begun + tail)
+            if not stem.startswith(begun):
+                others.setdefault(stem, begun + tail)
+        yield from map(quoted, others.values())
+
+    def _stem(self, word: str) -> str:
+        if self._tokenizer is None:
+            self._tokenizer = self._connection.fts5_tokenizer(TOKENIZER[0], TOKENIZER[1])
+        found = self._tokenizer(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+        return next((str(stems[0]) for stems in found), "")
+
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 
 
 class Postings:
-    """The gateway to the full-text tables; rowids are ids of units, or of documents for texts."""
+    """Reads and writes the full-text tables, whose rowids are ids of units, or of documents for texts."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+        self._connection, self._sets = connection, sets
         self._phrases = Phrases(connection)
 
     # Writing
 
     def begin_build(self) -> None:
-        """Merging as it goes costs a build an eighth of its time; `end_build` merges once."""
+        """Turn off merging, which costs a build an eighth of its time; `end_build` merges once."""
         for table in _TABLES:
             self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 0)").fetchall()
 
     def end_build(self) -> None:
-        """Merge each table into one segment, and merge as it goes from here on (4 is FTS5's default)."""
+        """Merge each table into one segment, and turn merging on again (4 is FTS5's default)."""
         for table in _TABLES:
             self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')").fetchall()
             self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 4)").fetchall()
 
     def add(self, ids: Sequence[UnitId], units: Sequence[Unit], postings: Sequence[Posting], fuzzy: bool) -> None:
-        """One row of terms for each unit, and one of its name's trigrams where the index has them.
+        """Add a row of terms for each unit, and trigrams of its name if the index has them.
 
-        A comment that stands aside has none: no figure of the others may depend on it.
+        Comments with tasks (TODO) get no rows, so that they do not change the statistics of other units.
         """
         told = [u.kind != TODO for u in units]
         self._connection.executemany(
@@ -64,12 +137,12 @@ class Postings:
         ).fetchall()
 
     def add_text(self, document: DocumentId, trigram_text: str) -> None:
-        """The trigrams of a document's text; those of a large file are its parts'."""
+        """Add the trigrams of a document's text, unless a large document has them in its parts."""
         sql = "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)"
         self._connection.execute(sql, (document, trigram_text)).fetchall()
 
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:
-        """Take a document and its units out of all full-text tables but that of references."""
+        """Delete a document and its units from all full-text tables except that of references."""
         rows = [(u,) for u in units]
         self._connection.executemany("DELETE FROM unit_terms WHERE rowid = ?", rows).fetchall()
         self._connection.executemany("DELETE FROM name_trigrams WHERE rowid = ?", rows).fetchall()
@@ -78,13 +151,15 @@ class Postings:
     # Words
 
     def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
-        """In how many units the term (stemmed; `word*` for all that begins so) occurs, in any of the columns."""
+        """Number of units with the term in any of the columns. The term is stemmed; `word*` matches all words with this
+        prefix.
+        """
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
         row = self._connection.execute(sql, (self._any_in([term], columns),)).fetchone()
         return int(row[0]) if row else 0
 
     def vocabulary(self, prefix: str) -> list[tuple[str, int]]:
-        """(term, number of units) of all terms that begin with a prefix, stemmed as the index holds them."""
+        """Pairs (term, number of units) of all stemmed terms with this prefix."""
         self._connection.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')"
         ).fetchall()
@@ -93,15 +168,20 @@ class Postings:
         return rows
 
     def bm25(
-        self, terms: Sequence[str], weights: Mapping[str, float], scoped: bool, limit: int, columns: Sequence[str] = ()
+        self,
+        terms: Sequence[str],
+        weights: Mapping[str, float],
+        within: UnitSet | None,
+        limit: int,
+        columns: Sequence[str] = (),
     ) -> list[tuple[UnitId, float]]:
         """Units with any of the terms and their BM25 score (positive, higher is better), best first, ties by content."""
         match = self._any_in(terms, columns)
         numbers = ", ".join(repr(float(weights.get(c, 1.0))) for c in COLUMNS)
-        # The limit is applied to scores alone first; whatever ties with the last one is kept and cut by content.
+        # First limit by score alone; all ties with the last score are kept and cut by content.
         sql = (
             f"WITH found AS MATERIALIZED (SELECT rowid AS id, -bm25(unit_terms, {numbers}) AS score FROM unit_terms "
-            f"WHERE unit_terms MATCH ?1 {within('rowid', scoped)}), "
+            f"WHERE unit_terms MATCH ?1 {self._sets.within('rowid', within)}), "
             f"edge AS (SELECT score FROM found ORDER BY score DESC LIMIT 1 OFFSET {int(limit) - 1}) "
             f"SELECT found.id, found.score FROM found JOIN units u ON u.id = found.id "
             f"JOIN documents d ON d.id = u.document_id "
@@ -110,42 +190,38 @@ class Postings:
         )
         return [(UnitId(i), float(s)) for i, s in self._connection.execute(sql, (match,))]
 
-    def pool_with_term(self, term: str, columns: Sequence[str] = ()) -> set[UnitId]:
-        """Which units of the pool hold the term, in any of the columns."""
-        sql = "SELECT rowid FROM unit_terms WHERE unit_terms MATCH ? AND +rowid IN (SELECT id FROM temp.pool)"
-        return {UnitId(row[0]) for row in self._connection.execute(sql, (self._any_in([term], columns),))}
-
     def _any_in(self, terms: Sequence[str], columns: Sequence[str]) -> str:
-        """The FTS5 expression for any of the terms, in some columns or in all where none is named."""
+        """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
         expression = f"({self._phrases.any_of(terms)})"
         return f"{{{' '.join(columns)}}} : {expression}" if columns else expression
 
     # Trigrams
 
     def documents_matching(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
-        """Documents that may match an expression over quoted trigrams (see `all_trigrams`), each with the numbers of the
-        parts that may, where it is stored in parts. Verify them on the text."""
+        """Documents that may match an expression over quoted trigrams (see `all_trigrams`), with the numbers of the
+        matching parts of large ones. Verify them on the text.
+        """
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
         return by_document(row[0] for row in self._connection.execute(sql, (expression,)))
 
-    def names_containing(self, folded: str, scoped: bool, limit: int) -> list[UnitId]:
-        """Units whose folded name holds this (three characters at least), shortest names first."""
+    def names_containing(self, folded: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+        """Units whose folded name contains this text of at least three characters, shortest names first."""
         sql = (
             f"SELECT u.id FROM name_trigrams t JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id "
-            f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {within('u.id', scoped)} "
+            f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within('u.id', within)} "
             f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         return [UnitId(row[0]) for row in self._connection.execute(sql, (all_trigrams(folded), folded))]
 
-    def names_resembling(self, folded: str, scoped: bool, limit: int) -> list[tuple[UnitId, str]]:
-        """(unit, folded name) of the names that share most trigrams with this one, at least a third of them."""
+    def names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> list[tuple[UnitId, str]]:
+        """Pairs (unit, folded name) of the names that share the most trigrams with this one, at least a third."""
         grams = trigrams(folded)
         if not grams:
             return []
         parts = " UNION ALL ".join("SELECT rowid AS id FROM name_trigrams WHERE name_trigrams MATCH ?" for _ in grams)
         sql = (
             f"SELECT u.id, u.folded, count(*) AS shared FROM ({parts}) g JOIN units u ON u.id = g.id "
-            f"JOIN documents d ON d.id = u.document_id WHERE true {within('u.id', scoped)} "
+            f"JOIN documents d ON d.id = u.document_id WHERE true {self._sets.within('u.id', within)} "
             f"GROUP BY u.id HAVING shared * 3 >= {len(grams)} "
             f"ORDER BY shared DESC, abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER} LIMIT {int(limit)}"
         )
@@ -153,5 +229,189 @@ class Postings:
 
 
 def all_trigrams(text: str) -> str:
-    """The FTS5 expression that every text with this substring satisfies; empty if it has no three characters on a line."""
+    """The FTS5 expression that every text with this substring satisfies; empty if no line of it has three characters."""
     return " AND ".join(map(quoted, trigrams(text)))
+
+
+MOST = 255
+"""Highest count of a word in a field; a byte each. BM25 hardly distinguishes higher counts."""
+_FIELDS = len(COLUMNS)
+_HEAD = 2 * _FIELDS
+_ENTRY = struct.Struct(f"=I{_FIELDS}s")
+"""An entry in the result of FTS5's function: number and counts of a phrase that occurs. The lengths of all fields come
+before, two bytes each.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """Word counts and lengths of a unit's fields, in the order of COLUMNS."""
+
+    counts: Mapping[int, bytes]
+    """Position of a word in the request → its counts in each field, in order, without words that do not occur."""
+    lengths: Sequence[int]
+    """Number of words in each field, at most 65 535."""
+
+
+class OccurrenceCounter:
+    """Counts words in units and their files.
+
+    One query serves all words and units: FTS5 calls a function of ours with its postings, and no text is read.
+    """
+
+    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+        self._connection, self._sets = connection, sets
+        self._registered = False
+        self._phrases = Phrases(connection)
+
+    def in_units(
+        self, units: UnitSet, terms: Sequence[str], check: Callable[[], None] = lambda: None
+    ) -> Mapping[UnitId, Occurrences]:
+        """Unit → its counts of these words, which are stemmed; units without any are left out.
+
+        `check` is called for each unit; an exception that it raises ends the work.
+        """
+        if not terms:
+            return {}
+        self._register()
+        sql = (
+            "SELECT rowid, occurrences(unit_terms) FROM unit_terms "
+            f"WHERE unit_terms MATCH ? {self._sets.within('rowid', units)}"
+        )
+        word_of = [place for place, term in enumerate(terms) for _ in self._phrases.of(term)]
+        found = {}
+        for row, packed in self._connection.execute(sql, (self._phrases.any_of(terms),)):
+            check()
+            found[UnitId(row)] = Occurrences(_by_word(packed, word_of), memoryview(packed[:_HEAD]).cast("H"))
+        return found
+
+    def mean_lengths(self, term: str) -> Sequence[float]:
+        """Mean number of words in each field over all units; empty if no unit has this word."""
+        self._register()
+        sql = "SELECT mean_lengths(unit_terms) FROM unit_terms WHERE unit_terms MATCH ? LIMIT 1"
+        row = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchone()
+        return memoryview(row[0]).cast("d") if row else ()
+
+    def in_files(self, term: str) -> Mapping[DocumentId, int]:
+        """File → number of its units with the word in any field; files without any are left out."""
+        sql = (
+            "SELECT u.document_id, count(*) FROM unit_terms JOIN units u ON u.id = unit_terms.rowid "
+            "WHERE unit_terms MATCH ? GROUP BY u.document_id"
+        )
+        return {DocumentId(d): n for d, n in self._connection.execute(sql, (self._phrases.any_of([term]),))}
+
+    def units_in(self, documents: Collection[DocumentId]) -> Mapping[DocumentId, int]:
+        """File → number of its units, for these files."""
+        sql = (
+            "SELECT u.document_id, count(*) FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
+            f"WHERE u.kind <> '{TODO}' GROUP BY u.document_id"
+        )
+        asked = f"[{','.join(map(str, sorted(documents)))}]"
+        return {DocumentId(d): n for d, n in self._connection.execute(sql, (asked,))}
+
+    def files(self) -> int:
+        """Number of files."""
+        row = self._connection.execute("SELECT count(*) FROM documents").fetchone()
+        return int(row[0]) if row else 0
+
+    def _register(self) -> None:
+        if not self._registered:
+            self._connection.register_fts5_function("occurrences", _occurrences)
+            self._connection.register_fts5_function("mean_lengths", _mean_lengths)
+            self._registered = True
+
+
+def _by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
+    """Counts by word from counts by phrase; a prefix has several phrases."""
+    found: dict[int, bytes] = {}
+    for phrase, counts in _ENTRY.iter_unpack(packed[_HEAD:]):
+        word = word_of[phrase]
+        known = found.get(word)
+        found[word] = counts if known is None else bytes(min(MOST, a + b) for a, b in zip(known, counts, strict=True))
+    return found
+
+
+def _occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
+    found = bytearray()
+    for column in range(_FIELDS):
+        found += min(65_535, api.column_size(column)).to_bytes(2, sys.byteorder)
+    for phrase in range(api.phrase_count):
+        if api.phrase_columns(phrase):  # of hundreds of words a unit has few
+            counts = list(map(len, api.phrase_locations(phrase)))
+            found += _ENTRY.pack(phrase, bytes(counts if max(counts) <= MOST else [min(MOST, n) for n in counts]))
+    return bytes(found)
+
+
+def _mean_lengths(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
+    rows = max(1, api.row_count)
+    return struct.pack(f"{_FIELDS}d", *(api.column_total_size(column) / rows for column in range(_FIELDS)))
+
+
+_NAMED = f"NOT u.local AND u.kind NOT IN ('toplevel', 'text', '{TODO}')"
+"""Units whose names describe a file: definitions and headings. Chunks have the name of the file."""
+
+
+class FileStatistics:
+    """Statistics of documents by their words, definitions and imports; terms are stemmed. Nothing is stored for them."""
+
+    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+        self._connection, self._sets = connection, sets
+
+    def holding(self, units: UnitSet) -> set[DocumentId]:
+        """The documents with any of these units."""
+        self._sets.hold(units)
+        sql = "SELECT DISTINCT u.document_id FROM temp.unit_set s CROSS JOIN units u ON u.id = s.id"
+        return {DocumentId(row[0]) for row in self._connection.execute(sql)}
+
+    def on_path(self, term: str, column: str) -> set[DocumentId]:
+        """Documents with the term in the names of file and folder (`concepts`) or of the folders above (`path`)."""
+        sql = "SELECT DISTINCT u.document_id FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid WHERE unit_terms MATCH ?"
+        return {DocumentId(row[0]) for row in self._connection.execute(sql, (f"{{{column}}} : {quoted(term)}",))}
+
+    def naming(self, term: str) -> dict[DocumentId, int]:
+        """Document → number of its definitions and headings with the term in their name."""
+        sql = (
+            "SELECT u.document_id, count(*) FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid "
+            f"WHERE unit_terms MATCH ? AND {_NAMED} GROUP BY 1"
+        )
+        rows: list[Any] = self._connection.execute(sql, (f"{{name}} : {quoted(term)}",)).fetchall()
+        return dict(rows)
+
+    def importing(self, term: str) -> list[tuple[DocumentId, str]]:
+        """Pairs (document, module and name) of imports that contain the term, in any case, not necessarily as a word."""
+        sql = (
+            "SELECT document_id, module || ' ' || name FROM imports "
+            "WHERE instr(lower(module), ?1) OR instr(lower(name), ?1)"
+        )
+        rows: list[Any] = self._connection.execute(sql, (term,)).fetchall()
+        return rows
+
+    def named_units(self, documents: Iterable[DocumentId]) -> dict[DocumentId, int]:
+        """Document → number of its definitions and headings; those without any are left out."""
+        sql = (
+            "SELECT u.document_id, count(*) FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value "
+            f"WHERE {_NAMED} GROUP BY 1"
+        )
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(documents)),)).fetchall()
+        return dict(rows)
+
+    def totals(self) -> tuple[int, int]:
+        """Numbers of documents, and of definitions and headings, in the whole index."""
+        sql = f"SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM units u WHERE {_NAMED})"
+        row = self._connection.execute(sql).fetchone()
+        assert row is not None
+        return int(row[0]), int(row[1])
+
+    def outline(self, document: DocumentId, most: int) -> list[tuple[str, str]]:
+        """Pairs (kind, name) of the first top-level definitions and headings, in order of place."""
+        sql = (
+            f"SELECT u.kind, u.name FROM units u WHERE u.document_id = ? AND u.parent_id IS NULL AND {_NAMED} "
+            "ORDER BY u.start_byte LIMIT ?"
+        )
+        rows: list[Any] = self._connection.execute(sql, (document, most)).fetchall()
+        return rows
+
+    def extent(self, document: DocumentId) -> tuple[int, int]:
+        """Size of a document's file in bytes and lines."""
+        row = self._connection.execute("SELECT size, lines FROM documents WHERE id = ?", (document,)).fetchone()
+        return (int(row[0]), int(row[1])) if row else (0, 0)

@@ -1,7 +1,7 @@
-"""The log of what an index was, and the digests of documents.
+"""The log of an index's states, and the digests of its documents.
 
-The newest facts are kept whole, older ones as what tells them from the next newer: two states of a tree have most lines in
-common. So one is added by making the one before anew, and the oldest goes without a trace.
+The newest facts are stored whole, older ones as differences from the next newer, because two states of a tree have most
+lines in common. Adding a state rewrites the one before it; the oldest can be deleted without touching others.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from codelens.model import DocumentId
-from codelens.nouns import dataclass
-from codelens.store.compressed import MOST_BYTES, decompress
+from codelens.model.code import DocumentId
+from codelens.model.fast_dataclass import dataclass
+from codelens.store.codec import MOST_BYTES, decompress
 
 _LEVEL = 3
-"""zstandard's usual; 9 takes four times as long for a twentieth less."""
+"""zstandard's default; 9 takes four times as long to save another twentieth."""
 _MOST_FOLD = 100
-"""What the facts of a large repository may be folded by; 5 to 15 is usual. Chosen."""
+"""Limit on the compression ratio of a large repository's facts; 5 to 15 is usual. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +30,31 @@ class LoggedSnapshot:
     snapshot: str
     root: str
     time: int
-    """Of the newest head commit, unix seconds; 0 where there is no git."""
+    """Time of the newest head commit, unix seconds; 0 without git."""
     documents: int
     symbols: int
     edges: int
     kept: bool
-    """Whether its symbols and edges are still there."""
+    """True if its symbols and edges are still stored."""
 
 
 class OlderFacts(NamedTuple):
-    """The lines in which the facts of a state differ from those of the next one."""
+    """A state's facts as differences from those of the next state."""
 
     without: list[int]
-    """Places of lines of the next state that this one does not have, ascending."""
+    """Positions of lines of the next state that this one lacks, ascending."""
     lines: list[tuple[int, bytes]]
-    """(place, line) of those that the next one does not have, ascending."""
+    """Pairs (position, line) of lines that the next state lacks, ascending."""
 
 
 class SnapshotLog:
-    """The gateway to the log."""
+    """Reads and writes the log."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     def rows(self) -> list[LoggedSnapshot]:
-        """The newest first."""
+        """All lines of the log, newest first."""
         sql = (
             "SELECT number, snapshot, root, time, documents, symbols, edges, facts IS NOT NULL FROM snapshot_log "
             "ORDER BY number DESC"
@@ -63,7 +63,7 @@ class SnapshotLog:
         return [LoggedSnapshot(n, s, root, at, d, u, e, bool(kept)) for n, s, root, at, d, u, e, kept in rows]
 
     def facts(self, number: int) -> bytes | None:
-        """What was kept of a snapshot; None where that is gone."""
+        """The facts of a snapshot; None if they are no longer stored."""
         sql = "SELECT number, facts FROM snapshot_log WHERE number >= ? AND facts IS NOT NULL ORDER BY number DESC"
         newer: bytes | None = None
         for found, blob in self._connection.execute(sql, (number,)):
@@ -73,14 +73,15 @@ class SnapshotLog:
         return None
 
     def newest_facts(self) -> bytes | None:
-        """The facts of the last line, compressed; None where they are not kept."""
+        """The facts of the last line, compressed; None if they are not stored."""
         row = self._connection.execute("SELECT facts FROM snapshot_log ORDER BY number DESC LIMIT 1").fetchone()
         return bytes(row[0]) if row and row[0] is not None else None
 
     def add(self, line: LoggedSnapshot, facts: bytes, older: OlderFacts | None, keep: int) -> None:
-        """Add a line with its compressed facts, and keep those of `keep` lines, this one among them.
+        """Add a line with its compressed facts, and keep the facts of `keep` lines including this one.
 
-        `older` tells the facts of the line before from these; without it, those are forgotten. Part of the caller's transaction.
+        `older` is the difference to the line before; without it, the facts of all earlier lines are deleted. Part of
+        the caller's transaction.
         """
         if older is None:
             self.forget_facts(0)
@@ -95,7 +96,7 @@ class SnapshotLog:
         self.forget_facts(keep)
 
     def forget_facts(self, keep: int) -> None:
-        """Forget the facts of all but the newest lines."""
+        """Delete the facts of all but the newest lines."""
         sql = (
             "UPDATE snapshot_log SET facts = NULL WHERE facts IS NOT NULL AND number NOT IN "
             "(SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"
@@ -103,29 +104,31 @@ class SnapshotLog:
         self._connection.execute(sql, (keep,)).fetchall()
 
     def forget_lines(self, keep: int) -> None:
-        """Take out all but the newest lines."""
+        """Delete all but the newest lines."""
         sql = "DELETE FROM snapshot_log WHERE number NOT IN (SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"
         self._connection.execute(sql, (keep,)).fetchall()
 
     # Digests
 
     def without_digest(self) -> list[DocumentId]:
-        """The documents that have no digest yet."""
+        """Documents without a digest."""
         sql = "SELECT id FROM documents WHERE digest = x'' ORDER BY id"
         return [DocumentId(row[0]) for row in self._connection.execute(sql)]
 
     def set_digest(self, document: DocumentId, digest: bytes) -> None:
-        """Note the SHA-256 of a document."""
+        """Record the SHA-256 of a document."""
         self._connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, document)).fetchall()
 
     def digests_of(self, documents: Sequence[DocumentId]) -> dict[int, bytes]:
-        """Document → SHA-256; empty for one that no run has hashed."""
+        """Document → SHA-256, empty if no run has computed it."""
         sql = "SELECT id, digest FROM documents WHERE id IN (SELECT value FROM json_each(?))"
         rows: list[Any] = self._connection.execute(sql, (json.dumps(documents),)).fetchall()
         return {document: bytes(digest) for document, digest in rows}
 
     def leaves(self) -> list[tuple[int, str, str, bytes]]:
-        """(document, repository, path, SHA-256) of all documents, in their order; empty for one that no run has hashed."""
+        """Tuples (document, repository, path, SHA-256) of all documents in their order; SHA-256 is empty if no run has
+        computed it.
+        """
         sql = (
             "SELECT d.id, r.name, d.path, d.digest FROM documents d JOIN repositories r ON r.id = d.repository_id "
             "ORDER BY r.name, d.path"
@@ -149,6 +152,6 @@ def _unpacked(blob: bytes, newer: bytes | None) -> bytes:
     without, places = json.loads(head)
     gone = frozenset(without)
     lines = [line for i, line in enumerate(newer.split(b"\n")) if i not in gone]
-    for place, line in zip(places, others, strict=True):  # ascending, so that each comes to stand at its place
+    for place, line in zip(places, others, strict=True):  # ascending, so that each line gets its final position
         lines.insert(place, line)
     return b"\n".join(lines)

@@ -1,4 +1,4 @@
-"""The index file as objects: one gateway per table family, and the writes that concern all of them.
+"""The index file as an object: one object per group of tables, and the writes that involve several groups.
 
 All SQL of codelens is in this package. A Store is opened for reading or for writing; only a writer has `writing()`.
 """
@@ -13,35 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from codelens.budget import OutOfTime, TimeBudget
-from codelens.derived import DerivedDocument, DerivedPart, Extraction, UnfinishedFile, Unit
 from codelens.errors import CodelensError, IndexCorrupt, NoVectors
-from codelens.model import DocumentId, RepositoryId, UnitId
-from codelens.nouns import dataclass
+from codelens.model.budget import OutOfTime, TimeBudget
+from codelens.model.code import DocumentId, RepositoryId, UnitId
+from codelens.model.extraction import DerivedDocument, DerivedPart, Extraction, UnfinishedFile, Unit
+from codelens.model.fast_dataclass import dataclass
 from codelens.store.connection import (
     APPLICATION_ID,
-    damage_told,
     load_vector_extension,
     open_reader,
     open_writer,
+    report_damage,
     to_rest,
     to_wal,
     unreadable,
     uri_of,
 )
-from codelens.store.documents import Documents, RepositoryRow
-from codelens.store.edges import Edges
-from codelens.store.files import Files
-from codelens.store.history import Histories
-from codelens.store.lines import Lines
+from codelens.store.documents import Documents, Parts, RepositoryRow
+from codelens.store.edges import EdgeTable, References
+from codelens.store.history import Histories, LineHistories
 from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
-from codelens.store.occurrences import OccurrenceCounter
-from codelens.store.parts import Parts
-from codelens.store.postings import Postings
-from codelens.store.references import References
+from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
 from codelens.store.snapshots import SnapshotLog
 from codelens.store.trust import is_ours, refuse_roots_outside, sign
-from codelens.store.units import Identity, Units
+from codelens.store.units import Identity, Units, UnitSets
 from codelens.store.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -50,62 +45,63 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What an index holds beside the words: decided when it was built."""
+    """Optional contents of an index, decided when it is built."""
 
     fuzzy: bool
     vector: bool
 
 
 def _home(index: Path) -> str:
-    return os.fsencode(index.resolve().parent.as_posix()).hex()  # any bytes may be in a path
+    return os.fsencode(index.resolve().parent.as_posix()).hex()  # a path may contain any bytes
 
 
 STEPS = 1000
-"""Of SQLite's machine between two looks at the clock: some 30 µs, of which a look takes 1."""
+"""Instructions of SQLite's machine between two checks of the clock: some 30 µs, of which a check takes 1."""
 
 
 class Store:
-    """One open index file. Close it, or use it as a context manager."""
+    """An open index file. Close it, or use it as a context manager."""
 
     def __init__(self, path: Path, connection: apsw.Connection, ours: bool = True, place: Path | None = None) -> None:
         self.path = path
         self.ours = ours
-        """Whether codelens made the index here for this user; else the user accepted it, and nobody vouches for its roots."""
+        """True if codelens made the index here for this user; else the user accepted it, and its roots are not trusted."""
         self._connection = connection
         self.budget = TimeBudget()
-        """What is left to the query that is being answered."""
+        """Remaining time of the current query."""
         self.changed: set[int] = set()
         """Documents whose symbols or edges were written since the store was opened."""
         self.committed = False
-        """Whether a transaction of this store was kept."""
+        """True once a transaction that may have changed what the index holds was committed."""
         self.documents = Documents(connection, place or path.resolve())
-        self.units = Units(connection)
+        self.unit_sets = UnitSets(connection)
+        self.units = Units(connection, self.unit_sets)
         self.references = References(connection)
-        self.postings = Postings(connection)
-        self.occurrences = OccurrenceCounter(connection)
-        self.vectors = Vectors(connection)
-        self.edges = Edges(connection)
+        self.postings = Postings(connection, self.unit_sets)
+        self.occurrences = OccurrenceCounter(connection, self.unit_sets)
+        self.vectors = Vectors(connection, self.unit_sets)
+        self.edges = EdgeTable(connection)
         self.history = Histories(connection)
-        self.files = Files(connection)
+        self.files = FileStatistics(connection, self.unit_sets)
         self.parts = Parts(connection)
         self.log = SnapshotLog(connection)
-        self.lines = Lines(connection)
+        self.lines = LineHistories(connection)
 
     @classmethod
     def read(cls, path: Path, accepted: bool = False) -> Store:
-        """Open for reading; `accepted` says that the user accepts indexes of others. Writes nothing, leaves nothing.
+        """Open for reading; `accepted` allows indexes made by others. Leaves no files behind.
 
         Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
         """
         connection = open_reader(path)
         try:
             check_version(connection)
-            # One transaction for as long as the store is open: every answer comes from one state.
+            # One transaction for as long as the store is open, so that all answers come from one state.
             connection.execute("BEGIN").fetchall()
             check_schema(connection)
             store = cls(path, connection, is_ours(connection, path.resolve(), accepted))
             if store.meta("state") != "complete":
-                raise IndexCorrupt(f"{path} was never finished", "`codelens index` goes on with it")
+                raise IndexCorrupt(f"{path} was never finished", "`codelens index` finishes it")
         except apsw.Error as fault:
             connection.close()
             raise IndexCorrupt(f"{path} cannot be read: {fault}") from fault
@@ -116,14 +112,16 @@ class Store:
 
     @classmethod
     def read_unfinished(cls, path: Path) -> Store:
-        """Open an index that another process builds, which has called `share_build`; each answer is of its last commit."""
+        """Open an index that another process is building, after it called `share_build`; each query sees its last
+        commit.
+        """
         return cls(path, open_reader(path))
 
     @classmethod
     def write(cls, path: Path, place: Path | None = None, accepted: bool = False) -> Store:
-        """Open for writing, making or migrating the file. The caller holds `writer_lock(path)`.
+        """Open for writing; creates or migrates the file. The caller holds `writer_lock(path)`.
 
-        `place` is where the file will lie when it is finished, if that is elsewhere. Raises what `read` raises.
+        `place` is the final path of the file, if it differs. Raises the errors of `read`.
         """
         place = (place or path).resolve()
         connection, with_vectors = open_writer(path)
@@ -132,7 +130,7 @@ class Store:
             if 0 < version <= newest_version():
                 check_schema(connection)
             ours = version == 0 or version > newest_version() or is_ours(connection, place, accepted)
-            migrate(connection, with_vectors)  # which refuses a newer version
+            migrate(connection, with_vectors)  # refuses a newer version
             store = cls(path, connection, ours, place)
             if version == 0:
                 with store.writing():
@@ -145,7 +143,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Ends the transaction that a reader holds; a writer's that is open is rolled back."""
+        """Close the file; an open transaction of a writer is rolled back."""
         self._connection.close()
 
     def __enter__(self) -> Store:
@@ -155,26 +153,26 @@ class Store:
         self.close()
 
     def take_over(self, place: Path, named: Sequence[Path]) -> None:
-        """Sign an accepted index before anything is written to it; nothing where it is the user's own.
+        """Sign an accepted index before it is written; does nothing for the user's own.
 
-        Raises IndexNotTrusted where one of its roots is neither named by the user nor lies where the index does.
+        Raises IndexNotTrusted if one of its roots is neither named by the user nor in the same folder as the index.
         """
         if self.ours:
             return
         refuse_roots_outside(place, [row.root for row in self.documents.repositories() if row.root not in named])
         with self.writing():
             sign(self._connection, place.resolve())
-        self.ours = True
+        self.ours, self.committed = True, False
 
-    # What is known about the whole file
+    # The file as a whole
 
     def meta(self, key: str, default: str = "") -> str:
-        """A value of the `meta` table; `default` where the key is not there."""
+        """A value of the `meta` table; `default` if the key is missing."""
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else default
 
     def set_meta(self, key: str, value: str) -> None:
-        """Set a value; nothing is written where it is that already. An empty one is as none. Part of the caller's transaction."""
+        """Set a value, or delete it if empty; an unchanged value is not written. Part of the caller's transaction."""
         if not value:
             self._connection.execute("DELETE FROM meta WHERE key = ?", (key,)).fetchall()
             return
@@ -183,21 +181,21 @@ class Store:
         ).fetchall()
 
     def schema(self) -> int:
-        """The version of the file's schema, from 1."""
+        """The schema version of the file, from 1."""
         return schema_version(self._connection)
 
     def features(self) -> Features:
-        """What the index was built with; all of it where it does not say."""
+        """The features of the index; all of them if it does not say."""
         return Features(fuzzy=self.meta("fuzzy", "1") == "1", vector=self.meta("vector", "1") == "1")
 
     def features_wanted(self, fuzzy: bool, vector: bool) -> bool:
-        """Whether this index is built with just these."""
+        """True if the index has exactly these features."""
         return self.features() == Features(fuzzy, vector)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Around whatever asks this store: raises IndexCorrupt where the file turns out to be damaged."""
-        with damage_told(self.path):
+        """Wraps queries: raises IndexCorrupt if the file turns out to be damaged."""
+        with report_damage(self.path):
             try:
                 yield
             except (CodelensError, OSError, OutOfTime, apsw.InterruptError, apsw.BusyError):
@@ -206,11 +204,11 @@ class Store:
                 raise unreadable(self.path, fault) from fault
                 raise
             except Exception:
-                self._tell_damage()  # what a damaged value does to its reader: anything
+                self._tell_damage()  # damaged values can make a reader raise anything
                 raise
 
     def _tell_damage(self) -> None:
-        """Raise IndexCorrupt if what the index holds is not whole. Reads all of it, after a fault whose cause is not known."""
+        """Raise IndexCorrupt if the content is inconsistent. Reads everything, after a fault of unknown cause."""
         from codelens.store.checks import value_faults
 
         with suppress(apsw.FullError, apsw.IOError, apsw.BusyError, apsw.InterruptError):
@@ -219,30 +217,30 @@ class Store:
                 raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.text}")
 
     def faults(self, full: bool) -> Iterator[Finding]:
-        """What is wrong in this index; `full` reads all of it. The pages are checked by `checksums.file_faults`."""
+        """Inconsistencies of this index; `full` reads everything. `checksums.file_faults` checks the pages."""
         from codelens.store.checks import full_faults, quick_faults
 
         found = list(quick_faults(self._connection))
         yield from found
-        if full and not found:  # else the tables may be others
+        if full and not found:  # the tables may be unusable otherwise
             yield from full_faults(self._connection)
 
     def remember_home(self) -> None:
-        """Note where the index lies; part of the caller's transaction."""
+        """Record the folder of the index; part of the caller's transaction."""
         self.set_meta("home", _home(self.path))
 
     def strays(self) -> list[RepositoryRow]:
-        """Repositories that are not where the index says: it was moved without its tree. Empty where it was not moved."""
+        """Repositories that are missing because the index was moved without its tree; empty if it was not moved."""
         if self.meta("home") in ("", _home(self.path)):
             return []
         return [row for row in self.documents.repositories() if not self.documents.any_on_disk(row)]
 
     def load_vectors(self) -> bool:
-        """Make sqlite-vec's functions usable on this connection; False where it is missing."""
+        """Load sqlite-vec's functions into this connection; False if it is missing."""
         return load_vector_extension(self._connection)
 
     def journal_mode(self) -> str:
-        """`delete` at rest; `truncate` in a build; `wal` in an update, and after it where a reader kept that from ending."""
+        """`delete` at rest, `truncate` in a build, `wal` in an update, or after one if a reader kept it from ending."""
         return str(self._connection.pragma("journal_mode"))
 
     def table_bytes(self) -> dict[str, int]:
@@ -255,7 +253,7 @@ class Store:
         return dict(rows)
 
     def verify(self) -> None:
-        """Raise IndexCorrupt unless SQLite finds the file whole."""
+        """Raise IndexCorrupt unless SQLite's quick check passes."""
         try:
             found = self._connection.execute("PRAGMA quick_check(1)").fetchall()
         except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as fault:
@@ -265,9 +263,10 @@ class Store:
 
     @contextmanager
     def spending(self, seconds: float, apart: bool = False) -> Iterator[None]:
-        """Whatever is asked in here shares these CPU seconds, 0 for no limit; within another such block, that one's.
+        """Limit queries in this block to these CPU seconds in all, 0 for no limit. An enclosing block's limit stays in
+        force.
 
-        What is asked `apart` is a query of its own, in the time that the other has left.
+        With `apart` the block counts as a query of its own, in the time that is left.
         """
         before = self.budget
         if before.limited and apart:
@@ -281,7 +280,9 @@ class Store:
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """Statements that outlast the present part of the budget raise OutOfTime. Not for what writes temporary tables."""
+        """Raise OutOfTime from statements that exceed the current budget. Not for statements that write temporary
+        tables.
+        """
         self.budget.check()
         self._connection.set_progress_handler(self.budget.over, STEPS)
         try:
@@ -294,24 +295,24 @@ class Store:
     # Writing
 
     def begin(self) -> None:
-        """Begin to write, waiting BUSY_MS for another writer. `writing` is the usual way."""
+        """Begin a transaction, waiting BUSY_MS for another writer. Most callers use `writing`."""
         self._connection.execute("BEGIN IMMEDIATE").fetchall()
 
     def commit(self) -> None:
-        """Keep what was written since `begin`."""
+        """Commit what was written since `begin`."""
         try:
             self._connection.execute("COMMIT").fetchall()
-        finally:  # an interrupt is raised when SQLite returns, be the work kept by then or not
+        finally:  # Python raises an interrupt when SQLite returns, which may be after the commit
             self.committed = self.committed or not self._connection.in_transaction
 
     def rollback(self) -> None:
-        """Forget what was written since `begin`; nothing where no transaction is open."""
+        """Undo what was written since `begin`; does nothing without a transaction."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK").fetchall()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction: all of it or nothing."""
+        """One transaction: all or nothing."""
         self.begin()
         try:
             yield
@@ -321,26 +322,26 @@ class Store:
         self.commit()
 
     def begin_work(self) -> None:
-        """Readers keep the committed state while this store writes."""
+        """Switch to WAL mode, in which readers keep the committed state."""
         to_wal(self._connection)
 
     def end_work(self) -> bool:
-        """Back to one file; False where a reader kept that from happening."""
+        """Switch back to a single file; False if a reader prevented it."""
         return to_rest(self._connection)
 
     def begin_build(self) -> None:
-        """For a new file that nobody reads: batches survive a killed process; a power cut is found by `verify`."""
+        """Prepare a new file without readers: batches survive a killed process, and `verify` detects a power cut."""
         self._connection.execute("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF").fetchall()
         if self._connection.pragma("application_id") != APPLICATION_ID:
             self._connection.pragma("application_id", APPLICATION_ID)
         self.postings.begin_build()
 
     def share_build(self) -> None:
-        """Let other processes read what a build has committed (`read_unfinished`) while it goes on writing."""
+        """Let other processes read committed batches (`read_unfinished`) while the build goes on."""
         self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
 
     def end_build(self) -> None:
-        """Tidy the full-text indexes, call the index complete, and go back to one file."""
+        """Merge the full-text tables, mark the index as complete, and switch back to a single file."""
         self._connection.execute("PRAGMA journal_mode = TRUNCATE").fetchall()
         with self.writing():
             self.postings.end_build()
@@ -348,7 +349,7 @@ class Store:
         self._connection.execute("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE").fetchall()
 
     def compact(self, into: Path) -> None:
-        """Copy the file without unused pages, which are a tenth of it after a build, to another one and to the disk.
+        """Copy the file without unused pages, a tenth of it after a build, and flush it to disk.
 
         A plain VACUUM would hold the whole file in memory.
         """
@@ -358,20 +359,23 @@ class Store:
             os.fsync(file.fileno())
 
     def tidy(self) -> None:
-        """Outside of transactions: give pages back to the system where more than a third of the file is unused."""
+        """Return pages to the system if more than a third of the file is unused. Call outside of transactions."""
         pages, unused = int(self._connection.pragma("page_count")), int(self._connection.pragma("freelist_count"))
         if unused * 3 > pages:
-            self._connection.execute("PRAGMA temp_store = FILE").fetchall()  # it would hold the whole file in memory
+            self._connection.execute(
+                "PRAGMA temp_store = FILE"
+            ).fetchall()  # else it would hold the whole file in memory
             with suppress(apsw.FullError, apsw.IOError):
                 self._connection.execute("VACUUM").fetchall()
 
     def add_document(
         self, repository: RepositoryId, derived: DerivedDocument, before: DocumentId | None = None
     ) -> DocumentId:
-        """Store all that one file yields, in the place of a document that it was `before`.
+        """Store everything derived from one file, replacing the document `before`.
 
-        The document and what is still in it keep their ids, so that the edges of other documents hold. Raises UnfinishedFile
-        for a large file that could not be read to its end: nothing of it is left then, nor of what it was before.
+        The document and units that still exist keep their ids, so that edges from other documents stay valid. Raises
+        UnfinishedFile for a large file that could not be read to its end; then neither the old nor the new document
+        remains.
         """
         kept = self.units.identities(before) if before is not None else {}
         if before is not None:
@@ -404,7 +408,7 @@ class Store:
             self.vectors.add(ids, derived.vectors)
 
     def frames(self, document: DocumentId) -> Iterator[bytes]:
-        """A document's own bytes, compressed: in one frame, or of a large file in one for each part."""
+        """The compressed bytes of a document: one frame, or one per part of a large file."""
         if snapshot := self.documents.snapshot(document):
             yield snapshot
             return
@@ -412,7 +416,9 @@ class Store:
             yield self.parts.bytes_of(document, number)
 
     def embed_again(self, document: DocumentId, vectors: Sequence[Sequence[bytes]], embedder: str) -> None:
-        """Vectors of another embedder in the place of a document's own: for each unit, in order of place, its pieces'."""
+        """Replace a document's vectors by another embedder's, given for each unit in order of place and each of its
+        pieces.
+        """
         before = self.units.ids_of(document)
         self.vectors.remove(before)
         ids = [unit for unit, _ in before]
@@ -421,14 +427,14 @@ class Store:
         self.documents.set_embedder(document, embedder)
 
     def extraction_of(self, document: DocumentId) -> Extraction:
-        """What was extracted from a document, as it was stored."""
+        """The extraction of a document as it was stored."""
         namespace, fault = self.documents.extraction_head(document)
         units, references = self.units.stored(document), self.references.of_document(document)
         bindings = self.references.bindings_of(document)
         return Extraction(namespace, units, references, self.references.imports_of(document), fault, bindings)
 
     def remove_document(self, document: DocumentId) -> None:
-        """Take all rows of a document out of every table."""
+        """Delete a document from every table."""
         units = self.units.ids_of(document)
         self.vectors.remove(units)
         self.postings.remove(document, [u for u, _ in units])

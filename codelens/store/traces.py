@@ -1,4 +1,6 @@
-"""The traces file beside an index: which symbols were seen to run, how often, and when last. At rest one file, as memory is."""
+"""The traces file next to an index: which symbols ran, how often, and when last. At rest it is one file, like the
+memory.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,8 @@ from typing import Any
 import apsw
 
 from codelens.errors import TracesFault
-from codelens.remembered import Place
+from codelens.model.memory import Observed, Place
 from codelens.store.connection import open_beside
-from codelens.traced import Observed
 
 VERSION = 1
 SCHEMA = """
@@ -32,7 +33,7 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError,
 
 
 class Traces:
-    """A traces file opened for reading: one state for as long as it is open. An empty one where there is no file."""
+    """A traces file opened for reading, in one state while it is open. A missing file reads as empty."""
 
     def __init__(self, connection: apsw.Connection | None) -> None:
         self._connection = connection
@@ -40,25 +41,25 @@ class Traces:
     @classmethod
     @contextmanager
     def reading(cls, path: Path) -> Iterator[Traces]:
-        """Raises TracesFault where the file is damaged, cannot be read, or is a newer codelens'."""
+        """Open for reading. Raises TracesFault if the file is damaged, unreadable, or from a newer codelens."""
         if not path.is_file():
             yield cls(None)
             return
-        with _told(path):
+        with _report_faults(path):
             connection = open_beside(path, writing=False)
             try:
                 connection.execute("BEGIN").fetchall()
-                # An empty one is being made by another process at this moment.
+                # An empty file is being created by another process right now.
                 yield cls(connection if _holds(connection, path) else None)
             finally:
                 connection.close()
 
     def newest(self) -> int:
-        """Unix seconds of the last observation of all; 0 where there is none."""
+        """Unix seconds of the last observation; 0 without any."""
         return next((int(row[0] or 0) for row in self._rows("SELECT max(last) FROM observed")), 0)
 
     def of(self, paths: Collection[str]) -> dict[Place, Observed]:
-        """What is kept of the symbols in these files, of whichever repository."""
+        """Observations of the symbols in these files, in any repository."""
         sql = (
             "SELECT o.repository, o.path, o.name, o.kind, o.count, o.last FROM json_each(?) n "
             "CROSS JOIN observed o ON o.path = n.value"
@@ -66,7 +67,7 @@ class Traces:
         return {Place(*row[:4]): Observed(*row[4:]) for row in self._rows(sql, (json.dumps(sorted(set(paths))),))}
 
     def everything(self) -> dict[Place, Observed]:
-        """What is kept of every symbol."""
+        """Observations of all symbols."""
         sql = "SELECT repository, path, name, kind, count, last FROM observed"
         return {Place(*row[:4]): Observed(*row[4:]) for row in self._rows(sql)}
 
@@ -75,7 +76,7 @@ class Traces:
 
 
 class TracesWriter:
-    """A traces file in one transaction: all of what is recorded in it, or nothing."""
+    """A traces file in one transaction: everything that is recorded in it, or nothing."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -83,29 +84,31 @@ class TracesWriter:
     @classmethod
     @contextmanager
     def recording(cls, path: Path) -> Iterator[TracesWriter]:
-        """Makes the file where there is none. Raises TracesFault; waits some seconds for another writer first."""
-        with _told(path):
+        """Open for writing; creates the file if needed. Raises TracesFault, after waiting some seconds for another
+        writer.
+        """
+        with _report_faults(path):
             connection = open_beside(path, writing=True)
             try:
                 connection.execute("BEGIN IMMEDIATE").fetchall()
                 if not _holds(connection, path):
-                    connection.execute(SCHEMA).fetchall()  # drained, or only its first statement would run
+                    connection.execute(SCHEMA).fetchall()  # fetchall, or only the first statement would run
                     connection.pragma("user_version", VERSION)
                 yield cls(connection)
                 connection.execute("COMMIT").fetchall()
             finally:
-                connection.close()  # which rolls back what was not committed
+                connection.close()  # rolls back uncommitted work
 
     def has_read(self, digest: str) -> bool:
-        """Whether a file of this digest was read before."""
+        """True if a file with this digest has been imported."""
         return bool(self._connection.execute("SELECT 1 FROM files WHERE digest = ?", (digest,)).fetchall())
 
     def set_read(self, digest: str) -> None:
-        """Note a file by its digest."""
+        """Record that a file with this digest has been imported."""
         self._connection.execute("INSERT INTO files VALUES (?)", (digest,)).fetchall()
 
     def observe(self, place: Place, seen: Observed) -> None:
-        """Add observations of one symbol to those that are kept."""
+        """Add observations of a symbol to the stored ones."""
         sql = (
             "INSERT INTO observed VALUES (?, ?, ?, ?, ?5, ?6) "
             "ON CONFLICT DO UPDATE SET count = count + ?5, last = max(last, ?6)"
@@ -113,32 +116,26 @@ class TracesWriter:
         self._connection.execute(sql, (*place, *seen)).fetchall()
 
 
-def remove_traces(path: Path) -> bool:
-    """Delete a traces file, damaged or not, with what SQLite put beside it; whether there was one."""
-    was = path.is_file()
-    for beside in ("", "-journal", "-wal", "-shm"):
-        path.with_name(path.name + beside).unlink(missing_ok=True)
-    return was
-
-
 def _holds(connection: apsw.Connection, path: Path) -> bool:
-    """Whether it holds anything yet. Raises TracesFault for what is no traces file of this codelens."""
+    """True if the file has our tables, False if it is empty. Raises TracesFault if it is not a traces file of this
+    codelens.
+    """
     version = int(connection.pragma("user_version"))
     if version > VERSION:
-        raise TracesFault(f"{path} was written by a newer codelens", "upgrade codelens, or `codelens traces --forget`")
+        raise TracesFault(
+            f"{path} was written by a newer codelens", "upgrade codelens, or `codelens graph traces --forget`"
+        )
     held = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     if held and (not version or not {"observed", "files"} <= held):
-        raise TracesFault(f"{path} is no traces file of codelens")
+        raise TracesFault(f"{path} is not a traces file of codelens")
     return bool(held)
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _report_faults(path: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as fault:
         raise TracesFault(f"{path} is damaged: {fault}") from fault
     except apsw.Error as fault:
-        raise TracesFault(
-            f"{path} cannot be used: {fault}", "see that it can be read and written, and try again"
-        ) from fault
+        raise TracesFault(f"{path} cannot be used: {fault}", "check its permissions, and try again") from fault

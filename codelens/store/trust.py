@@ -1,8 +1,8 @@
-"""Which index files are opened: those that codelens made here for this user, and those that the user accepted.
+"""Decides which index files are opened: those that codelens made here for this user, and those that the user accepted.
 
-A repository can ship a `.codelens/index.db`. So each index bears a mark: a MAC, by a key that only the user has, of what the
-index is, where it lies and which roots it was made from. A mark cannot tell what has changed since, so an index that git
-tracks must be on the user's own list of accepted files too; that list is also how an index of another machine is accepted.
+A repository can ship a `.codelens/index.db`. So each index is signed with a MAC, by a key that only the user has, over
+its identity, path and roots. The MAC does not cover later changes, so an index that git tracks must also be on the
+user's list of accepted files. That list also holds accepted indexes from other machines.
 """
 
 from __future__ import annotations
@@ -18,24 +18,23 @@ import apsw
 
 from codelens.config import data_folder
 from codelens.errors import CannotWrite, IndexNotTrusted
-from codelens.worktree.place import BESIDE, INDEX_FOLDER
-from codelens.worktree.tracked import tracks
+from codelens.worktree.place import BESIDE, INDEX_FOLDER, tracks
 
 try:
-    from _blake2 import blake2b  # hashlib loads OpenSSL: 3 ms and more of each search
+    from _blake2 import blake2b  # hashlib would load OpenSSL: 3 ms or more of each search
 except ImportError:
     from hashlib import blake2b
 
 KEY_BYTES = 32
 KEY_NAME, ACCEPTED_NAME = "index.key", "accepted-indexes.json"
 MARK, IDENTITY, PLACE = "mark", "identity", "place"
-"""Keys in the table `meta`: the MAC, a random name of the index, and the path that the MAC was made for."""
+"""Keys in the table `meta`: the MAC, a random name of the index, and the path for which the MAC was made."""
 
 
 def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) -> bool:
-    """Whether codelens made the index for this user and place; False for one that the user accepted as it is.
+    """True if codelens made the index for this user and path; False for one that the user accepted.
 
-    `accepted` says that the user accepts any. Raises IndexNotTrusted for all others.
+    `accepted` accepts any index. Raises IndexNotTrusted for all others.
     """
     fits = _fits(connection, place)
     if fits and not tracks(place):
@@ -46,12 +45,12 @@ def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) ->
         raise IndexNotTrusted(f"git tracks {place}, so others can change it")
     before = _marked_place(connection)
     if before is not None and before != place and _fits(connection, before):
-        raise IndexNotTrusted(f"{place} was made as {before}, and moved or copied here")
+        raise IndexNotTrusted(f"{place} was made at {before} and moved or copied here")
     raise IndexNotTrusted(f"{place} was not made here by codelens for you")
 
 
 def sign(connection: apsw.Connection, place: Path) -> bool:
-    """Write the mark for this user and place, as part of the caller's transaction. False where no key can be kept."""
+    """Sign the index for this user and path, in the caller's transaction. False if no key can be stored."""
     key = _key() or _new_key()
     if key is None:
         return False
@@ -64,14 +63,14 @@ def sign(connection: apsw.Connection, place: Path) -> bool:
 
 
 def accept(place: Path) -> str:
-    """Put the file as it is now on the user's list; returns its SHA-256. Raises IndexNotTrusted and CannotWrite."""
+    """Put the file in its present state on the user's list; returns its SHA-256. Raises IndexNotTrusted and CannotWrite."""
     import json
 
     if left := _left_beside(place):
-        raise IndexNotTrusted(f"{left.name} lies beside {place}: it was not finished where it was made")
+        raise IndexNotTrusted(f"{left.name} is next to {place}: the index was not finished where it was made")
     folder = data_folder()
     if folder is None:
-        raise CannotWrite("there is no home folder to keep the list of accepted indexes in", "set XDG_DATA_HOME")
+        raise CannotWrite("the list of accepted indexes cannot be stored without a home folder", "set XDG_DATA_HOME")
     entry = {**_stat(place), "sha256": _digest(place)}
     listed = {**_accepted(), os.fspath(place): entry}
     try:
@@ -82,28 +81,28 @@ def accept(place: Path) -> str:
 
 
 def renew(place: Path) -> None:
-    """After the user's own run has written an index that git tracks: what is accepted is the file as it is now."""
+    """Accept the new content of an index that git tracks, after the user's own run has written it."""
     if tracks(place):
-        with suppress(IndexNotTrusted, CannotWrite):  # then the next search says what is wrong
+        with suppress(IndexNotTrusted, CannotWrite):  # the next search reports what is wrong
             accept(place)
 
 
 def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
-    """Raise IndexNotTrusted for a root that an index names and nobody vouches for, unless it lies in the folder of the index.
+    """Raise IndexNotTrusted for roots outside the folder of an index that came from elsewhere.
 
-    A file that came from elsewhere must not send a run to other folders of the user.
+    Such a file must not make a run read other folders of the user.
     """
     folder = place.parent.parent if place.parent.name == INDEX_FOLDER else place.parent
     for root in roots:
         if not root.is_relative_to(folder):
             raise IndexNotTrusted(
                 f"{place} was made from {root}, which lies outside {folder}",
-                f"`codelens index {root}` accepts that folder, `codelens index --rebuild` makes the index anew",
+                f"`codelens index {root}` accepts that folder, `codelens index --rebuild` builds the index again",
             )
 
 
 def can_sign() -> bool:
-    """Whether the user has a key, or can be given one."""
+    """True if the user has a key, or one can be created."""
     return (_key() or _new_key()) is not None
 
 
@@ -111,13 +110,13 @@ def _fits(connection: apsw.Connection, place: Path) -> bool:
     key, mark = _key(), _meta(connection, MARK)
     if key is None or not mark:
         return False
-    return _mark(key, connection, place) == mark  # nobody who could forge it can time this
+    return _mark(key, connection, place) == mark  # no timing attack: whoever can time this cannot forge files
 
 
 def _mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
-    """Each part with its length before it, so that no two lists of parts give the same bytes.
+    """The MAC over all parts, each with its length, so that different lists of parts never give the same bytes.
 
-    The schema is not among them: an index is opened only if its tables have just the SQL of the migrations.
+    The schema is not among them: an index is opened only if its tables have exactly the SQL of the migrations.
     """
     roots: Sequence[Any] = connection.execute("SELECT name, root FROM repositories ORDER BY id").fetchall()
     parts = ["codelens index", _meta(connection, IDENTITY), os.fspath(place)]
@@ -142,7 +141,7 @@ def _marked_place(connection: apsw.Connection) -> Path | None:
 
 
 def _key() -> bytes | None:
-    """The user's key; None where there is none, or another user could have put it there."""
+    """The user's key; None if it is missing, or if another user may have put it there."""
     folder = data_folder()
     try:
         if folder is None:
@@ -166,7 +165,9 @@ def _new_key() -> bytes | None:
 
 
 def _write_private(path: Path, content: bytes, replace: bool) -> None:
-    """Write a file that only the user can read, whole or not at all. Without `replace` the first of two writers wins."""
+    """Write a file that only the user can read, completely or not at all. Without `replace` the first of two writers
+    wins.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     begun = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
@@ -178,7 +179,7 @@ def _write_private(path: Path, content: bytes, replace: bool) -> None:
         if replace:
             begun.replace(path)
         elif sys.platform == "win32":
-            begun.rename(path)  # fails if it is there
+            begun.rename(path)  # fails if it exists
         else:
             path.hardlink_to(begun)
     finally:
@@ -186,7 +187,7 @@ def _write_private(path: Path, content: bytes, replace: bool) -> None:
 
 
 def _is_accepted(place: Path) -> bool:
-    """By what a file's times and size tell, else by its content."""
+    """True if the file is on the list, by its times and size or else by its content."""
     entry = _accepted().get(os.fspath(place))
     if not isinstance(entry, dict) or _left_beside(place):
         return False
@@ -210,7 +211,7 @@ def _accepted() -> dict[str, Any]:
 
 
 def _left_beside(place: Path) -> Path | None:
-    """A log or journal that SQLite would read with an index: it could hold anything."""
+    """A log or journal that SQLite would read with an index, and that could hold anything."""
     beside = (place.with_name(place.name + suffix) for suffix in BESIDE if suffix != "-shm")
     return next((file for file in beside if file.exists() and file.stat().st_size), None)
 

@@ -1,39 +1,52 @@
-"""Vectors of units: int8, normalised, one for each piece of a unit. The id says unit and piece.
+"""Vectors of units, int8 and normalised, one for each piece of a unit; and the cache of vectors that a user's indexes
+share.
 
-A query is compared with the signs of all vectors, and with the vectors themselves of those that are nearest by these. Both scan
-plain tables with sqlite-vec's functions: 500 000 vectors of 256 dimensions in 110 CPU ms on a slow machine (280 for all of them
-whole). Cells around centroids were measured too: questions lie far from all code, with a cosine of .45 to the twentieth
-nearest, so that half of 256 cells hold only .90 of the nearest twenty, and half of 1024 cells .93.
+A query is compared with the signs of all vectors first, then with the whole vectors of the nearest ones. Both scan
+plain tables with sqlite-vec's functions: 500 000 vectors of 256 dimensions take 110 CPU ms on a slow machine (280 for
+whole vectors only). Cells around centroids are no alternative: questions lie far from all code, with a cosine of .45 to
+the twentieth nearest, so that half of 256 cells hold only .90 of the nearest twenty, and half of 1024 cells .93.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import apsw
 
-from codelens.model import UnitId
+from codelens.model.code import UnitId
+from codelens.store.units import UnitSet, UnitSets
 
+LENGTH = 127.0
+"""Euclidean length of a stored vector: int8, normalised."""
 PIECES = 64
-"""A unit has at most this many vectors: id = unit * PIECES + piece."""
+"""Most vectors of a unit: id = unit * PIECES + piece."""
 FIRST_PASS = 4000
-"""Vectors that the first pass keeps. Of the nearest twenty among 500 000 (documentation's first sentences to definitions of many
-packages, by the shipped model) 1000 hold .975, 2000 .989, 4000 .994; of the nearest 200 among 431 000, by an earlier one, they held
-.75, .83, .89."""
+"""Vectors that the first pass keeps. Of the nearest twenty among 500 000 (documentation's first sentences to
+definitions of many packages, by the shipped model) 1000 hold .975, 2000 .989, 4000 .994; of the nearest 200 among 431
+000, by an earlier model, they held .75, .83, .89.
+"""
 
 _FAR = "vec_distance_hamming(vec_bit(b.bits), vec_quantize_binary(vec_int8(?1)))"
-_SCOPED = f"temp.scope s CROSS JOIN vector_bits b ON b.id BETWEEN s.id * {PIECES} AND s.id * {PIECES} + {PIECES - 1}"
+_IN_SET = f"temp.unit_set s CROSS JOIN vector_bits b ON b.id BETWEEN s.id * {PIECES} AND s.id * {PIECES} + {PIECES - 1}"
+
+
+def cosine(distance: float) -> float:
+    """Cosine of two vectors of length 127 at this distance: |a - b|² = 2 · 127² · (1 - cos)."""
+    return 1.0 - distance * distance / (2.0 * LENGTH * LENGTH)
 
 
 class Vectors:
-    """The gateway to vectors; adding and asking need sqlite-vec on the connection."""
+    """Reads and writes vectors; writing and comparing need sqlite-vec on the connection."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+        self._connection, self._sets = connection, sets
 
     def add(self, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
-        """`vectors`: for each unit those of its pieces, int8 and PIECES at most; a unit may have none."""
+        """Store each unit's vectors: int8, one per piece, at most PIECES, possibly none."""
         rows = [
             (unit * PIECES + piece, vector)
             for unit, pieces in zip(units, vectors, strict=True)
@@ -46,17 +59,19 @@ class Vectors:
         self._connection.executemany(sql, rows).fetchall()
 
     def remove(self, units: Sequence[tuple[UnitId, int]]) -> None:
-        """`units` with the number of their vectors."""
+        """Delete the vectors of `units`, given with their number of vectors."""
         if rows := [(u * PIECES, u * PIECES + pieces) for u, pieces in units if pieces]:
             for table in ("vectors", "vector_bits"):
                 self._connection.executemany(f"DELETE FROM {table} WHERE id >= ? AND id < ?", rows).fetchall()
 
-    def nearest(self, query: bytes, scoped: bool, limit: int) -> list[tuple[UnitId, float]]:
-        """(unit, L2 distance) of the nearest pieces, nearest first; a unit may come several times.
+    def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
+        """Pairs (unit, L2 distance) of the nearest pieces, nearest first; a unit may occur several times.
 
-        Exact where there are no more than FIRST_PASS vectors, in the scope if there is one.
+        Exact if there are no more than FIRST_PASS vectors, or no more within the given units.
         """
-        source, first = _SCOPED if scoped else "vector_bits b", max(FIRST_PASS, limit)
+        source, first = "vector_bits b" if within is None else _IN_SET, max(FIRST_PASS, limit)
+        if within is not None:
+            self._sets.hold(within)
         sql = f"SELECT b.id, {_FAR} AS far FROM {source} ORDER BY far LIMIT {int(first)}"
         rows: list[Any] = self._connection.execute(sql, (query,)).fetchall()
         ids = sorted(_whole_classes(rows, first))
@@ -67,33 +82,78 @@ class Vectors:
         found = self._connection.execute(sql, (query, f"[{','.join(map(str, ids))}]"))
         return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
 
-    def of_pool(self, query: bytes) -> dict[UnitId, float]:
-        """Unit of the pool (`Units.set_pool`) → the L2 distance of its nearest piece."""
+    def distances(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
+        """Unit → the L2 distance of its nearest piece; units without vectors are left out."""
+        self._sets.hold(units)
         sql = (
-            "SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.pool p "
+            "SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.unit_set p "
             f"CROSS JOIN vectors v ON v.id BETWEEN p.id * {PIECES} AND p.id * {PIECES} + {PIECES - 1} GROUP BY p.id"
         )
         return {UnitId(unit): float(distance) for unit, distance in self._connection.execute(sql, (query,))}
 
     def of_units(self, units: Sequence[tuple[UnitId, int]]) -> list[bytes]:
-        """The vectors of these units, each with the number of its pieces; in that order."""
+        """The vectors of these units, given with their number of pieces; in that order."""
         sql = "SELECT embedding FROM vectors WHERE rowid = ?"
         rows = [unit * PIECES + piece for unit, pieces in units for piece in range(pieces)]
         return [bytes(row[0]) for rowid in rows for row in self._connection.execute(sql, (rowid,))]
 
     def width(self) -> int:
-        """Bytes of a vector, the same for all; 0 where there is none."""
+        """Bytes per vector, the same for all; 0 without vectors."""
         row = self._connection.execute("SELECT length(embedding) FROM vectors LIMIT 1").fetchone()
         return int(row[0]) if row else 0
 
     def count(self) -> int:
-        """Vectors, not units."""
+        """Number of vectors, not of units."""
         row = self._connection.execute("SELECT count(*) FROM vectors").fetchone()
         return int(row[0]) if row else 0
 
 
 def _whole_classes(near: Sequence[tuple[int, float]], asked: int) -> list[int]:
-    """Without those as far as the last of a full page: which of these came in is chance. All, where all are equally far."""
+    """Ids without those that tie with the last of a full page, because chance decided which of these were included. All
+    ids if all tie.
+    """
     if len(near) < asked or near[0][1] == near[-1][1]:
         return [i for i, _ in near]
     return [i for i, far in near if far < near[-1][1]]
+
+
+_SCHEMA = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = OFF;
+CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
+"""
+BUSY_MS = 2000
+"""Milliseconds to wait for another process; after that nothing is read or kept. Chosen."""
+
+
+class KeptVectors:
+    """The cache: an open file of vectors by the hash of their origin, which may be deleted at any time.
+
+    Never raises: without the file, vectors are computed again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._connection: apsw.Connection | None = None
+        with suppress(apsw.Error, OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            connection = apsw.Connection(str(path))
+            connection.set_busy_timeout(BUSY_MS)
+            connection.execute(_SCHEMA).fetchall()
+            self._connection = connection
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Key → vector, for the known keys."""
+        if self._connection is None:
+            return {}
+        sql = "SELECT k.key, k.vector FROM json_each(?) n CROSS JOIN kept k ON k.key = unhex(n.value)"
+        with suppress(apsw.Error):
+            rows = self._connection.execute(sql, (json.dumps([key.hex() for key in keys]),)).fetchall()
+            return {bytes(key): bytes(vector) for key, vector in rows}  # type: ignore[arg-type]
+        return {}
+
+    def put(self, vectors: Mapping[bytes, bytes]) -> None:
+        """Keep these vectors, in one transaction."""
+        if self._connection is None or not vectors:
+            return
+        with suppress(apsw.Error), self._connection:
+            self._connection.executemany("INSERT OR IGNORE INTO kept VALUES (?, ?)", vectors.items()).fetchall()

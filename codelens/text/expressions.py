@@ -1,7 +1,7 @@
-"""Expressions of any language as text: shortened to what names a definition when indexing, taken apart when linking.
+"""Reads expressions and types of any language from text: indexing shortens them, linking splits them into steps.
 
-One small reader serves all languages: what follows a name by `.`, `->`, `::` or `?.` is its member, parentheses call it,
-brackets choose an element. What it cannot read names nothing.
+One small reader serves all languages: `.`, `->`, `::` and `?.` select a member, parentheses call, brackets select an element. An
+expression that it cannot read has no steps.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ _BRACKET = re.compile(r"[()\[\]{}]")
 _CALLED = re.compile(r"[\w$\]>)?!]")
 
 
-class Step(NamedTuple):
-    """One step of an expression: name, member, call, index, or type (a cast to what `text` says)."""
+class ExpressionStep(NamedTuple):
+    """One step of an expression: name, member, call, index, or type (a cast to the type in `text`)."""
 
     how: str
     text: str = ""
 
 
 class TypeText(NamedTuple):
-    """A type as a program reads it: the dotted name of what it is, and the texts of its arguments."""
+    """A type: its dotted name and the texts of its arguments."""
 
     head: str
     arguments: tuple[str, ...] = ()
 
 
 def without_arguments(text: str) -> str:
-    """On one line, with nothing between the parentheses of calls and none of the braces: 'f(a, b).c' → 'f().c'.
+    """The expression on one line, without arguments of calls and content of braces: 'f(a, b).c' → 'f().c'.
 
-    Parentheses that call nothing keep their content; a text cut off within its arguments ends with them.
+    Parentheses that are not a call keep their content. A text that ends inside arguments gets the closing bracket.
     """
     parts: list[str] = []
     depth = at = 0
@@ -61,8 +61,8 @@ _STRING = re.compile(r"""[rbfuRBFU]{0,2}(["'`]).*?\1""")
 
 
 @lru_cache(maxsize=20_000)
-def steps(text: str) -> tuple[Step, ...]:
-    """An expression, its calls' arguments left out, as steps; empty where it names no definition: 'a.f()' → a, f, call."""
+def steps(text: str) -> tuple[ExpressionStep, ...]:
+    """The steps of an expression without arguments of calls: 'a.f()' → a, f, call; empty if it cannot name a definition."""
     text = text.strip()
     made = text.startswith("new ")
     while match := _PREFIX.match(text):
@@ -71,45 +71,45 @@ def steps(text: str) -> tuple[Step, ...]:
         end = _closing(text, 0)
         inner, rest = text[1 : end - 1], text[end:].lstrip()
         if rest and (rest[0].isalnum() or rest[0] in "_$(&*"):
-            return (Step("type", inner),)  # a cast before what is cast
+            return (ExpressionStep("type", inner),)  # a cast before what is cast
         first = steps(inner)
         return (*first, *_following(rest)) if first else ()
     if cast := _CAST.search(text):
-        return (Step("type", cast[1]),) if ")" not in cast[1] else ()
+        return (ExpressionStep("type", cast[1]),) if ")" not in cast[1] else ()
     match = _NAME.match(text)
     if not match:
         return ()
-    found = [Step("name", match[0])]
+    found = [ExpressionStep("name", match[0])]
     rest = text[match.end() :]
     found += _following(rest)
     if made and found[-1].how != "call":
-        found.append(Step("call"))
+        found.append(ExpressionStep("call"))
     return tuple(found)
 
 
-def _following(rest: str) -> tuple[Step, ...]:
-    """The steps after the first; a part that is no step ends them, and makes all of it name nothing."""
-    found: list[Step] = []
+def _following(rest: str) -> tuple[ExpressionStep, ...]:
+    """The steps after the first; _NOTHING if a part cannot be read."""
+    found: list[ExpressionStep] = []
     while rest := rest.strip():
         if match := _DOT.match(rest):
             name = _NAME.match(rest, match.end())
             if name:
-                found.append(Step("member", name[0]))
+                found.append(ExpressionStep("member", name[0]))
                 rest = rest[name.end() :]
             elif rest[match.end() : match.end() + 1] == "<":  # Rust's turbofish
                 rest = rest[_closing(rest, match.end()) :]
             elif rest[match.end() : match.end() + 1] == "(":  # Go's type assertion
                 end = _closing(rest, match.end())
-                found.append(Step("type", rest[match.end() + 1 : end - 1]))
+                found.append(ExpressionStep("type", rest[match.end() + 1 : end - 1]))
                 rest = rest[end:]
             else:
                 return _NOTHING
         elif rest[0] == "(" or rest[0] == "{":
             if rest[0] == "(" or not found or found[-1].how != "call":  # braces after a call are its last argument
-                found.append(Step("call"))
+                found.append(ExpressionStep("call"))
             rest = rest[_closing(rest, 0) :]
         elif rest[0] == "[":
-            found.append(Step("index"))
+            found.append(ExpressionStep("index"))
             rest = rest[_closing(rest, 0) :]
         elif rest[0] == "<":
             rest = rest[_closing(rest, 0) :]
@@ -122,12 +122,12 @@ def _following(rest: str) -> tuple[Step, ...]:
     return tuple(found)
 
 
-_NOTHING = (Step("index"), Step("index"), Step("index"))
+_NOTHING = (ExpressionStep("index"), ExpressionStep("index"), ExpressionStep("index"))
 """Steps that lead nowhere."""
 
 
 def _closing(text: str, start: int) -> int:
-    """The place after the bracket that closes the one at `start`; the end where none does."""
+    """The position after the bracket that closes the one at `start`; the end if none does."""
     depth = 0
     for at in range(start, len(text)):
         if text[at] in "([{<":
@@ -149,7 +149,7 @@ _PATH = re.compile(r"\\?[A-Za-z_$\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*(?:\s*
 
 @lru_cache(maxsize=20_000)
 def type_text(text: str) -> TypeText:
-    """A declared type: what it is apart from pointers, options and modifiers; an array's head is '[]'. Empty if unreadable."""
+    """A declared type without pointers, options and modifiers; an array's head is '[]'. Empty if it cannot be read."""
     text = text.strip().strip("\"'`").strip().removeprefix(":").strip()
     parts = [part for part in _split(text, "|") if part.strip() not in _NOBODY]
     if not parts:
@@ -190,7 +190,7 @@ def type_text(text: str) -> TypeText:
 
 
 def head_shape(signature: str, name: str) -> tuple[int, int]:
-    """(parameters, results) that a head lists after a name: 'Write(p []byte, n int) error' → (2, 1)."""
+    """The numbers of (parameters, results) in a signature: 'Write(p []byte, n int) error' → (2, 1)."""
     at = signature.find(f"{name}(")
     if at < 0:
         return 0, 0
@@ -206,7 +206,7 @@ def _listed(text: str) -> int:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """The parts between marks that stand in no bracket."""
+    """The parts between marks outside of brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
         if character in "([{<":

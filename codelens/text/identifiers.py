@@ -1,7 +1,7 @@
-"""Split identifiers into the words that people say: getHTTPResponse → get http response.
+"""Splits identifiers into words: getHTTPResponse → get http response.
 
-The same code runs when indexing and when searching, or the two would not meet. No character is lost: the parts of
-an identifier, joined, are the identifier without its underscores.
+Indexing and searching share this code, so that their terms match. No character is lost: the joined parts of an identifier are the
+identifier without underscores.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CJK = re.compile(f"[{CJK}]")
 
 
 def split_identifier(identifier: str) -> list[str]:
-    """Its words in lower case, in order: 'BM25Nodes' → ['bm25', 'nodes'], 'x509Cert' → ['x509', 'cert']."""
+    """The words of an identifier in lower case, in order: 'BM25Nodes' → ['bm25', 'nodes'], 'x509Cert' → ['x509', 'cert']."""
     if identifier.isascii():
         return _WORD.findall(identifier.replace("_", " ")) if identifier.islower() else _words(identifier, identifier)
     return _words(identifier, identifier.translate(_shapes))
@@ -47,7 +47,7 @@ def _character_class(character: str) -> str:
 
 
 def fold_identifier(identifier: str) -> str:
-    """Its letters and digits in lower case, without separators: before_request and beforeRequest are one name."""
+    """The letters and digits of an identifier in lower case: before_request and beforeRequest are equal."""
     folded = identifier.casefold()
     return folded if folded.isalnum() else _SEPARATORS.sub("", folded) or folded
 
@@ -64,10 +64,10 @@ _shapes = _Shapes()
 
 
 def is_cjk(word: str) -> bool:
-    """Whether a word begins with a Chinese, Japanese or Korean character; tokens of mixed scripts count by their first."""
+    """True if a word begins with a Chinese, Japanese or Korean character; the first character decides in mixed scripts."""
     return not word.isascii() and _CJK.match(word) is not None
 
 
 def cjk_terms(word: str) -> list[str]:
-    """Overlapping pairs of characters: a run of CJK has no word borders, and people search for parts of it."""
+    """Overlapping pairs of characters, because CJK text has no word borders and people search for parts of it."""
     return [word[i : i + 2] for i in range(len(word) - 1)] or [word]

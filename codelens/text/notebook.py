@@ -1,7 +1,7 @@
-"""A Jupyter notebook's JSON → its cells, each the excerpt of the file that its author wrote; and a part of the JSON as he wrote it.
+"""Reads the cells of a Jupyter notebook, each as an excerpt of the file.
 
-Cells are found by one pass over the tokens of JSON, without building the document: outputs may hold megabytes. A source is one
-string or a list of lines; an escape in it is one place of the file, everything else maps byte by byte.
+One pass over the JSON tokens finds the cells without building the document, because outputs may hold megabytes. A source is
+one string or a list of lines. An escape in it maps to one position of the file; everything else maps byte by byte.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ import json
 import re
 from collections.abc import Iterator
 
-from codelens.nouns import dataclass
-from codelens.text.excerpt import Excerpt, excerpt
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.lines import Excerpt, excerpt
 
 NOTEBOOK = "jupyter"
 """The language of such files."""
 KERNEL = "python"
 """The language of a notebook that names none."""
 MOST_CELLS = 2000
-"""Of one notebook. Chosen: longer ones are logs."""
+"""Most cells that are read. Chosen: longer notebooks are logs."""
 
 DEEPEST = 16
-"""Lists and objects around a string that is told. Chosen: what is read lies 7 deep."""
+"""Most lists and objects around a string. Chosen: the strings that are needed are 7 deep."""
 
 _TOKEN = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)("|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
-"""A string that is not closed goes on to the end: else each quotation mark in it would be tried as the first."""
+"""An unclosed string extends to the end; otherwise the search would try each of its quotation marks as a start."""
 _PIECE = re.compile(rb"[^\\]+|\\u[dD][89abAB]..\\u....|\\u....|\\.", re.DOTALL)
 _BETWEEN = re.compile(r'(\\.)|"\s*,\s*"', re.DOTALL)
-"""An escape, or what stands between two lines of a source."""
+"""An escape, or the separator of two lines of a source."""
 _LINE = re.compile(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell; `source` is its text, with the way back to the file."""
+    """One cell; `source` is its text, mapped to the file."""
 
     kind: str
     """code, markdown, raw; nbformat 3 has heading too."""
@@ -42,20 +42,20 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """What is read of a notebook."""
+    """The language and cells of a notebook."""
 
     language: str
-    """Of its code, as the notebook names it, in lower case."""
+    """Language of its code as the notebook names it, in lower case."""
     cells: tuple[Cell, ...]
 
 
 Path = tuple[str | int, ...]
 _CELL_DEPTH = {"cells": 2, "worksheets": 4}
-"""Where cells lie: `cells` of nbformat 4, `worksheets[].cells` of 3. Depth of a cell's own path."""
+"""First key of a cell's path → depth of that path: `cells` in nbformat 4, `worksheets[].cells` in 3."""
 
 
 def read_notebook(utf8: bytes) -> Notebook:
-    """The cells of a notebook in order; what is no JSON, or none of a notebook, has none or those before the fault."""
+    """The cells of a notebook in order. Invalid JSON gives the cells before the fault."""
     kinds: dict[Path, str] = {}
     sources: dict[Path, list[tuple[int, int]]] = {}
     languages: dict[str, str] = {}
@@ -81,7 +81,7 @@ def _source(utf8: bytes, spans: list[tuple[int, int]]) -> Excerpt:
 
 
 def _plain(piece: bytes) -> bytes:
-    """What a run of characters, or one escape, stands for; a broken one stands for itself."""
+    """The text of a run of characters or of one escape; an invalid escape stays as it is."""
     if not piece.startswith(b"\\"):
         return piece
     try:
@@ -91,7 +91,7 @@ def _plain(piece: bytes) -> bytes:
 
 
 def _strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
-    """(path, start, end) of the strings that are values, without their quotes; ends where the text is no JSON."""
+    """(path, start, end) of strings that are values, without quotes; stops at invalid JSON."""
     path: list[str | int] = []
     awaits_key = False
     for token in _TOKEN.finditer(utf8):
@@ -119,7 +119,7 @@ def _strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
 
 
 def as_written(part: str) -> str:
-    """A part of the JSON that begins inside a source → that part of the source; as it is where that cannot be said."""
+    """Decode a part of the JSON that begins inside a source; unchanged if it cannot be decoded."""
     joined = _BETWEEN.sub(lambda found: found[1] or "", part)
     try:
         return str(json.loads(f'"{joined}"', strict=False))
@@ -128,7 +128,7 @@ def as_written(part: str) -> str:
 
 
 def shown_line(line: str) -> str:
-    """A line of the file as a person would see it: a line of source without its quotes, at the column where it stands."""
+    """A line of the file for people: a line of source without its quotes, at its own column."""
     found = _LINE.fullmatch(line)
     if not found:
         return line

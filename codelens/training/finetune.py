@@ -1,7 +1,7 @@
-"""A model and a user's own trees → the model adapted to them, and what that gained on a part that it was not shown.
+"""Fine-tune a model on a user's own trees, and measure the gain on held-out pairs.
 
-Rows learn, and weights of words only a little: those are what a model knows of code at large. What is kept is the best on
-the validation part, of the steps and then of the models between the one that was and the one that came out.
+Rows learn fast, weights of words slowly: those hold what the model knows of code in general. The validation part chooses the
+best of the steps, and then of the models between the original and that one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,12 @@ import numpy.typing as npt
 
 from codelens.embed.model_file import ModelFile
 from codelens.errors import UsageError
-from codelens.nouns import dataclass
-from codelens.runs import ProgressSink
-from codelens.training.bags import Whole, sparse
-from codelens.training.corpus import KINDS, Corpus, Encoder
-from codelens.training.own import HELD_OUT, LEARNT, VALIDATION, OwnPairs, own_pairs
-from codelens.training.quantise import model_of
-from codelens.training.ranks import mean_reciprocal_rank
-from codelens.training.recipe import Model, Recipe
-from codelens.training.trainer import train
-from codelens.training.vocabulary import as_rows
-from codelens.training.widen import widened
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.runs import ProgressSink
+from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, as_rows, sparse
+from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, OwnPairs, own_pairs
+from codelens.training.model import Model, Recipe, model_of, widened
+from codelens.training.trainer import mean_reciprocal_rank, train
 
 OWN = Recipe(
     steps=120,
@@ -41,20 +36,20 @@ OWN = Recipe(
     body=1.0,  # so is what a body counts
 )
 """Fitted on the validation parts of luarocks and okhttp (2 600 and 3 600 pairs). A tenth of the rate gained a tenth as much; 300
-steps no more than 120; weight_rate 1 no more than .2, and cost .03 on packages of others, where .2 costs .01."""
+steps no more than 120; weight_rate 1 no more than .2, and cost .03 on foreign packages, where .2 costs .01."""
 FEWEST_PAIRS = 200
-"""Below there is nothing to learn, and nothing to measure it by. Chosen."""
+"""Minimum number of pairs to learn from. Chosen."""
 FEWEST_ASKED = 20
-"""Questions of a kind in a part, below which a mean of them says nothing. Chosen."""
+"""Minimum number of questions for a mean. Chosen."""
 LOOKS = 12
-"""How often the validation part is asked during a training."""
+"""Number of validations during a training."""
 BETWEEN = (0.25, 0.5, 0.75)
-"""Shares of the way from the model that was to the one that came out that are tried (Wortsman et al. 2022)."""
+"""Interpolations between the original and the trained model that are tried (Wortsman et al. 2022)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """How far a training is: of `steps`, with the loss of the last batch and the validation part's figure."""
+class TrainingStep:
+    """Progress of a training: step, loss of the last batch, and the validation figure."""
 
     step: int
     steps: int
@@ -63,37 +58,37 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One kind of question: pairs in all, those held out, and their MRR@10 with the model that was and the one that came out."""
+class KindScore:
+    """One kind of question: number of pairs, of held-out pairs, and their MRR@10 before and after."""
 
     kind: str
     pairs: int
     held_out: int
     before: float | None
-    """None where there are too few to say."""
+    """None if there are too few."""
     after: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
-    """What a fine-tuning did. `validation` is what decided: the figures before and after."""
+class FineTuned:
+    """The result of a fine-tuning. `validation` holds the deciding figures before and after."""
 
     model: Model
     names: list[str]
     new_rows: int
-    measured: tuple[Measured, ...]
+    measured: tuple[KindScore, ...]
     validation: tuple[float, float]
     recipe: Recipe
     steps: int
-    """Those that were kept."""
+    """Steps of the kept model."""
     share: float
-    """Of the way from the model that was, in which the kept one lies."""
+    """Share of the way from the original to the trained model."""
     seconds: float
     notes: tuple[str, ...]
 
     @property
     def gained(self) -> bool:
-        """Whether it is better than the model that was, on pairs that it did not learn from."""
+        """True if the model is better on pairs that it did not learn from."""
         return self.validation[1] > self.validation[0]
 
 
@@ -101,18 +96,20 @@ def fine_tune(
     file: ModelFile,
     trees: Sequence[Path],
     recipe: Recipe = OWN,
-    told: Callable[[Step], object] = lambda step: None,
+    told: Callable[[TrainingStep], object] = lambda step: None,
     progress: ProgressSink | None = None,
-) -> Tuned:
-    """Adapt a model to trees. Raises UsageError where they have too little to learn from, or scipy is not there."""
+) -> FineTuned:
+    """Fine-tune a model on trees. Raises UsageError if they hold too little, or scipy is not installed."""
     started = time.perf_counter()
     sparse()
     own = own_pairs(trees, progress)
     return replace(tuned(file, own, recipe, told), seconds=time.perf_counter() - started)
 
 
-def tuned(file: ModelFile, own: OwnPairs, recipe: Recipe, told: Callable[[Step], object] = lambda step: None) -> Tuned:
-    """Adapt a model to pairs."""
+def tuned(
+    file: ModelFile, own: OwnPairs, recipe: Recipe, told: Callable[[TrainingStep], object] = lambda step: None
+) -> FineTuned:
+    """Fine-tune a model on pairs."""
     started = time.perf_counter()
     places = _places(own)
     words = _encoded(own)
@@ -128,14 +125,14 @@ def tuned(file: ModelFile, own: OwnPairs, recipe: Recipe, told: Callable[[Step],
         if step % max(1, recipe.steps // LOOKS) == 0 or step == recipe.steps:
             found = exam.score(VALIDATION, now)
             best.offer(now, found, step)
-            told(Step(step, recipe.steps, loss, found))
+            told(TrainingStep(step, recipe.steps, loss, found))
 
     train(exam.corpus, places[LEARNT], recipe, base.copy(), hear)
     last = best.model
     for share in BETWEEN:
         model = between(base, last, share)
         best.offer(model, exam.score(VALIDATION, model), best.step, share)
-    return Tuned(
+    return FineTuned(
         best.model,
         names,
         len(names) - len(known_names),
@@ -150,7 +147,7 @@ def tuned(file: ModelFile, own: OwnPairs, recipe: Recipe, told: Callable[[Step],
 
 
 def between(one: Model, other: Model, share: float) -> Model:
-    """The model that lies this share of the way from one to another of the same rows."""
+    """The model at this share of the way from one to another with the same rows."""
     share32 = np.float32(share)
     return Model(
         one.rows + (other.rows - one.rows) * share32,
@@ -162,7 +159,7 @@ def between(one: Model, other: Model, share: float) -> Model:
 
 
 class _Best:
-    """The best model so far; of equals the first, which has moved least."""
+    """The best model so far; the first of equals, which has moved least."""
 
     def __init__(self, model: Model, found: float) -> None:
         self.model, self.found, self.step, self.share = model, found, 0, 1.0
@@ -174,13 +171,13 @@ class _Best:
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """A corpus, and the places of its parts' pairs: what models of its rows are measured by."""
+    """A corpus and the positions of the pairs of each part, to measure models on."""
 
     corpus: Corpus
     places: Mapping[str, Whole]
 
     def figures(self, part: str, model: Model) -> dict[str, float]:
-        """Kind of question → MRR@10, for kinds with enough of them."""
+        """Kind of question → MRR@10, for kinds with enough questions."""
         asked = {kind: self._of_kind(part, number) for number, kind in enumerate(KINDS)}
         return {
             kind: mean_reciprocal_rank(self.corpus, pairs, model)
@@ -189,18 +186,18 @@ class Exam:
         }
 
     def score(self, part: str, model: Model) -> float:
-        """The mean of the kinds, or all questions together where no kind has enough."""
+        """The mean over kinds, or over all questions if no kind has enough."""
         found = self.figures(part, model)
         return (
             sum(found.values()) / len(found) if found else mean_reciprocal_rank(self.corpus, self.places[part], model)
         )
 
-    def compared(self, before: Model, after: Model) -> list[Measured]:
-        """The kinds that there are, on the held-out part."""
+    def compared(self, before: Model, after: Model) -> list[KindScore]:
+        """Held-out figures of each kind, before and after."""
         was, came = self.figures(HELD_OUT, before), self.figures(HELD_OUT, after)
         counts = np.bincount(self.corpus.kinds, minlength=len(KINDS)).tolist()
         return [
-            Measured(kind, count, len(self._of_kind(HELD_OUT, number)), was.get(kind), came.get(kind))
+            KindScore(kind, count, len(self._of_kind(HELD_OUT, number)), was.get(kind), came.get(kind))
             for number, (kind, count) in enumerate(zip(KINDS, counts, strict=True))
             if count
         ]
@@ -212,7 +209,7 @@ class Exam:
 
 
 def _places(own: OwnPairs) -> dict[str, Whole]:
-    """Part → places of its pairs. Raises UsageError where there are too few."""
+    """Part → positions of its pairs. Raises UsageError if there are too few."""
     counts = Counter(pair.part for pair in own.pairs)
     total = sum(counts.values())
     if total < FEWEST_PAIRS or min(counts[part] for part in (LEARNT, VALIDATION, HELD_OUT)) < FEWEST_ASKED:
@@ -225,7 +222,7 @@ def _places(own: OwnPairs) -> dict[str, Whole]:
 
 
 def _encoded(own: OwnPairs) -> Corpus:
-    """Each tree is a package of the corpus: its questions have their answers among its code. Pairs keep their order."""
+    """Encode the pairs in order. Each tree is a package: the answers to its questions are sought among its own code."""
     encoder = Encoder()
     for tree in dict.fromkeys(pair.tree for pair in own.pairs):
         pairs = (one.pair for one in own.pairs if one.tree == tree)

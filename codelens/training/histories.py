@@ -1,39 +1,45 @@
-"""A repository's commits → training pairs: a commit's subject and each definition that it changed, as the commit left it.
+"""Turn a user's trees and histories into training pairs in three parts: learnt, validation, held out.
 
-A commit that changes many files or definitions says little of each, and gives no pairs.
+A commit gives a pair for each definition that it changed, with its subject as the query; one that changes many files or
+definitions gives none. Documentation, names and comments are split by file, commits by time: the last ones are held out. A
+question appears in one part only.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 
-from codelens.derived import DecodedText
+import xxhash
+
 from codelens.indexing.embedding import embedded_pieces
 from codelens.indexing.extract import definitions, own_texts
 from codelens.lang.registry import detect_language
-from codelens.nouns import dataclass
-from codelens.runs import Progress, ProgressSink
+from codelens.model.extraction import DecodedText
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.runs import Progress, ProgressSink
 from codelens.text.lines import TextMap
-from codelens.training.mining import LEFT_OUT, MAX_FILE, NAMED_KINDS, Pair, is_code
-from codelens.worktree.history import Commit, commits, texts_at
-from codelens.worktree.repository import Repository
-from codelens.worktree.roles import path_roles
+from codelens.training.mining import LEFT_OUT, MAX_FILE, NAMED_KINDS, Pair, is_code, tree_pairs
+from codelens.worktree.classify import path_roles
+from codelens.worktree.commits import Commit, commits, texts_at
+from codelens.worktree.repository import GitError, Repository, enclosing_repository
 
 MOST_COMMITS, MOST_FILES, MOST_DEFINITIONS = 3000, 4, 6
-"""Commits that are looked at; and files and definitions of one. Chosen for minutes, not measured."""
+"""Limits on commits, and on files and definitions of a commit. Chosen for minutes, not measured."""
 FEWEST_WORDS = 3
-"""Of a subject: "Fix tests" asks for nothing. Chosen."""
+"""Minimum number of words of a subject: "Fix tests" asks for nothing. Chosen."""
 READ_AT_ONCE = 50
-"""Commits whose files are asked of git together: a process for each file took half of the time."""
+"""Commits whose files are read from git at once; a process per file took half of the time."""
 _AROUND = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+|\s*\(?#\d+\)?\s*$|^\[[^\]]*\]\s*")
-"""What stands around a subject and is no question: `fix(parser):`, `[core]`, `lib/parse.c:`, `(#123)`."""
+"""Prefixes and suffixes of a subject that are no part of the question: `fix(parser):`, `[core]`, `lib/parse.c:`, `(#123)`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A commit with a question in it: its source files, with the lines that it left in them."""
+class _CommitQuestion:
+    """A commit with a question, its source files and the lines it changed."""
 
     commit: str
     query: str
@@ -57,14 +63,14 @@ def history_pairs(repository: Repository, progress: ProgressSink | None = None) 
             progress(Progress("history", done, len(asked), together[-1].query))
 
 
-def _question(commit: Commit) -> _Asked | None:
+def _question(commit: Commit) -> _CommitQuestion | None:
     query = bare_subject(commit.subject)
     files = tuple((path, lines) for path, lines in commit.files if _is_source(path))
-    return _Asked(commit.id, query, files) if query and 0 < len(files) <= MOST_FILES else None
+    return _CommitQuestion(commit.id, query, files) if query and 0 < len(files) <= MOST_FILES else None
 
 
 def bare_subject(subject: str) -> str:
-    """A commit's subject without what stands around it; empty where that leaves too few words to be a question."""
+    """The subject without prefixes and numbers; empty if too few words are left."""
     bare = _AROUND.sub("", _AROUND.sub("", subject)).strip()
     return bare if len(bare.split()) >= FEWEST_WORDS else ""
 
@@ -74,7 +80,7 @@ def _is_source(path: str) -> bool:
 
 
 def _pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Sequence[Pair]:
-    """One for each function that has one of the lines; none where the file is no UTF-8, or too long to be written by hand."""
+    """A pair for each function with a changed line; none if the file is not UTF-8, or too long to be written by hand."""
     if len(raw) > MAX_FILE:
         return []
     try:
@@ -89,3 +95,75 @@ def _pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Sequence
         if unit.kind in NAMED_KINDS and not unit.local and not lines.isdisjoint(range(first, last + 1)):
             found.append(Pair("history", query, next(embedded_pieces(path, unit, own)), language, path, unit.name_line))
     return found
+
+
+LEARNT, VALIDATION, HELD_OUT = ("learnt", "validation", "held-out")
+HELD_OUT_SHARE, VALIDATION_SHARE = 0.2, 0.1
+"""Shares of files and of commits. Chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPair:
+    """A pair, the index of its tree, and its part."""
+
+    pair: Pair
+    tree: int
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPairs:
+    """All pairs in order of trees, and notes for the user."""
+
+    pairs: tuple[OwnPair, ...]
+    notes: tuple[str, ...] = ()
+
+
+def own_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -> OwnPairs:
+    """The pairs of folders and of the histories they belong to, each history once."""
+    found: list[OwnPair] = []
+    notes: list[str] = []
+    histories: set[Path] = set()
+    for number, tree in enumerate(trees):
+        if progress:
+            progress(Progress("mine", number, len(trees), tree.name))
+        pairs = tree_pairs(tree, frozenset(), frozenset(), Counter(), no_ignore=False)
+        found += [OwnPair(pair, number, _part_of_file(pair.path)) for pair in pairs]
+        repository = enclosing_repository(tree.resolve())
+        if repository is None or repository.common in histories:
+            continue
+        histories.add(repository.common)
+        try:
+            committed = list(history_pairs(repository, progress))
+        except GitError as fault:
+            notes.append(f"nothing is learnt from the history of {tree}: {fault}")
+            continue
+        found += [OwnPair(pair, number, part) for pair, part in _by_time(committed)]
+    return OwnPairs(tuple(_asked_in_one_part(found)), tuple(notes))
+
+
+def _part_of_file(path: str) -> str:
+    share = xxhash.xxh3_64_intdigest(path.encode("utf-8", "surrogatepass")) / 2**64
+    if share < HELD_OUT_SHARE:
+        return HELD_OUT
+    return VALIDATION if share < HELD_OUT_SHARE + VALIDATION_SHARE else LEARNT
+
+
+def _by_time(committed: Sequence[tuple[str, Pair]]) -> Iterator[tuple[Pair, str]]:
+    """Pairs of commits, newest first, with their parts."""
+    order = {commit: place for place, commit in enumerate(dict.fromkeys(commit for commit, _ in committed))}
+    held_out = int(len(order) * HELD_OUT_SHARE)
+    validation = int(len(order) * (HELD_OUT_SHARE + VALIDATION_SHARE))
+    for commit, pair in committed:
+        place = order[commit]
+        yield pair, HELD_OUT if place < held_out else VALIDATION if place < validation else LEARNT
+
+
+def _asked_in_one_part(pairs: Sequence[OwnPair]) -> Iterator[OwnPair]:
+    asked: dict[str, set[str]] = {part: {_asked(p) for p in pairs if p.part == part} for part in (LEARNT, VALIDATION)}
+    before = {LEARNT: set[str](), VALIDATION: asked[LEARNT], HELD_OUT: asked[LEARNT] | asked[VALIDATION]}
+    return (pair for pair in pairs if _asked(pair) not in before[pair.part])
+
+
+def _asked(pair: OwnPair) -> str:
+    return " ".join(pair.pair.query.casefold().split())

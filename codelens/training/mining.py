@@ -1,8 +1,7 @@
-"""One package's tree → training pairs: what a person might ask for, and the fields that the index embeds of the answer.
+"""Mine a tree for training pairs: a question, and the fields that the index embeds of its answer.
 
-The fields are made by the code that makes them for an index, after the text that the question came from was taken out.
-Tests, vendored and generated files and what is local to a function give no pairs. Of a large tree as many files are read
-as MOST_BYTES allows, in the order of a hash of their paths, so that they come from everywhere in it.
+Fields are made by the indexing code, after the question's text was removed. Tests, vendored and generated files and local
+definitions give no pairs. Of a large tree as many files are read as MOST_BYTES allows, in the order of a hash of their paths.
 """
 
 from __future__ import annotations
@@ -18,22 +17,60 @@ from pathlib import Path
 import xxhash
 
 from codelens.config import Settings
-from codelens.derived import Unit
 from codelens.embed.base import EmbeddedFields
 from codelens.indexing.embedding import embedded_pieces
 from codelens.indexing.extract import definitions, own_texts
-from codelens.indexing.reading import ReadText, read_text
+from codelens.indexing.files import ReadText, read_text
 from codelens.lang.comments import clean_comment
 from codelens.lang.registry import detect_language, languages
-from codelens.model import SeenFile
-from codelens.nouns import dataclass
+from codelens.model.code import SeenFile
+from codelens.model.extraction import Unit
+from codelens.model.fast_dataclass import dataclass
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
-from codelens.training.blocks import commented_blocks
 from codelens.training.phrases import sentence
-from codelens.worktree.roles import path_roles
+from codelens.worktree.classify import path_roles
 from codelens.worktree.walk import walk
+
+FEWEST_LINES = 3
+"""Minimum lines of a commented block. Chosen."""
+MOST_LINES = 40
+"""Maximum lines of a commented block. Chosen."""
+
+_COMMENT = re.compile(r"([ \t]*)(?://+|#+|--+|;;+)[ \t]+(\S.*)")
+
+
+def commented_blocks(body: str) -> Iterator[tuple[str, str, int]]:
+    """(comment, block below it, the comment's first line from 0), in order.
+
+    A block ends at a blank line, at the next comment of the same indent, and where the indent falls below the comment's.
+    """
+    lines = body.split("\n")
+    at = 0
+    while at < len(lines):
+        found = _COMMENT.fullmatch(lines[at])
+        if not found:
+            at += 1
+            continue
+        first, words = at, []
+        while at < len(lines) and (more := _COMMENT.fullmatch(lines[at])) and more[1] == found[1]:
+            words.append(more[2])
+            at += 1
+        end = _block_end(lines, at, found[1])
+        if FEWEST_LINES <= end - at <= MOST_LINES:
+            yield "\n".join(words), "\n".join(lines[at:end]), first
+
+
+def _block_end(lines: list[str], start: int, indent: str) -> int:
+    end = start
+    while end < len(lines) and lines[end].strip():
+        comment = _COMMENT.fullmatch(lines[end])
+        if not lines[end].startswith(indent) or (comment and comment[1] == indent):
+            break
+        end += 1
+    return end
+
 
 CAPS = {"doc": 6000, "value": 1000, "name": 2000, "comment": 1000}
 """Pairs of one package at most, so that none dominates. Chosen, not measured."""
@@ -46,15 +83,15 @@ MOST_FOUND = 24_000
 FEWEST_TOKENS = 8
 """Distinct tokens of a body that is asked for by its function's name alone: a shorter one says nothing. Chosen."""
 FEWEST_COMMENT_WORDS = 4
-"""Of a comment inside a function. Chosen."""
+"""Minimum words of a comment inside a function. Chosen."""
 LEAK = 6
-"""Words of a question that must not stand in a row in its answer."""
+"""Leading words of a question that must not appear together in its answer."""
 ASKED_KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "type", "macro"})
 VALUE_KINDS = frozenset({"property", "constant", "variable"})
 """Their docs are a kind of question of their own, so that a trainer can weigh them: there is little body to them."""
 NAMED_KINDS = frozenset({"function", "method"})
 LEFT_OUT = frozenset({"test", "vendored", "generated"})
-"""Roles of paths that give no pairs."""
+"""Roles of paths without pairs."""
 _DOC_STRING = re.compile(r"\s*[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')(?:\\.|(?!\1).)*\1[ \t]*;?\n?", re.DOTALL)
 SEED = "codelens pairs 1"
 
@@ -72,7 +109,7 @@ class Pair:
     line: int
 
     def record(self) -> dict[str, str | int]:
-        """As one JSON object."""
+        """The pair as a JSON object."""
         f = self.fields
         texts = {"name": f.name, "context": f.context, "signature": f.signature, "body": f.body}
         place: dict[str, str | int] = {"language": self.language, "path": self.path, "line": self.line}
@@ -175,7 +212,7 @@ def tree_definitions(root: Path) -> Iterator[EmbeddedFields]:
 
 
 def is_code(language: str) -> bool:
-    """Whether a language has definitions that a grammar finds."""
+    """True if a grammar finds definitions of the language."""
     row = languages().get(language)
     return row is not None and bool(row.grammar) and row.chunks == "code"
 
@@ -199,7 +236,7 @@ def _name_asked(unit: Unit) -> str:
 
 
 def without_name(fields: EmbeddedFields, name: str) -> EmbeddedFields:
-    """The fields as if the definition had no name: not in its head, its body's calls of itself, or its file's name."""
+    """The fields without the definition's name in its head, its body's recursive calls, and its file's name."""
     container, _, path = fields.context.partition(" ")
     folder, slash, file = path.rpartition("/")
     stem, dot, ending = file.partition(".")
@@ -214,7 +251,7 @@ def without_name(fields: EmbeddedFields, name: str) -> EmbeddedFields:
 
 
 def _without_word(text: str, word: str) -> str:
-    """The text without a word where it stands alone. (An expression made for each name takes a quarter of the time.)"""
+    """The text without a word where it stands alone. (A regular expression for each name takes a quarter of the time.)"""
     parts = text.split(word)
     kept = parts[0]
     for before, after in pairwise(parts):
@@ -233,7 +270,7 @@ def _without_doc_string(body: str, doc: str) -> str:
 
 
 def _leaks(query: str, fields: EmbeddedFields) -> bool:
-    """Whether the question's first words stand in the answer as they are."""
+    """True if the question's first words appear in the answer."""
     asked = " ".join(tokens(query.lower())[:LEAK])
     return any(f" {asked} " in f" {' '.join(tokens(t.lower()))} " for t in (fields.name, fields.signature, fields.body))
 
@@ -243,7 +280,7 @@ def _place(pair: Pair) -> tuple[str, int, str, str]:
 
 
 def _once(pairs: Iterable[Pair], counts: Counter[str]) -> list[Pair]:
-    """Each question about one name, and each body of a kind, once: the first by place."""
+    """Keep each question about a name, and each body of a kind, once: the first by position."""
     asked: set[tuple[str, str, str]] = set()
     answered: set[tuple[str, str, str]] = set()
     kept: list[Pair] = []

@@ -1,7 +1,8 @@
-"""A doc comment → the one sentence that a person might search by; empty where it holds none.
+"""Reduce a doc comment to the one sentence that a person might search by; empty if it has none.
 
-Comment marks are off already (`lang.comments`). Markup goes, its words stay; a line that opens a list of parameters ends
-the text. The definition's own name at the start goes too (Go begins every comment with it): it would be the whole answer.
+Comment marks are already removed (`lang.comments`). Markup is removed, its words stay; a line that opens a list of parameters
+ends the text. The definition's own name at the start is removed (Go begins every comment with it): it would be the whole
+answer.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import re
 from html import unescape
 
 FEWEST_WORDS, MOST_WORDS = 3, 40
-"""A shorter sentence says less than a name; of a longer one the rest is cut. Chosen, not measured."""
+"""Word limits: shorter sentences say less than a name, longer ones are cut. Chosen, not measured."""
 MOST_LOOKED_AT = 3000
 """Characters of a comment: its first sentence is not further down."""
 LEAST_LETTERS = 0.7
-"""Share of letters among what is not blank: below are tables, drawings and code that is commented out. Chosen."""
+"""Minimum share of letters among visible characters: below are tables, drawings and disabled code. Chosen."""
 
 _OPENS = re.compile(
     r"(?:[@\\](?:brief|short|summary|description|desc|details?|abstract)\b|(?:summary|description|purpose) ?:)[ \t]*",
@@ -28,10 +29,10 @@ _ENDS = re.compile(
     r"|(?:todo|fixme|xxx)\b|(?:parameters|returns|examples?)\s*$|#+ )",
     re.IGNORECASE,
 )
-"""A line that is no description, and with which the description ends."""
+"""Lines that end a description."""
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)]|\(?[a-z]\))\s+\S")
 _CALL_SEQUENCE = re.compile(r"^\s*:?call-seq:.*(?:\n[ \t]*\S.*)*\n?")
-"""What rdoc begins the comment of a method in C with."""
+"""The call sequence that rdoc comments of C methods begin with."""
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), to)
     for pattern, to in (
@@ -85,7 +86,7 @@ _CALL = re.compile(r"^\s?\([^()]*\)")
 _AFTER_NAME = re.compile(
     r"(?!\w)(\s*[-–—:=]+\s+|(?:\s+(?:function|method|class))?\s+(?=[a-z]+s\s)(?:(?:is|are)\s+(?=(?:an?|the)\s))?)?"
 )
-"""What joins a name to the sentence about it: a dash, a verb in the third person."""
+"""Joins a name to the sentence about it: a dash, or a verb in the third person."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 
 
@@ -136,7 +137,7 @@ def _paragraph(doc: str) -> str:
 
 
 def _is_heading(lines: list[str]) -> bool:
-    """Whether all so far is a name on a line of its own: gtk-doc's `gtk_widget_show:`, a signature of a C extension."""
+    """True if the text so far is a name on its own line: gtk-doc's `gtk_widget_show:`, a signature of a C extension."""
     return (
         len(lines) == 1
         and re.fullmatch(r"\s*(?:(?:name|function) ?:\s*)?[\w.:]+(?:\([^()]*\).*|:|)\s*", lines[0], re.IGNORECASE)
@@ -145,7 +146,7 @@ def _is_heading(lines: list[str]) -> bool:
 
 
 def without_markup(text: str) -> str:
-    """The words of a marked-up text: links, roles, emphasis and tags go, and leave what they were put around."""
+    """The text without links, roles, emphasis and tags; the words inside them stay."""
     for pattern, to in _MARKUP:
         text = pattern.sub(to, text)
     return unescape(text).replace("\\", "") if "&" in text or "\\" in text else text
@@ -163,7 +164,7 @@ def _first(text: str) -> str:
 
 
 def _without_name(text: str, name: str) -> str:
-    """Off with `parseFoo parses …`, `parseFoo() - …`; but `Append the rows` is a sentence as it is."""
+    """Remove `parseFoo parses …`, `parseFoo() - …`; but `Append the rows` is a sentence already."""
     place = text.lower().find(name.lower()) if name and text.isascii() else -1
     if place < 0 or not _BEFORE_NAME.fullmatch(text, 0, place):
         return text
@@ -175,7 +176,7 @@ def _without_name(text: str, name: str) -> str:
 
 
 def is_asked(text: str) -> bool:
-    """Whether a sentence is words that a person might search by: no code, licence or instruction to a tool."""
+    """True if a person might search by these words: no code, licence or instruction to a tool."""
     if len(_WORD.findall(text)) < FEWEST_WORDS or _CODE.search(text) or _BOILERPLATE.match(text):
         return False
     if _SAYS_GENERATED.search(text):

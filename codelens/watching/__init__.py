@@ -1,1 +1,1 @@
-"""Keeping an index fresh while its trees change: events of the file system in, index runs out."""
+"""Keeps an index up to date while its trees change."""

@@ -1,6 +1,6 @@
-"""The file system's events → the paths that changed, a batch at a time. The one door to watchfiles.
+"""Paths that changed, in batches, from the file system's events. Only this module imports watchfiles.
 
-An empty batch comes at every tick, so that who listens can look at the clock and at what sends no events.
+Each tick yields an empty batch, so that the caller can check the clock and whatever sends no events.
 """
 
 from __future__ import annotations
@@ -12,47 +12,48 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 
-from codelens.errors import UsageError
+from codelens.errors import MissingExtra
 
 STEP_MS = 50
-"""watchfiles looks for events this often; a batch is what came until one such time went by without more."""
+"""watchfiles collects events in steps of this length; a batch ends with the first step that brings none."""
 GROUP_MS = 400
-"""A batch that goes on growing is handed over after this time. Chosen: a storm comes in parts, and none is huge."""
+"""A batch that keeps growing is handed over after this time. Chosen: changes come in bursts."""
 TICK_SECONDS = 0.2
-"""Between two batches where nothing happens. Chosen; at this rate an idle watch takes 0.2 % of a core (measured over a minute)."""
+"""Time between batches while nothing happens. Chosen: an idle watch takes 0.2 % of a core (measured over a minute)."""
 
 
 class NoEvents(Exception):
-    """The operating system gives no events, or no more of them: its limit is reached, or the file system has none."""
+    """The file system sends no events, or the system's limit on watches is reached."""
 
 
 def need_watchfiles(otherwise: str = "") -> None:
-    """Raises UsageError, with a hint of what to install `otherwise`, where nothing can hear of changes."""
+    """Raise UsageError if watchfiles is not installed; the hint ends with the alternative `otherwise`."""
     if find_spec("watchfiles") is None:
-        raise UsageError("watching needs watchfiles", f"pip install 'codelens[watch]'{otherwise}")
+        raise MissingExtra("watching", ["watchfiles"], "watch", otherwise)
 
 
 def changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], None, None]:
-    """Absolute paths that changed in or below the folders, from the first batch on, which comes when the watch is set up.
+    """Batches of absolute paths that changed in or below the folders. The first batch comes when the watch is set up.
 
-    Ends when `stop` is set. Raises NoEvents, FileNotFoundError for a folder that is gone, UsageError without watchfiles.
+    Ends when `stop` is set. Raises NoEvents, FileNotFoundError for a folder that is gone, and UsageError without
+    watchfiles.
     """
-    need_watchfiles(", or walk again with --poll 2")
-    from watchfiles._rust_notify import WatchfilesRustInternalError  # it is exported nowhere else
+    need_watchfiles("walk the trees instead with --poll 2")
+    from watchfiles._rust_notify import WatchfilesRustInternalError  # not exported elsewhere
 
     try:
         try:
-            yield from _heard(folders, stop, tolerant=False)
-        except PermissionError:  # what nobody may read need not be watched
-            yield from _heard(folders, stop, tolerant=True)
+            yield from _watched(folders, stop, tolerant=False)
+        except PermissionError:  # a folder that cannot be read need not be watched
+            yield from _watched(folders, stop, tolerant=True)
     except FileNotFoundError:
         raise
     except (OSError, WatchfilesRustInternalError) as fault:
-        raise NoEvents(_told(fault)) from fault
+        raise NoEvents(_cause(fault)) from fault
 
 
-def _heard(folders: Sequence[Path], stop: Event, tolerant: bool) -> Generator[frozenset[str], None, None]:
-    """A tolerant watch leaves out the folders that it cannot hear of, and says nothing of a limit that is reached either."""
+def _watched(folders: Sequence[Path], stop: Event, tolerant: bool) -> Generator[frozenset[str], None, None]:
+    """A tolerant watch skips folders that it cannot watch, but also hides that a limit is reached."""
     from watchfiles import Change, watch
 
     seen = watch(
@@ -68,17 +69,17 @@ def _heard(folders: Sequence[Path], stop: Event, tolerant: bool) -> Generator[fr
     )
     with closing(seen):
         for batch in seen:
-            # Where a folder's own entry changes with its files (Windows), that says nothing that they do not say.
+            # On Windows a folder's own entry changes with its files, whose events tell the same.
             yield frozenset(p for kind, p in batch if kind is not Change.modified or not os.path.isdir(p))  # noqa: PTH112
 
 
 def ticks(stop: Event) -> Generator[frozenset[str], None, None]:
-    """The same without events: empty batches until `stop` is set."""
+    """Empty batches until `stop` is set, in place of events."""
     yield frozenset()
     while not stop.wait(TICK_SECONDS):
         yield frozenset()
 
 
-def _told(fault: Exception) -> str:
-    """The cause without the paths of all folders that were asked for."""
+def _cause(fault: Exception) -> str:
+    """The cause, without the list of all watched folders."""
     return str(fault).partition(" about [")[0].strip(" .")

@@ -1,6 +1,6 @@
-"""A watch in a process of its own, for servers: an update must not take their time, and they must not wait for its end.
+"""A watch in its own process, for servers: an update must not slow down their answers.
 
-The process ends with the one that started it, however that ends: its stdin is a pipe that is then closed.
+The process ends when its parent ends in any way, because that closes the pipe that is its stdin.
 """
 
 from __future__ import annotations
@@ -15,33 +15,35 @@ from typing import Any
 from codelens.processes.python import start
 
 END_SECONDS = 10.0
-"""How long `stop` waits before it kills; the index stays valid either way. Chosen."""
+"""Time that `stop` waits before it kills the process; the index stays valid either way. Chosen."""
 
 
 class WatchProcess:
-    """`codelens watch` over an index that is there, with the roots that it holds."""
+    """Runs `codelens watch` on an existing index with the roots that it holds."""
 
     def __init__(
         self, index: Path, *, poll: float = 0.0, tell: Callable[[Mapping[str, Any]], None] | None = None
     ) -> None:
-        """`tell` gets, in a thread of its own, each object of `--progress json`; other lines as {"type": "text", "text": …}."""
+        """`tell` is called in its own thread with each object of `--progress json`, and with {"type": "text", "text":
+        …} for other lines.
+        """
         arguments = ["watch", "--db", str(index.absolute()), "--until-eof", "--progress", "json"]
         self._process = start(
             "codelens.cli.main:run",
             *(*arguments, *(["--poll", str(poll)] if poll else [])),
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=str(Path.cwd()),  # a command line: it looks for settings where ours did
+            cwd=str(Path.cwd()),  # the command line looks for settings in the same folder as we do
         )
-        self._reader = Thread(target=self._read, args=(tell,), name="codelens-watch-told", daemon=True)
+        self._reader = Thread(target=self._read, args=(tell,), name="codelens-watch-reader", daemon=True)
         self._reader.start()
 
     def is_alive(self) -> bool:
-        """Whether it still watches. It ends by itself where the index is removed or no root is left."""
+        """True while it watches. It ends by itself if the index is removed or no root is left."""
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """End it; an update that is under way did not happen then."""
+        """End the process; an update in progress is rolled back."""
         if self._process.stdin:
             self._process.stdin.close()
         try:
@@ -52,7 +54,7 @@ class WatchProcess:
         self._reader.join(END_SECONDS)
 
     def _read(self, tell: Callable[[Mapping[str, Any]], None] | None) -> None:
-        """To the end, also where nobody listens: a full pipe would stop the other side."""
+        """Read to the end even without a listener: a full pipe would block the process."""
         assert self._process.stderr
         with self._process.stderr as lines:
             for line in lines:

@@ -1,8 +1,8 @@
-"""A folder's git history → for each of its files, how many of the last commits changed it, and when the last of these was made.
+"""How many recent commits changed each file of a folder, and when the last of them was made, from git's history.
 
-Merges do not count, renames are not followed, and the commits at which a shallow clone was cut off are left out: git would
-call every file changed by them. A history that was read before is carried on by the commits that have come and gone since, and
-where that could give something else than reading it anew, it is read anew.
+Merges do not count and renames are not followed. Commits at which a shallow clone ends are left out, because git
+reports every file as changed by them. A known history is updated by the commits that came and went since. Where that
+might differ from reading everything, everything is read.
 """
 
 from __future__ import annotations
@@ -14,37 +14,36 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codelens.nouns import dataclass
-from codelens.past import History, HistoryRead
-from codelens.worktree.paths import shown_path
-from codelens.worktree.plumbing import GitError, run_git
-from codelens.worktree.repository import Repository, enclosing_repository, read_regular
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.history import History, HistoryRead
+from codelens.worktree.files import shown_path
+from codelens.worktree.repository import GitError, Repository, enclosing_repository, read_regular, run_git
 
 MOST_COMMITS = 5000
 """Commits that are read. Chosen: years of most projects, and a third of a second for those of pandoc."""
 SECONDS = 30.0
-"""After which a history is given up. Chosen, not measured."""
+"""Time limit for reading a history. Chosen, not measured."""
 AT_ONCE = 500
-"""Commits that one git process tells of, so that what it tells fits into memory. Chosen."""
+"""Commits per git process, so that its output fits into memory. Chosen."""
 LATEST = 1 << 52
-"""Seconds above this are nonsense that somebody wrote into a commit, and no database takes them all."""
+"""Latest commit time in seconds. Larger values are invalid, and some databases cannot hold them."""
 RULES = "changes 1"
-"""Change the number with anything that changes what is read, so that histories are read anew."""
+"""Change the number whenever what is read changes, so that histories are read again."""
 _COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _MOST_LINKS = 5
-"""Symbolic refs that lead to symbolic refs; as in git."""
+"""Limit on symbolic refs that lead to symbolic refs, as in git."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a history begins, and what bounds it."""
+    """The commit at which a history starts, and what limits the history."""
 
     repository: Repository
     commit: str
     below: str
-    """The indexed folder within the repository, as bytes that were decoded for the operating system; empty for all of it."""
+    """The indexed folder within the repository, as a path of the operating system; empty for the whole repository."""
     cut: frozenset[str]
-    """The commits at which a shallow clone ends."""
+    """Commits at which a shallow clone ends."""
 
     @property
     def terms(self) -> str:
@@ -54,11 +53,11 @@ class Head:
 
 
 class TooSlow(GitError):
-    """git took longer than SECONDS: trying again would take as long."""
+    """git took longer than SECONDS; a second try would too."""
 
 
 def head_of(root: Path) -> Head:
-    """Where the history of a folder begins, found without git where its refs are files. Raises GitError."""
+    """The head of a folder's history, found without running git where the refs are files. Raises GitError."""
     repository = enclosing_repository(root)
     if repository is None:
         raise GitError("no git repository")
@@ -69,19 +68,19 @@ def head_of(root: Path) -> Head:
 
 
 def _commit_in_files(repository: Repository) -> str:
-    """HEAD's commit as git's loose and packed refs have it; empty where they do not say."""
+    """HEAD's commit according to loose and packed refs; empty if they do not tell."""
     folder, name = repository.git_folder, "HEAD"
     for _ in range(_MOST_LINKS):
-        said = (read_regular(folder / os.fsdecode(name)) or b"").strip()
-        if not said:
+        message = (read_regular(folder / os.fsdecode(name)) or b"").strip()
+        if not message:
             packed = read_regular(repository.common / "packed-refs") or b""
             found = re.search(rb"^([0-9a-f]+) " + re.escape(os.fsencode(name)) + rb"$", packed, re.MULTILINE)
-            said = found[1] if found else b""
-        if _COMMIT.fullmatch(said):
-            return said.decode()
-        if not said.startswith(b"ref: refs/") or b".." in said:
+            message = found[1] if found else b""
+        if _COMMIT.fullmatch(message):
+            return message.decode()
+        if not message.startswith(b"ref: refs/") or b".." in message:
             return ""
-        folder, name = repository.common, os.fsdecode(said.removeprefix(b"ref: "))
+        folder, name = repository.common, os.fsdecode(message.removeprefix(b"ref: "))
     return ""
 
 
@@ -95,49 +94,49 @@ def _commit_by_git(repository: Repository) -> str:
 def read_changes(
     head: Head, before: HistoryRead | None = None, known: Mapping[str, History] | None = None
 ) -> tuple[HistoryRead, dict[str, History]]:
-    """What was read, and path → history for all paths that it speaks of, also of files that are gone. Raises GitError.
+    """The history that was read, and path → history for all its paths, including deleted files. Raises GitError.
 
-    `known` is what was read `before`: the answer is the same without, later.
+    `known` is what was read `before`; it saves time and does not change the result.
     """
     until = time.monotonic() + SECONDS
     commits, whole = _window(head, head.commit, until)
     if not commits and head.cut:
-        raise GitError("a shallow clone that holds no commit with its parent")
+        raise GitError("a shallow clone without any commit whose parent is known")
     files = None
     if before and known is not None and before.head and not before.fault and before.terms == head.terms:
         files = _carried_on(head, before.head, commits, known, until)
     if files is None:
         files = _counted(head, commits, until)
-    told = _timed(git_within(head, until, "rev-list", "--timestamp", "--max-count=1", head.commit, "--"))
-    return HistoryRead(head.commit, head.terms, told[head.commit], len(commits), whole), files
+    output = _timed(git_within(head, until, "rev-list", "--timestamp", "--max-count=1", head.commit, "--"))
+    return HistoryRead(head.commit, head.terms, output[head.commit], len(commits), whole), files
 
 
 def _window(head: Head, commit: str, until: float) -> tuple[dict[str, int], bool]:
-    """(commit → its time, newest first; whether these are all) of the last commits that are no merges."""
+    """The last commits that are not merges (commit → time, newest first), and whether these are all."""
     most = f"--max-count={MOST_COMMITS + 1}"
     found = _timed(git_within(head, until, "rev-list", "--timestamp", "--no-merges", most, commit, "--"))
     last = dict(list(found.items())[:MOST_COMMITS])
     return {name: at for name, at in last.items() if name not in head.cut}, len(found) <= MOST_COMMITS and not head.cut
 
 
-def _timed(told: bytes) -> dict[str, int]:
-    rows = (line.split() for line in told.decode("ascii").splitlines())
+def _timed(output: bytes) -> dict[str, int]:
+    rows = (line.split() for line in output.decode("ascii").splitlines())
     return {commit: min(int(at), LATEST) for at, commit in rows}
 
 
 def _carried_on(
     head: Head, before: str, commits: Mapping[str, int], known: Mapping[str, History], until: float
 ) -> dict[str, History] | None:
-    """The known histories with the commits that came and without those that went; None where that is not certain, or no less."""
+    """The known histories plus new commits and minus those that went; None where that is uncertain or saves nothing."""
     try:
         old, _ = _window(head, before, until)
     except TooSlow:
         raise
-    except GitError:  # nobody keeps a commit that a rebase left behind
+    except GitError:  # a rebase may have left the commit behind and git removed it
         return None
-    come = {name: at for name, at in commits.items() if name not in old}
+    came = {name: at for name, at in commits.items() if name not in old}
     gone = {name: at for name, at in old.items() if name not in commits}
-    if len(come) + len(gone) >= len(commits):
+    if len(came) + len(gone) >= len(commits):
         return None
     files = dict(known)
     for path, lost in _counted(head, gone, until).items():
@@ -145,10 +144,10 @@ def _carried_on(
         if had is None or had.commits < lost.commits:
             return None
         if had.commits > lost.commits:
-            if had.changed <= lost.changed:  # the last change went: which is the last now?
+            if had.changed <= lost.changed:  # the last change went, and the one before it is unknown
                 return None
             files[path] = History(had.commits - lost.commits, had.changed)
-    for path, more in _counted(head, come, until).items():
+    for path, more in _counted(head, came, until).items():
         had = files.get(path, History(0, 0))
         files[path] = History(had.commits + more.commits, max(had.changed, more.changed))
     return files
@@ -167,8 +166,8 @@ def _counted(head: Head, commits: Mapping[str, int], until: float) -> dict[str, 
 
 
 def _touched(head: Head, commits: Sequence[str], until: float) -> Iterator[tuple[str, bytes]]:
-    """(commit, path) of all that these changed. git tells `commit NUL :modes… NUL path NUL :modes… NUL path NUL commit…`."""
-    told = git_within(
+    """Pairs (commit, path) of all changes. git prints `commit NUL :modes… NUL path NUL :modes… NUL path NUL commit…`."""
+    output = git_within(
         head,
         until,
         *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--no-renames"),
@@ -176,7 +175,7 @@ def _touched(head: Head, commits: Sequence[str], until: float) -> Iterator[tuple
         *([head.below] if head.below else []),
         given="".join(f"{commit}\n" for commit in commits).encode(),
     )
-    fields, commit = iter(told.split(b"\0")), ""
+    fields, commit = iter(output.split(b"\0")), ""
     for field in fields:
         if field.startswith(b":"):
             yield commit, next(fields)
@@ -185,7 +184,7 @@ def _touched(head: Head, commits: Sequence[str], until: float) -> Iterator[tuple
 
 
 def git_within(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:
-    """What git prints, as long as there is time. Raises GitError, and TooSlow where there is none left."""
+    """git's output within the time limit. Raises GitError, and TooSlow if no time is left."""
     left = until - time.monotonic()
     try:
         if left > 0:

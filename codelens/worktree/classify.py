@@ -1,15 +1,20 @@
-"""A path or a file's bytes → a reason not to index it, with the evidence: vendored, minified, generated, binary.
+"""Reasons not to index a file (vendored, minified, generated, binary), and the roles of a path (test, example, docs,
+…).
 
-Averse to false positives: only folders that package managers make count as vendored (third_party/ and deps/ are code
-that people maintain, and only ranked lower), and a file is generated only where its leading comment says so.
+The rules avoid false positives. Only folders that package managers create count as vendored and are left out;
+third_party/ and deps/ hold code that people maintain, and only rank lower. A file is generated only if its leading
+comment says so. Roles, for filters and ranking, follow names that each community uses on purpose: 'contest.py',
+'latest/' and 'src/testing_utils_for_users' have none. A word must stand alone, be separated by '_', '-' or '.', or
+begin a CamelCase part. 'testing' is not a test folder, because libraries keep there what their users' tests import.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
 
-from codelens.model import SkipReason
+from codelens.model.code import SkipReason
 from codelens.worktree.decode import is_binary
 
 Reason = tuple[SkipReason, str]
@@ -25,7 +30,7 @@ INSTALLED = {
     "elm-stuff": "installed by elm",
 }
 MARKERS: tuple[tuple[str, str, str], ...] = (
-    # (name of the folder or '' for any, an entry that gives it away, what that says)
+    # (folder name or '' for any, an entry that identifies it, its meaning)
     ("vendor", "modules.txt", "made by go mod vendor"),
     ("vendor", "autoload.php", "made by Composer"),
     ("bundle", "ruby", "made by Bundler"),
@@ -63,23 +68,23 @@ _COMMENT_MARK = re.compile(
 )
 _BLOCKS = (("/*", "*/"), ("<!--", "-->"), ('"""', '"""'), ("'''", "'''"), ("--[[", "]]"), ("{-", "-}"), ("(*", "*)"))
 _HEADER_LINES = 60
-"""In which a mark of generated code is looked for: a licence may stand before it. Chosen, not measured."""
+"""Lines in which a mark of generated code is looked for: a licence may come first. Chosen, not measured."""
 _HEADER_BYTES = 8_000
-"""The same in bytes, for files with long lines. Chosen."""
+"""The same limit in bytes, for files with long lines. Chosen."""
 _SHOWN = 80
-"""Characters of that mark that are shown as evidence."""
+"""Characters of the mark that are shown as evidence."""
 _LONG_LINE = 2_000
-"""Bytes. Prose, tables and embedded arrays stay below it for the most part of a file; minifiers write one line."""
+"""Bytes. Most lines of prose, tables and embedded arrays are shorter; minifiers write one long line."""
 _LONG_MEAN = 250
-"""Bytes per line in .js and .css: minifiers that wrap do so at 500 or more; hand-written code stays under 90."""
+"""Mean bytes per line in .js and .css: minifiers that wrap do so at 500 or more; hand-written code stays below 90."""
 _MOSTLY = 0.8
-"""Share of a file's bytes in lines over _LONG_LINE above which it is minified: little stands beside them, a licence. Chosen."""
+"""Share of a minified file's bytes that are in lines over _LONG_LINE; the rest may be a licence. Chosen."""
 _SMALLEST_MINIFIED = 4_000
-"""Bytes. In a smaller file two long lines of a person's would decide; it costs little to index. Chosen."""
+"""Bytes. In a smaller file two long hand-written lines would decide, and it costs little to index. Chosen."""
 
 
 def classify_folder(name: str, entries: Collection[str] = ()) -> Reason | None:
-    """Whether a package manager made this folder, by its name and by the names of its entries where they are known."""
+    """The package manager that made this folder, by its name and, where known, its entries; None for other folders."""
     if name in INSTALLED:
         return SkipReason.VENDORED, INSTALLED[name]
     if name == "__pycache__":
@@ -91,21 +96,21 @@ def classify_folder(name: str, entries: Collection[str] = ()) -> Reason | None:
 
 
 def classify_name(path: str) -> Reason | None:
-    """What the name alone tells: lock files, minified scripts and dumps of language servers."""
+    """A reason by name alone: lock files, minified scripts and LSIF dumps."""
     name = path.rpartition("/")[2]
     if name in LOCK_FILES:
         return SkipReason.GENERATED, "a lock file"
     if name.endswith(("js", "css")) and MINIFIED_NAME.fullmatch(name):
         return SkipReason.MINIFIED, "by its name"
-    if name.endswith(".lsif"):  # its edges are read, its text tells nobody anything; a SCIP index is binary
+    if name.endswith(".lsif"):  # only its edges are used; a SCIP index is binary
         return SkipReason.GENERATED, "an LSIF dump"
     return None
 
 
 def classify_bytes(path: str, raw: bytes, include_vendored: bool = False) -> Reason | None:
-    """Why a file of this content is not indexed, with the evidence; None if it should be.
+    """A reason not to index a file with this content, with the evidence; None to index it.
 
-    `include_vendored` leaves binary as the only reason.
+    With `include_vendored`, binary is the only reason.
     """
     if is_binary(raw):
         return SkipReason.BINARY, "not text"
@@ -115,7 +120,7 @@ def classify_bytes(path: str, raw: bytes, include_vendored: bool = False) -> Rea
 
 
 def classify_text(path: str, head: bytes, measure: Callable[[], LineLengths]) -> Reason | None:
-    """The same of what is known to be text, by its beginning and the lengths of its lines."""
+    """The same for a file known to be text, by its beginning and the lengths of its lines."""
     return classify_name(path) or _generated(head) or _minified(path, measure())
 
 
@@ -127,7 +132,7 @@ def _generated(raw: bytes) -> Reason | None:
 
 
 def _header(raw: bytes) -> Iterator[tuple[int, str]]:
-    """The lines of the leading comment without their comment marks; ends at the first line of code."""
+    """The numbered lines of the leading comment without comment marks, up to the first line of code."""
     text = raw[:_HEADER_BYTES].replace(b"\0", b"").decode("latin-1").removeprefix("\xef\xbb\xbf")
     closer = ""
     for number, line in enumerate(text.split("\n")[:_HEADER_LINES], 1):
@@ -146,7 +151,7 @@ def _header(raw: bytes) -> Iterator[tuple[int, str]]:
 
 
 class LineLengths:
-    """How long the lines of a file are, which may come in blocks."""
+    """Lengths of a file's lines; the file may come in blocks."""
 
     def __init__(self) -> None:
         self.size, self.lines, self.within_long = 0, 1, 0
@@ -154,7 +159,7 @@ class LineLengths:
         """Bytes of the line that has not ended yet."""
 
     def add(self, block: bytes) -> LineLengths:
-        """Take the next block of the file."""
+        """Add the next block of the file."""
         self._take_out()
         lines = block.split(b"\n")
         self.size += len(block)
@@ -166,13 +171,13 @@ class LineLengths:
         return self
 
     def _take_out(self) -> None:
-        """The last line goes on: it is counted when it has its length."""
+        """Uncount the last line, which continues in the next block."""
         self.within_long -= self._open if self._open > _LONG_LINE else 0
 
 
 def _minified(path: str, lengths: LineLengths) -> Reason | None:
     size = lengths.size
-    if size < _SMALLEST_MINIFIED or path.lower().endswith(".ipynb"):  # a notebook's plots are long lines
+    if size < _SMALLEST_MINIFIED or path.lower().endswith(".ipynb"):  # plots in a notebook are long lines
         return None
     if lengths.within_long > _MOSTLY * size:
         share = lengths.within_long * 100 // size
@@ -181,3 +186,91 @@ def _minified(path: str, lengths: LineLengths) -> Reason | None:
     if mean > _LONG_MEAN and path.lower().endswith((".js", ".mjs", ".cjs", ".css")):
         return SkipReason.MINIFIED, f"{mean} bytes a line"
     return None
+
+
+FOLDERS: tuple[tuple[str, str], ...] = (
+    # (role, names of folders at any depth, in lower case)
+    ("test", "test tests __test__ __tests__ spec specs testdata test_data test-data testsuite testsuites test_suite"),
+    (
+        "test",
+        "fixtures fixture __fixtures__ testfixtures __mocks__ __snapshots__ e2e cypress unittest unittests androidtest",
+    ),
+    ("test", "bench benches benchmark benchmarks"),
+    (
+        "example",
+        "example examples _example _examples sample samples demo demos tutorial tutorials quickstart quickstarts",
+    ),
+    ("example", "playground cookbook snippets"),
+    (
+        "vendored",
+        "vendor vendored _vendor third_party third-party thirdparty 3rdparty 3rd-party 3rd_party node_modules",
+    ),
+    ("vendored", "bower_components jspm_packages site-packages dist-packages pods carthage __pypackages__ subprojects"),
+    ("docs", "doc docs documentation man manpages"),
+    ("generated", "generated __generated__ autogenerated auto_generated generated-sources generated_src"),
+)
+TOP_FOLDERS: tuple[tuple[str, str], ...] = (
+    # names that mean vendored code at the top of a tree and are ordinary further down
+    ("vendored", "deps dep external externals extern submodules"),
+    ("test", "t"),
+    ("docs", "website wiki"),
+)
+FOLDER_SHAPES: tuple[tuple[str, str], ...] = (
+    # Polly.Core.Tests, my-crate-tests, AppUITests, integration_test, core.Samples, test-fixtures
+    ("test", r".*[._-](?:[Tt]ests?|[Ss]pecs?|[Uu]nit[Tt]ests?|[Bb]enchmarks?)|.*[A-Za-z0-9](?:Tests|Specs|Benchmarks)"),
+    ("test", r"tests?[_-](?:fixtures|suite|cases|resources|files|support|helpers?)"),
+    ("example", r".*[._-](?:[Ee]xamples?|[Ss]amples?|[Dd]emos?)|.*[a-z0-9](?:Examples|Samples)"),
+)
+CODE = (
+    r"\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|go|rs|java|c|h|cc|cpp|cxx|c\+\+|hh|hpp|hxx|m|mm|cs|rb|php|kts?|swift|scala|sc"
+    r"|lua|sh|bash|groovy|dart|pl|exs?)"
+)
+FILE_SHAPES: tuple[tuple[str, str], ...] = (
+    ("test", rf"(?:tests?|conftest|(?:test|spec)_helper){CODE}"),
+    ("test", rf"(?:tests?[_-].+|.+[._-](?:tests?|unittests?|e2e|cy)){CODE}"),
+    ("test", rf".+[._-](?:spec|specs|bench){CODE}"),
+    ("test", r"(?:Test[A-Z].*|.*[A-Za-z0-9](?:Tests?|TestCases?|TestBase|Specs?))\.(?:kt|scala|sc|groovy|php|swift)"),
+    ("test", r"(?:Test[A-Z].*|.*[A-Za-z0-9](?:Tests?|TestCases?|TestBase)|.*[a-z0-9]IT)\.(?:java|cs)"),
+    ("test", r".*[A-Za-z0-9](?:Tests?|UnitTests?)\.(?:c|cc|cpp|cxx|h|hpp|mm|m)"),
+    ("test", r".*[a-z0-9](?:Suite)\.scala|.*[a-z0-9]Cest\.php|.+\.(?:phpt|bats|feature|snap)|t\d{4}-.+\.sh"),
+    ("example", rf"(?:examples?|demo|sample)(?:[_-].+)?{CODE}|.+[._-](?:examples?|sample|demo|stories){CODE}"),
+    (
+        "docs",
+        rf"(?!.*{CODE}$)(?i:readme|changelog|changes|contributing|history|news|authors|license|copying)(?:[._-].*)?",
+    ),
+    ("docs", r"(?i:.+\.(?:md|mdx|markdown|rst|adoc|asciidoc|textile|org|pod|rdoc|texi|texinfo|[1-8]))"),
+    (
+        "generated",
+        r".+\.pb\.(?:go|cc|h|swift|dart)|.+_pb2?(?:_grpc)?\.(?:pyi?|rb)|.+_(?:grpc_web_)?pb\.(?:js|d\.ts)",
+    ),
+    ("generated", r".+\.(?:g|gen|generated|g\.i|[Dd]esigner)\.[a-z]+|.+[._-]generated\.[a-z]+|zz_generated\..+"),
+    ("generated", r".+[.-]min\.(?:js|mjs|cjs|css)|.+\.bundle\.(?:js|css)"),
+)
+
+_BY_NAME = tuple((role, frozenset(names.split())) for role, names in FOLDERS)
+_AT_TOP = tuple((role, frozenset(names.split())) for role, names in TOP_FOLDERS)
+_SHAPES = tuple((role, re.compile(shape)) for role, shape in FOLDER_SHAPES)
+_FILES = tuple((role, re.compile(shape)) for role, shape in FILE_SHAPES)
+
+
+def path_roles(path: str) -> frozenset[str]:
+    """The roles of a document, a subset of {"test", "example", "vendored", "docs", "generated"}; mostly empty.
+
+    `path` is relative to the root and uses '/'. Below src/main a test's name means nothing: Maven and Gradle keep tests
+    in src/test, and JUnit's own TestRule.java is not a test.
+    """
+    folder, _, name = path.rpartition("/")
+    roles = _folder_roles(folder) | {role for role, shape in _FILES if shape.fullmatch(name)}
+    if "src/main/" in path:
+        return roles - {"test"}
+    return frozenset(roles)
+
+
+@lru_cache(maxsize=4096)
+def _folder_roles(folder: str) -> frozenset[str]:
+    parts = folder.split("/") if folder else []
+    lower = [part.lower() for part in parts]
+    roles = {role for role, names in _BY_NAME for part in lower if part in names}
+    roles |= {role for role, names in _AT_TOP if lower and lower[0] in names}
+    roles |= {role for role, shape in _SHAPES for part in parts if shape.fullmatch(part)}
+    return frozenset(roles)

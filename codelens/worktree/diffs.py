@@ -1,7 +1,7 @@
-"""A unified diff → the files that it changes, with its hunks: git's format, and the plain one of `diff -u`.
+"""Parses unified diffs: git's format, and the plain one of `diff -u`.
 
-Text stays bytes: a diff holds files of any encoding. Hunks are read by the numbers in their heads, so that a removed
-line that looks like a header is a removed line. What is no part of a diff (a mail around it) is passed over.
+Text stays bytes, since a diff can hold files of any encoding. Hunks are read by the counts in their headers, so a
+removed line that looks like a header stays a removed line. Text around a diff, such as a mail, is skipped.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
 
 NOTHING = b"/dev/null"
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-3][0-7]{2})')
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 _PREFIX = re.compile(rb"[abciow]/")
-"""git's, also with diff.mnemonicPrefix."""
+"""git's prefixes, including those of diff.mnemonicPrefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One place of a file. Lines count from 1; a side without lines names the line above."""
+    """A changed place of a file. Lines count from 1; a side without lines names the line above."""
 
     old_start: int
     new_start: int
@@ -31,18 +31,20 @@ class Hunk:
 
     @property
     def old(self) -> list[bytes]:
-        """Its lines before the change."""
+        """Lines before the change."""
         return [text for mark, text in self.lines if mark != "+"]
 
     @property
     def new(self) -> list[bytes]:
-        """Its lines after the change."""
+        """Lines after the change."""
         return [text for mark, text in self.lines if mark != "-"]
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file of a diff. A path is None where the file is not there; `prefixed` paths begin with git's a/ and b/."""
+    """The changes of one file. A path is None if the file does not exist on that side; `prefixed` paths begin with
+    git's a/ and b/.
+    """
 
     old: bytes | None
     new: bytes | None
@@ -51,12 +53,12 @@ class FileChange:
 
     @property
     def paths(self) -> tuple[bytes, ...]:
-        """The new path, then the old one where it is another."""
+        """The new path, then the old one if it differs."""
         return tuple(dict.fromkeys(path for path in (self.new, self.old) if path is not None))
 
 
 def read_diff(raw: bytes) -> list[FileChange]:
-    """The files of a diff in its order; none where it holds none. Whatever the bytes, nothing is raised."""
+    """The files of a diff, in order; may be empty. Never raises, whatever the bytes."""
     lines = raw.split(b"\n")
     starts = _starts(lines)
     files = pairwise([*starts, len(lines)])
@@ -64,7 +66,7 @@ def read_diff(raw: bytes) -> list[FileChange]:
 
 
 def _starts(lines: Sequence[bytes]) -> list[int]:
-    """Where files begin: at `diff --git`, else at `---` before `+++`; never within a hunk."""
+    """Line numbers at which files begin: `diff --git`, or else `---` before `+++`; never inside a hunk."""
     starts: list[int] = []
     in_header = False
     place = 0
@@ -85,15 +87,15 @@ def _starts(lines: Sequence[bytes]) -> list[int]:
 
 
 def _hunk(head: re.Match[bytes], file: Sequence[bytes], place: int) -> tuple[Hunk, int]:
-    """(the hunk whose head is at `place`, how many lines it takes below). One that ends early is taken as far as it goes."""
+    """The hunk whose header is at `place`, and the number of lines below it. A truncated hunk is read as far as it goes."""
     old_start, new_start = int(head[1]), int(head[3])
     old, new = (int(count) if count is not None else 1 for count in (head[2], head[4]))
     lines: list[tuple[str, bytes]] = []
     taken = 0
-    for line in map(file.__getitem__, range(place + 1, len(file))):  # no slice, which would copy the rest at each hunk
+    for line in map(file.__getitem__, range(place + 1, len(file))):  # a slice would copy the rest for each hunk
         if not (old > 0 or new > 0 or line.startswith(b"\\")):
             break
-        mark = chr(line[0]) if line.rstrip(b"\r") else " "  # mailers strip the space of an empty line
+        mark = chr(line[0]) if line.rstrip(b"\r") else " "  # mail programs strip the space of an empty line
         if mark not in " -+\\":
             break
         taken += 1
@@ -105,7 +107,7 @@ def _hunk(head: re.Match[bytes], file: Sequence[bytes], place: int) -> tuple[Hun
 
 
 def _file(lines: Sequence[bytes]) -> FileChange | None:
-    """One file from its first line on; None for what says nothing of a file that can be read (a merge's own format)."""
+    """One file from its first line on; None for formats without readable changes, such as that of a merge."""
     old, new, binary = _header(lines)
     hunks = tuple(_hunks(lines))
     if old is None and new is None:
@@ -124,8 +126,10 @@ def _hunks(lines: Sequence[bytes]) -> Iterator[Hunk]:
 
 
 def _header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bool]:
-    """(old path, new path, whether it is called binary): of a rename, of `---` and `+++`, else of the first line."""
-    said: dict[bytes, bytes] = {}
+    """(old path, new path, whether it is marked as binary), from a rename, from `---` and `+++`, or else from the first
+    line.
+    """
+    fields: dict[bytes, bytes] = {}
     binary = False
     for line in lines:
         line = line.removesuffix(b"\r")
@@ -133,22 +137,25 @@ def _header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bool]:
             break
         for key in (b"--- ", b"+++ ", b"rename from ", b"rename to ", b"copy from ", b"copy to "):
             if line.startswith(key):
-                said.setdefault(key, line[len(key) :])
-        said |= {line[:4]: line for mode in (b"new file mode", b"deleted file mode") if line.startswith(mode)}
+                fields.setdefault(key, line[len(key) :])
+        fields |= {line[:4]: line for mode in (b"new file mode", b"deleted file mode") if line.startswith(mode)}
         binary |= line.startswith((b"Binary files ", b"GIT binary patch"))
-    old, new = said.get(b"rename from ", said.get(b"copy from ")), said.get(b"rename to ", said.get(b"copy to "))
+    old, new = (
+        fields.get(b"rename from ", fields.get(b"copy from ")),
+        fields.get(b"rename to ", fields.get(b"copy to ")),
+    )
     if old is not None and new is not None:
         return _unquoted(old), _unquoted(new), binary
-    if b"--- " in said and b"+++ " in said:
-        before, after = _path(said[b"--- "]), _path(said[b"+++ "])
+    if b"--- " in fields and b"+++ " in fields:
+        before, after = _path(fields[b"--- "]), _path(fields[b"+++ "])
     else:
         before, after = _of_first_line(lines[0].removesuffix(b"\r"))
-        before, after = (None if b"new " in said else before), (None if b"dele" in said else after)
+        before, after = (None if b"new " in fields else before), (None if b"dele" in fields else after)
     return *_without_prefix(before, after), binary
 
 
 def _path(written: bytes) -> bytes | None:
-    """The path of a `---` or `+++` line; None for no file. A tab ends it (a time follows, or it holds a space)."""
+    """The path of a `---` or `+++` line; None for no file. A tab ends it, before a time or after a path with spaces."""
     if written.startswith(b'"'):
         return _unquoted(written)
     path = written.partition(b"\t")[0]
@@ -156,7 +163,7 @@ def _path(written: bytes) -> bytes | None:
 
 
 def _of_first_line(line: bytes) -> tuple[bytes | None, bytes | None]:
-    """The two paths of `diff --git a/x b/x`, which are equal but for their prefixes where no other line names them."""
+    """The two paths of `diff --git a/x b/x`; where no other line names them they are equal except for the prefixes."""
     if not line.startswith(b"diff --git "):
         return None, None
     rest = line.removeprefix(b"diff --git ")
@@ -168,14 +175,14 @@ def _of_first_line(line: bytes) -> tuple[bytes | None, bytes | None]:
 
 
 def _without_prefix(old: bytes | None, new: bytes | None) -> tuple[bytes | None, bytes | None]:
-    """git's prefixes stand before both paths or before none."""
+    """Remove git's prefixes, which both paths have or neither."""
     if all(path is None or _PREFIX.match(path) for path in (old, new)):
         return (old[2:] if old is not None else None), (new[2:] if new is not None else None)
     return old, new
 
 
 def _unquoted(written: bytes) -> bytes:
-    """A path as git quotes it: in double quotes with C's escapes where it holds odd bytes."""
+    """A path without git's quoting, which uses double quotes and C escapes for unusual bytes."""
     quoted = re.match(rb'"((?:\\.|[^"\\])*)"', written)
     return _ESCAPE.sub(_unescaped, quoted[1]) if quoted else written
 

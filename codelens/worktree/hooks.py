@@ -1,7 +1,7 @@
-"""A block in git's hooks that has a command run in the background after each change of HEAD; the rest of a hook is its owner's.
+"""Installs a block in git's hooks that runs a command in the background after each change of HEAD.
 
-git is never kept waiting and never told of a failure. Many changes in one second, as in a rebase, make one run: a folder beside
-HEAD says that one is about to begin.
+The rest of a hook belongs to the user. git never waits and never sees a failure. Many changes within a second, as in a
+rebase, start one run: a folder next to HEAD marks a run that is about to start.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.repository import Repository, configured, enclosing_repository, expanded
 
 NAMES = ("post-checkout", "post-merge", "post-commit", "post-rewrite")
-"""A switch or clone, a merge or pull, a commit, and a rebase or amendment, which calls the others for its steps only."""
+"""The hooks for a checkout or clone, a merge or pull, a commit, and a rebase or amend, which run the others only for
+their steps.
+"""
 BEGIN, END = "# >>> codelens >>>", "# <<< codelens <<<"
 _SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh")
-"""Whose scripts the block can be part of."""
+"""Shells that can run the block."""
 _BLOCK = """\
 {begin}
 # Brings the index of codelens up to date, in the background. `codelens hooks remove` takes this out.
@@ -41,39 +43,39 @@ _BLOCK = """\
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Where a repository's hooks are."""
+    """The hooks folder of a repository."""
 
     repository: Repository
     folder: Path
     is_shared: bool
-    """The folder serves other repositories too: core.hooksPath leads out of this one."""
+    """True if core.hooksPath leads out of the repository, so that the folder serves others too."""
 
 
 def hooks_of(start: Path) -> Hooks:
-    """The hooks that git runs in the work tree that holds `start`. Raises UsageError where there is none."""
+    """The hooks that git runs in the work tree of `start`. Raises UsageError outside a repository."""
     repository = enclosing_repository(start.resolve())
     if repository is None:
         raise UsageError(f"no git repository in {start} or above it")
     chosen = configured(repository).get("core.hookspath")
     if not chosen:
         return Hooks(repository, repository.common / "hooks", is_shared=False)
-    folder = repository.top / expanded(chosen)  # a relative one is meant from the top, where hooks run
+    folder = repository.top / expanded(chosen)  # a relative path starts at the top, where hooks run
     own = (repository.top.resolve(), repository.common.resolve())
     return Hooks(repository, folder, not any(folder.resolve().is_relative_to(place) for place in own))
 
 
 def block_for(command: Sequence[str]) -> str:
-    """The lines that run a command."""
+    """The shell lines that run a command."""
     return _BLOCK.format(begin=BEGIN, end=END, command=shlex.join(command))
 
 
 def is_installed(hook: Path) -> bool:
-    """Whether a hook holds the block."""
+    """True if a hook contains the block."""
     return BEGIN in _text(hook)
 
 
 def install(folder: Path, block: str) -> None:
-    """Put the block into all hooks, or into none: UsageError for one that is no shell script, or that its owner switched off."""
+    """Add the block to all hooks, or to none: UsageError if one is not a shell script or has been disabled."""
     texts = {folder / name: _with_block(folder / name, block) for name in NAMES}
     folder.mkdir(parents=True, exist_ok=True)
     for hook, text in texts.items():
@@ -81,7 +83,9 @@ def install(folder: Path, block: str) -> None:
 
 
 def _with_block(hook: Path, block: str) -> str:
-    """At its head, since a hook may end with `exit` or `exec` anywhere; in the place of an older block."""
+    """The hook's text with the block at its start, because a hook may `exit` or `exec` anywhere; replaces an older
+    block.
+    """
     text = without_block(_text(hook))
     if text and os.name != "nt" and not os.access(hook, os.X_OK):
         raise UsageError(f"{hook} is not executable, so git does not run it", f"`chmod +x {hook}`, or remove it")
@@ -91,12 +95,14 @@ def _with_block(hook: Path, block: str) -> str:
     elif not first.startswith("#!"):
         first, newline, rest = "", "", text
     elif not _is_shell(first):
-        raise UsageError(f"{hook} is no shell script: {first}", "have it call `codelens hooks run` in the background")
+        raise UsageError(
+            f"{hook} is not a shell script: {first}", "have it call `codelens hooks run` in the background"
+        )
     return f"{first}{newline}{block}{rest}"
 
 
 def remove(hook: Path) -> bool:
-    """Take the block out; a hook that holds nothing else goes. Whether there was one."""
+    """Remove the block, and the hook if nothing else is left. Returns whether the block was there."""
     text = _text(hook)
     if BEGIN not in text:
         return False
@@ -109,7 +115,7 @@ def remove(hook: Path) -> bool:
 
 
 def without_block(text: str) -> str:
-    """What of a hook is its owner's. A block without an end is the owner's doing, and stays."""
+    """The user's part of a hook. A block without an end was edited by the user and stays."""
     before, begin, rest = text.partition(BEGIN + "\n")
     _, end, after = rest.partition(END + "\n")
     return before + after if begin and end else text
@@ -123,7 +129,7 @@ def _is_shell(first: str) -> bool:
 
 
 def _text(hook: Path) -> str:
-    """A hook's text, byte for byte; empty if there is none. Raises UsageError for what cannot be a script."""
+    """A hook's text, byte for byte; empty if it does not exist. Raises UsageError if it cannot be read."""
     try:
         return os.fsdecode(hook.read_bytes())
     except FileNotFoundError:
@@ -133,9 +139,10 @@ def _text(hook: Path) -> str:
 
 
 def _write(hook: Path, text: str) -> None:
-    """In one step, so that git never runs half a hook; executable as before, and a new one for all who may read it.
+    """Write a hook in one step, so that git never runs half of it. It keeps its mode; a new one is executable for all
+    who can read it.
 
-    A hook that is a link stays one: what it leads to is written. Raises CannotWrite.
+    A hook that is a link stays one; its target is written. Raises CannotWrite.
     """
     target = hook.resolve()
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
@@ -148,5 +155,5 @@ def _write(hook: Path, text: str) -> None:
         with suppress(OSError):
             made.unlink()
         raise CannotWrite(
-            f"{target}: {fault.strerror or fault}", f"see that {target.parent} is yours, with room"
+            f"{target}: {fault.strerror or fault}", f"check permissions and free space of {target.parent}"
         ) from None

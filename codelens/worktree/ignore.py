@@ -1,28 +1,139 @@
-"""Which rules speak about the entries of a folder, and what they say: git's own order, with .codelensignore above it.
+"""Ignore rules: .codelensignore first, then git's rules in git's order.
 
-The first group with a matching pattern decides, its last pattern first: .codelensignore from the entry's folder up,
-then .gitignore from there up to the top of the repository, then .git/info/exclude, then core.excludesFile. An ignored
-folder is not entered, so nothing in it can be included again, except what git tracks. Outside any repository .gitignore
-files count from the root downwards. The root itself is never judged: whoever names it wants it.
+The first group with a matching pattern decides, its last pattern first: .codelensignore from the entry's folder
+upwards, then .gitignore up to the top of the repository, then .git/info/exclude, then core.excludesFile. An ignored
+folder is not entered, so nothing inside can be included again, except files that git tracks. Outside a repository
+.gitignore files count from the root downwards. The root itself is always walked.
+
+Ours, because pathspec differs from git (see patterns.py), and because asking `git check-ignore` for each path needs
+git, runs a process, and cannot apply .codelensignore or say which rule decided.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from codelens.worktree.plumbing import GitError, run_git
+from codelens.worktree.files import shown_path
+from codelens.worktree.patterns import Rule, read_rule
 from codelens.worktree.repository import (
+    GitError,
     Repository,
     configured,
     enclosing_repository,
     expanded,
+    read_regular,
     repository_at,
+    run_git,
     user_folder,
 )
-from codelens.worktree.rulefile import RuleFile, read_rule_file
+
+_Matches = Callable[[bytes], object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """Rules that match one form of a path: its last part, or all of it. Most paths match none, which must be quick to
+    find out.
+    """
+
+    plain: dict[bytes, list[Rule]]
+    globs: tuple[tuple[Rule, _Matches], ...]
+    """The last rule first."""
+    endings: tuple[bytes, ...]
+    """Suffixes of the rules that only require one: half of all rules, and quick to test at once."""
+    any_glob: _Matches | None
+    """Tests all other rules at once."""
+
+    def last(self, text: bytes, is_folder: bool) -> Rule | None:
+        """The last rule that matches this text; rules for folders match folders only."""
+        found = None
+        if (self.endings and text.endswith(self.endings)) or (self.any_glob and self.any_glob(text)):
+            fitting = (rule for rule, matches in self.globs if (is_folder or not rule.folders_only) and matches(text))
+            found = next(fitting, None)
+        for rule in self.plain.get(text, ()):
+            if (is_folder or not rule.folders_only) and (found is None or rule.line > found.line):
+                found = rule
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """An ignore file with the folder that its patterns are relative to."""
+
+    shown: str
+    lead: bytes
+    """The root's path below this file's folder, with a slash, if the file lies above the root."""
+    cut: int
+    """Length of the folder's path below the root, with its slash."""
+    fold_case: bool
+    names: _Patterns
+    paths: _Patterns
+    has_paths: bool
+
+    def last_match(self, path: bytes, name: bytes, is_folder: bool) -> Rule | None:
+        """The rule that decides about a path relative to the root: the last that matches, as in git."""
+        if self.fold_case:
+            path, name = path.lower(), name.lower()
+        by_name = self.names.last(name, is_folder)
+        if not self.has_paths:
+            return by_name
+        by_path = self.paths.last(self.lead + path[self.cut :], is_folder)
+        return by_path if by_path and (by_name is None or by_path.line > by_name.line) else by_name
+
+    def source(self, rule: Rule) -> str:
+        """The text FILE:LINE: pattern, as in `git check-ignore -v`."""
+        return f"{self.shown}:{rule.line}: {rule.text.decode('utf-8', 'backslashreplace')}"
+
+
+def read_rule_file(
+    path: Path, root: Path, folder: str = "", fold_case: bool = False, follow: bool = False
+) -> RuleFile | None:
+    """Read an ignore file; None if it does not exist or has no rules.
+
+    Its patterns start in `folder`, relative to the root: '', or a path ending in a slash, or '../' parts above the
+    root. As in git, links are followed only outside the work tree (`follow`).
+    """
+    raw = read_regular(path, follow)
+    if not raw:
+        return None
+    lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    rules = [rule for number, line in enumerate(lines, 1) if (rule := read_rule(line, number))]
+    if not rules:
+        return None
+    lead, cut = b"", len(os.fsencode(folder))
+    if folder.startswith("../"):
+        lead, cut = os.fsencode("/".join(root.parts[-folder.count("../") :]) + "/"), 0
+    by_name = _patterns([rule for rule in rules if rule.by_name], fold_case)
+    by_path = _patterns([rule for rule in rules if not rule.by_name], fold_case)
+    has_paths = any(not rule.by_name for rule in rules)
+    return RuleFile(
+        _shown(path, root), lead.lower() if fold_case else lead, cut, fold_case, by_name, by_path, has_paths
+    )
+
+
+def _patterns(rules: Sequence[Rule], fold_case: bool) -> _Patterns:
+    flags = re.DOTALL | (re.IGNORECASE if fold_case else 0)
+    plain: dict[bytes, list[Rule]] = {}
+    for rule in rules:
+        if rule.plain:
+            plain.setdefault(rule.plain.lower() if fold_case else rule.plain, []).append(rule)
+    globs = [rule for rule in reversed(rules) if not rule.plain]
+    compiled = tuple((rule, re.compile(rule.regex, flags).fullmatch) for rule in globs)
+    endings = tuple(rule.ending.lower() if fold_case else rule.ending for rule in globs if rule.ending)
+    union = b"|".join(b"(?:" + rule.regex + b")" for rule in globs if not rule.ending)
+    return _Patterns(plain, compiled, endings, re.compile(union, flags).fullmatch if union else None)
+
+
+def _shown(path: Path, root: Path) -> str:
+    """The path relative to the root if it is in it or right above it, else the full path."""
+    if path.name in (".gitignore", ".codelensignore") or path.is_relative_to(root):
+        return shown_path(Path(os.path.relpath(path, root)).as_posix())
+    return shown_path(path.as_posix())
+
 
 OWN = ".codelensignore"
 GIT = ".gitignore"
@@ -30,11 +141,11 @@ GIT = ".gitignore"
 
 @dataclass(slots=True)
 class Tracked:
-    """What git tracks although a pattern matches it. git is asked once, when the first ignored path turns up."""
+    """Tracked files that match an ignore pattern. git is asked once, at the first ignored path."""
 
     repository: Repository
     lead: bytes
-    """The root's path below the top, with a slash, where the root lies below it."""
+    """The root's path below the top, with a slash, if the root lies below it."""
     cut: int
     """Length of the top's path below the root, with its slash."""
     fault: str = ""
@@ -42,11 +153,11 @@ class Tracked:
     _folders: frozenset[bytes] = frozenset()
 
     def holds(self, path: bytes) -> bool:
-        """Whether this very path is tracked: a file, or a submodule."""
+        """True if git tracks exactly this path: a file or a submodule."""
         return self.lead + path[self.cut :] in self._listed()
 
     def holds_below(self, path: bytes) -> bool:
-        """Whether a tracked file lies in this folder."""
+        """True if git tracks a file in this folder."""
         self._listed()
         return self.lead + path[self.cut :] in self._folders
 
@@ -70,43 +181,46 @@ class Tracked:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the rules say about an entry. `source` is FILE:LINE: pattern."""
+class IgnoreVerdict:
+    """The rules' decision about an entry. `source` is FILE:LINE: pattern."""
 
     ignored: bool
     source: str
     wanted: bool = False
-    """A .codelensignore includes it by name with '!': that also brings in what is hidden or vendored."""
+    """A .codelensignore includes the entry by name with '!', which also includes hidden and vendored ones."""
     holds_tracked: bool = False
-    """An ignored folder with tracked files in it: to be entered, for those alone."""
+    """An ignored folder that contains tracked files: it is entered for those alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """The rule files that speak about the entries of one folder, the strongest first."""
+class IgnoreScope:
+    """The rule files that apply to the entries of a folder, the strongest first."""
 
     root: Path
     own: tuple[RuleFile, ...] = ()
     git: tuple[RuleFile, ...] = ()
     tracked: Tracked | None = None
     inherited: str = ""
-    """The pattern that ignores this folder as a whole, though tracked files lie in it."""
+    """The pattern that ignores this folder as a whole, although it contains tracked files."""
     fold_case: bool = False
     silent: bool = False
-    """--no-ignore: no rule is read."""
+    """--no-ignore: no rules are read."""
 
-    def judge(self, path: bytes, name: bytes, is_folder: bool) -> Verdict | None:
-        """The verdict about an entry of this folder, None if no rule speaks. `path` is relative to the root, without a
-        slash behind."""
+    def judge(self, path: bytes, name: bytes, is_folder: bool) -> IgnoreVerdict | None:
+        """The decision about an entry of this folder; None if no rule matches. `path` is relative to the root, without
+        a final slash.
+        """
         for file in self.own:
             if rule := file.last_match(path, name, is_folder):
-                return Verdict(not rule.again, file.source(rule), wanted=rule.again)
+                return IgnoreVerdict(not rule.again, file.source(rule), wanted=rule.again)
         source = self.inherited or self._git_source(path, name, is_folder)
         if not source:
             return None
         if self.tracked and self.tracked.holds(path):
             return None
-        return Verdict(True, source, holds_tracked=bool(is_folder and self.tracked and self.tracked.holds_below(path)))
+        return IgnoreVerdict(
+            True, source, holds_tracked=bool(is_folder and self.tracked and self.tracked.holds_below(path))
+        )
 
     def _git_source(self, path: bytes, name: bytes, is_folder: bool) -> str:
         for file in self.git:
@@ -114,8 +228,8 @@ class Scope:
                 return "" if rule.again else file.source(rule)
         return ""
 
-    def inside(self, folder: str, names: Collection[str], inherited: str = "") -> Scope:
-        """The scope in a sub-folder (relative to the root, ending in a slash) that has entries of these names."""
+    def inside(self, folder: str, names: Collection[str], inherited: str = "") -> IgnoreScope:
+        """The scope of a sub-folder (relative to the root, with a final slash) that has entries of these names."""
         if self.silent:
             return self
         scope = replace(self, inherited=inherited) if inherited != self.inherited else self
@@ -131,9 +245,11 @@ class Scope:
         return read_rule_file(self.root / folder / name, self.root, folder, self.fold_case)
 
 
-def outermost_scope(root: Path, no_ignore: bool = False) -> Scope:
-    """What holds before the walk enters `root` (absolute): rules of the user, the repository, the folders above."""
-    scope = Scope(root, silent=no_ignore)
+def outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
+    """The rules that apply before the walk enters `root` (absolute): those of the user, the repository and the folders
+    above.
+    """
+    scope = IgnoreScope(root, silent=no_ignore)
     if no_ignore:
         return scope
     repository = enclosing_repository(root)
@@ -146,8 +262,8 @@ def outermost_scope(root: Path, no_ignore: bool = False) -> Scope:
     return scope
 
 
-def _fresh(scope: Scope, repository: Repository, folder: str) -> Scope:
-    """The scope at the top of a repository: of what holds outside it, only .codelensignore files go on."""
+def _fresh(scope: IgnoreScope, repository: Repository, folder: str) -> IgnoreScope:
+    """The scope at the top of a repository, which inherits only .codelensignore files from outside."""
     configuration = configured(repository)
     fold_case = _folds_case(configuration)
     lead = os.fsencode(scope.root.relative_to(repository.top).as_posix() + "/") if folder.startswith("../") else b""
@@ -163,7 +279,7 @@ def _folds_case(configuration: Mapping[str, str]) -> bool:
 def _excludes(
     root: Path, repository: Repository | None, folder: str, configuration: dict[str, str]
 ) -> tuple[RuleFile, ...]:
-    """.git/info/exclude and the user's own excludes, which git weighs in this order."""
+    """The rules of .git/info/exclude and of the user's excludes file, in git's order."""
     fold_case = _folds_case(configuration)
     chosen = configuration.get("core.excludesfile")
     user = expanded(chosen) if chosen is not None else user_folder() / "ignore"
@@ -173,9 +289,9 @@ def _excludes(
 
 
 def tracking_fault(root: Path) -> str:
-    """Why git cannot say which files it tracks here, in one line; empty if it can or if this is no repository.
+    """The reason why git cannot list its tracked files here, on one line; empty if it can or there is no repository.
 
-    Then a tracked file that matches an ignore pattern counts as ignored, which a caller should mention.
+    Without that list, a tracked file that matches an ignore pattern counts as ignored; callers should mention it.
     """
     repository = enclosing_repository(root.resolve())
     if repository is None:

@@ -1,16 +1,18 @@
-"""One line of an ignore file → a Rule: git's wildmatch as a regular expression over bytes.
+"""git's patterns as regular expressions over bytes, and the owners of paths by the patterns of CODEOWNERS.
 
-Not pathspec: it differs from git on character classes, trailing tabs, '?' against bytes, 'foo**/bar' and trailing
-backslashes. A '*' is matched from its leftmost fit and never retried (atomic groups), so that no pattern, however
-hostile, takes more than polynomial time of small degree.
+Ours instead of pathspec, which differs from git on character classes, trailing tabs, '?' against bytes, 'foo**/bar' and
+trailing backslashes. A '*' takes its leftmost match and is never retried (atomic groups), so that a hostile pattern
+takes polynomial time of small degree at most.
 """
 
 from __future__ import annotations
 
 import re
 import string
+from collections.abc import Callable
+from typing import NamedTuple
 
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
 
 _PLAIN = re.compile(rb"[^*?\[\\]*")
 _WILD = re.compile(rb"[*?\[\\]")
@@ -34,19 +36,19 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern as git reads it. `regex` must match all of the name, or of the path below the ignore file's folder."""
+    """A pattern as git reads it. `regex` must match the whole name, or the whole path below the ignore file's folder."""
 
     text: bytes
     line: int
     again: bool
-    """Begins with '!': what matches is included again."""
+    """Starts with '!': matching entries are included again."""
     folders_only: bool
     by_name: bool
-    """Holds no slash, so it is compared with the last part of a path at any depth."""
+    """Contains no slash, so it applies to the last part of a path at any depth."""
     plain: bytes
-    """What the text must equal where the pattern has no wildcard, else empty."""
+    """The whole text to match, for a pattern without wildcards; else empty."""
     ending: bytes
-    """What a name must end with where the pattern is a star and plain text, else empty."""
+    """The suffix to match, for a pattern of a star and plain text; else empty."""
     regex: bytes
 
 
@@ -70,21 +72,21 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
 
 
 def _without_trailing_spaces(raw: bytes) -> bytes:
-    """Spaces at the end go, unless a backslash protects the first of them."""
+    """The line without spaces at its end, unless a backslash protects the first of them."""
     body = re.match(rb"(?:\\.|[^\\ ]| +(?=[^ ])|\\$)*", raw, re.DOTALL)
     return raw[: body.end()] if body else raw
 
 
 def name_regex(pattern: bytes) -> bytes:
-    """Regular expression for a pattern without a slash, to match a whole file name."""
+    """Regular expression for a pattern without a slash; it matches a whole file name."""
     return _stars(_pieces(pattern, slashes=True), b".")
 
 
 def path_regex(pattern: bytes) -> bytes:
-    """Regular expression for a pattern with a slash, to match a whole path below the ignore file's folder.
+    """Regular expression for a pattern with a slash; it matches a whole path below the ignore file's folder.
 
-    git compares the part before the first wildcard literally and the rest as a pattern of its own; hence a '**' right
-    behind literal text counts as the beginning ('foo**/bar' matches 'foo/x/bar').
+    git compares the part before the first wildcard literally and the rest as a pattern of its own, so a '**' right
+    after literal text counts as the beginning ('foo**/bar' matches 'foo/x/bar').
     """
     pattern = pattern.removeprefix(b"/")
     found = _PLAIN.match(pattern)
@@ -93,7 +95,7 @@ def path_regex(pattern: bytes) -> bytes:
 
 
 def _double_stars(pattern: bytes) -> bytes:
-    """Cuts at each '**' that fills a whole path part. All stretches but the last may keep to where they first fit."""
+    """Split the pattern at each '**' that fills a path part. All stretches except the last keep their first match."""
     regex, start, opener = b"", 0, b""
     for found in _whole_double_stars(pattern):
         begin, end = found
@@ -106,7 +108,7 @@ def _double_stars(pattern: bytes) -> bytes:
 
 
 def _whole_double_stars(pattern: bytes) -> list[tuple[int, int]]:
-    """Where a run of two or more stars stands between slashes (or the ends), outside brackets."""
+    """Positions of runs of two or more stars between slashes or the ends, outside brackets."""
     runs, place = [], 0
     while place < len(pattern):
         token = _token(pattern, place)
@@ -148,7 +150,7 @@ def _pieces(pattern: bytes, slashes: bool) -> list[bytes]:
 
 
 def _stars(pieces: list[bytes], any_byte: bytes) -> bytes:
-    """Joins the stretches: each star but the last takes the shortest fit and keeps it."""
+    """Join the stretches: each star except the last takes its shortest match and keeps it."""
     if len(pieces) == 1:
         return pieces[0]
     middle = b"".join(b"(?>" + any_byte + b"*?" + piece + b")" for piece in pieces[1:-1])
@@ -156,7 +158,7 @@ def _stars(pieces: list[bytes], any_byte: bytes) -> bytes:
 
 
 def _bracket(pattern: bytes, start: int) -> tuple[int, frozenset[int] | None]:
-    """Where the bracket expression that opens at `start` ends, and the bytes that it takes; None if it is malformed."""
+    """The end of the bracket expression that starts at `start`, and the bytes that it matches; None if it is malformed."""
     place = start + 1
     negated = pattern[place : place + 1] in (b"!", b"^")
     place += negated
@@ -190,10 +192,75 @@ def _bracket(pattern: bytes, start: int) -> tuple[int, frozenset[int] | None]:
 
 
 def _one_of(taken: frozenset[int] | None, slashes: bool) -> bytes:
-    """A character class of these bytes, written as ranges; what can never match where there are none."""
+    """A character class of these bytes, written as ranges; an expression that never matches without any."""
     members = sorted(taken or ()) if slashes else sorted((taken or frozenset()) - {ord("/")})
     if not members:
         return _NEVER
     starts = [value for value in members if value - 1 not in members]
     ends = [value for value in members if value + 1 not in members]
     return b"[" + b"".join(b"\\x%02x-\\x%02x" % pair for pair in zip(starts, ends, strict=True)) + b"]"
+
+
+PLACES = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
+"""Places of the CODEOWNERS file; the first that exists counts."""
+_SECTION = re.compile(r"\^?\[[^\]]*\](?:\[\d+\])?\s*(.*)")
+_PATTERN = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
+
+
+class Ownership(NamedTuple):
+    """The owners of a path, and the line that names them."""
+
+    owners: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnersLine:
+    rule: Rule
+    matches: Callable[[bytes], object]
+    owners: tuple[str, ...]
+    direct: bool
+    """Ends in a single star: files deeper in a matching folder are not meant."""
+
+    def fits(self, path: bytes) -> bool:
+        """True if the pattern matches the file or, usually, a folder above it."""
+        parts = path.split(b"/")
+        for length in range(len(parts), 0, -1):
+            is_folder = length < len(parts)
+            if is_folder and self.direct:
+                return False
+            if self.rule.folders_only and not is_folder:
+                continue
+            if self.matches(parts[length - 1] if self.rule.by_name else b"/".join(parts[:length])):
+                return True
+        return False
+
+
+class Owners:
+    """The lines of a CODEOWNERS file. The last that matches decides, as on GitHub; GitLab's sections give their owners
+    to lines without any.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines: list[_OwnersLine] = []
+        inherited: tuple[str, ...] = ()
+        for number, raw in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
+            code = re.sub(r"(?:^|\s)#.*", "", raw).strip()
+            if section := _SECTION.fullmatch(code):
+                inherited = tuple(section[1].split())
+            elif (found := _PATTERN.fullmatch(code)) and not code.startswith("!"):
+                self._add(found[1], tuple(found[2].split()) or inherited, number)
+
+    def _add(self, pattern: str, owners: tuple[str, ...], number: int) -> None:
+        rule = read_rule(pattern.replace("\\#", "#").encode("utf-8", "surrogateescape"), number)
+        if rule:
+            direct = pattern.endswith("/*")
+            self._lines.append(_OwnersLine(rule, re.compile(rule.regex, re.DOTALL).fullmatch, owners, direct))
+
+    def of(self, path: str) -> Ownership | None:
+        """The owners of a file; None if no line matches, or the last one that does names nobody."""
+        raw = path.encode("utf-8", "surrogateescape")
+        for line in reversed(self._lines):
+            if line.fits(raw):
+                return Ownership(line.owners, line.rule.line) if line.owners else None
+        return None

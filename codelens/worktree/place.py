@@ -1,36 +1,39 @@
-"""Where the index of a folder lies: the nearest one upwards, else the top of the repository, else the folder itself."""
+"""Paths of an index and the files around it: the nearest index upwards, else in the top of the repository, else in the
+folder itself.
+"""
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 
-from codelens.worktree.repository import enclosing_repository, repository_at
+from codelens.worktree.repository import Repository, enclosing_repository, repository_at
 
 INDEX_FOLDER = ".codelens"
 INDEX_NAME = "index.db"
 BUILDING = ".building"
-"""Suffix of an index that is not finished; a later run goes on with it."""
+"""Suffix of an unfinished index, which a later run continues."""
 COMPACTED = ".compacted"
-"""Suffix of a finished build's copy without unused pages, which takes the index's place."""
+"""Suffix of a finished build's copy without unused pages, which replaces the index."""
 BESIDE = ("-journal", "-wal", "-shm")
-"""What SQLite may put beside a database."""
+"""Suffixes of the files that SQLite may create next to a database."""
 LOCK = ".lock"
 MEMORY = "memory.db"
-"""What was recorded of an index's results: in its folder, or for an index of another name beside it as NAME.memory.db."""
+"""File of what users recorded about results: in the index's folder, or NAME.memory.db for an index with another name."""
 NOTES_FOLDER = "notes"
-"""In the index's folder: the one thing there that people write, and that belongs into git."""
+"""Folder for notes inside the index's folder: the only files there that people write and commit."""
 IGNORE = "*\n!notes/\n!notes/**\n"
 _IGNORE_ALL = "*\n"
-"""What was written before there were notes."""
+"""The content before there were notes."""
 
 TRACES = "traces.db"
-"""What was seen to run; it lies as memory does."""
+"""File of run-time traces, named like that of the memory."""
 
 
 def find_index(start: Path) -> Path | None:
-    """The nearest .codelens/index.db in `start` or above it, with absolute path; None if there is none.
+    """The absolute path of the nearest .codelens/index.db in `start` or above, or None.
 
-    Not above the top of a linked worktree: what lies there may be the index of another checkout of the same files.
+    The search stops at the top of a linked worktree: above it may be the index of another checkout of the same files.
     """
     start = start.resolve()
     for folder in (start, *start.parents):
@@ -42,21 +45,21 @@ def find_index(start: Path) -> Path | None:
 
 
 def git_top(start: Path) -> Path | None:
-    """The top folder of the work tree that holds `start`, found by its `.git` and without running git."""
+    """The top folder of the work tree that contains `start`, found by its `.git` without running git."""
     repository = enclosing_repository(start.resolve())
     return repository.top if repository else None
 
 
 def new_index_place(start: Path) -> Path:
-    """Where `codelens index` run in `start` writes: the index that is there already, else where a new one belongs."""
+    """The path to which `codelens index` writes in `start`: an existing index, or the place for a new one."""
     start = start.resolve()
     return find_index(start) or _index_in(git_top(start) or start)
 
 
 def prepare_index_folder(index: Path) -> None:
-    """Makes the index's folder, and in one of the name .codelens a .gitignore that keeps all but notes out of git.
+    """Create the index's folder; if it is named .codelens, add a .gitignore that keeps everything but notes out of git.
 
-    A file that is already there stays as it is, unless codelens wrote it; a folder that someone chose with --db gets none.
+    Folders chosen with --db get no .gitignore.
     """
     index.parent.mkdir(parents=True, exist_ok=True)
     if index.parent.name == INDEX_FOLDER:
@@ -64,21 +67,21 @@ def prepare_index_folder(index: Path) -> None:
 
 
 def keep_out_of_git(folder: Path) -> None:
-    """Write or mend the .gitignore of a .codelens folder; one that somebody changed stays as it is, and so does a link."""
+    """Write or update the .gitignore of a .codelens folder, unless the user changed it or it is a link."""
     ignore = folder / ".gitignore"
-    if ignore.is_symlink():  # what it leads to is not ours
+    if ignore.is_symlink():  # its target is not ours
         return
     if not ignore.exists() or (ignore.is_file() and ignore.read_bytes() == _IGNORE_ALL.encode()):
         ignore.write_text(IGNORE, encoding="utf-8")
 
 
 def notes_folder(root: Path) -> Path:
-    """Where the notes about a tree lie."""
+    """The folder of the notes about a tree."""
     return root / INDEX_FOLDER / NOTES_FOLDER
 
 
 def own_files(index: Path) -> frozenset[str]:
-    """The absolute paths that an index and what is made beside it may have."""
+    """All absolute paths that codelens may write for an index."""
     index = index.resolve()
     own = {f"{index}{begun}{beside}" for begun in ("", BUILDING, COMPACTED) for beside in ("", *BESIDE, LOCK)}
     kept = (memory_place(index), traces_place(index))
@@ -86,20 +89,64 @@ def own_files(index: Path) -> frozenset[str]:
 
 
 def memory_place(index: Path) -> Path:
-    """Where what is remembered of an index's results lies. It may not be there."""
+    """The path of an index's memory, which may not exist."""
     return index.with_name(MEMORY if index.name == INDEX_NAME else f"{index.stem}.{MEMORY}")
 
 
 def traces_place(index: Path) -> Path:
-    """Where what was seen of an index's symbols at run time lies. It may not be there."""
+    """The path of an index's traces, which may not exist."""
     return index.with_name(TRACES if index.name == INDEX_NAME else f"{index.stem}.{TRACES}")
 
 
 def unfinished_index(index: Path) -> Path | None:
-    """The build of this index that was begun and not ended, where there is one."""
+    """The unfinished build of this index, or None."""
     building = index.with_name(index.name + BUILDING)
     return building if building.is_file() else None
 
 
 def _index_in(folder: Path) -> Path:
     return folder / INDEX_FOLDER / INDEX_NAME
+
+
+_PATHS_ARE_WHOLE = (2, 3)
+"""Versions of git's index file that store whole paths (gitformat-index); version 4 omits common prefixes."""
+
+
+def tracks(index: Path) -> bool:
+    """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it.
+
+    git runs only if its index file may contain the path: reading 4 MB (40,000 files) takes a millisecond, git takes a
+    hundred. If git cannot tell, a path that may be tracked counts as tracked.
+    """
+    index = index.resolve()
+    repository = enclosing_repository(index.parent)
+    if repository is None:
+        return False
+    below = index.relative_to(repository.top.resolve()).as_posix()
+    return _may_track(repository, below) and _git_tracks(repository, below)
+
+
+def _may_track(repository: Repository, below: str) -> bool:
+    if any(repository.git_folder.glob("sharedindex.*")):
+        return True
+    try:
+        with (repository.git_folder / "index").open("rb") as file:
+            head = file.read(8)
+            if int.from_bytes(head[4:], "big") not in _PATHS_ARE_WHOLE:
+                return True
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as entries:
+                return entries.find(below.encode("utf-8", "surrogateescape")) >= 0
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):  # unreadable or empty
+        return True
+
+
+def _git_tracks(repository: Repository, below: str) -> bool:
+    from codelens.worktree.repository import GitError, run_git
+
+    try:
+        named = [f":(literal,top){below}{suffix}" for suffix in ("", *BESIDE)]
+        return bool(run_git(repository, "ls-files", "-z", "--", *named))
+    except GitError:
+        return True

@@ -1,26 +1,28 @@
-"""Where a git repository keeps what the walk needs, found by looking at files: no git is needed and nothing runs.
+"""git repositories: where their files are and how they are configured, read from files; and the only way to run git.
 
-A worktree's and a submodule's `.git` is a file that names the git folder; what worktrees share lies in the common
-folder.
+Reading files needs no git and executes nothing. git itself runs plumbing commands only, in a way that executes nothing
+that an indexed repository configures: indexing a hostile clone must be as safe as listing its files.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.patterns import path_regex
 
 LONGEST_RULES = 4_000_000
-"""Bytes; a configuration or ignore file above this is not read. The largest honest one seen has 30 kB."""
+"""Size limit in bytes for configuration and ignore files. The largest honest one seen has 30 kB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A work tree with its git folder; `common` differs from `git_folder` in a linked worktree."""
+    """A work tree with its git folder. `common` holds what linked worktrees share; else it is the same folder."""
 
     top: Path
     git_folder: Path
@@ -28,7 +30,7 @@ class Repository:
 
 
 def repository_at(folder: Path) -> Repository | None:
-    """The repository whose work tree begins at this folder. An empty or broken `.git` makes none, as for git."""
+    """The repository whose work tree starts at this folder. Like git, ignores an empty or broken `.git`."""
     entry = folder / ".git"
     named = entry if entry.is_dir() else _named_folder(entry)
     if named is None or not os.path.lexists(named / "HEAD"):
@@ -39,13 +41,13 @@ def repository_at(folder: Path) -> Repository | None:
 
 
 def bare_repository_at(folder: Path) -> Repository | None:
-    """A git folder itself: one without a work tree, or the `.git` of one."""
+    """The repository whose git folder this is, with or without a work tree."""
     is_git = os.path.lexists(folder / "HEAD") and (folder / "objects").is_dir() and (folder / "refs").is_dir()
     return Repository(folder, folder, folder) if is_git else None
 
 
 def enclosing_repository(start: Path) -> Repository | None:
-    """The repository that holds `start`: the nearest one from there upwards."""
+    """The nearest repository that contains `start`."""
     return next((found for folder in (start, *start.parents) if (found := repository_at(folder))), None)
 
 
@@ -57,7 +59,7 @@ def _named_folder(entry: Path) -> Path | None:
 
 
 def read_regular(path: Path, follow: bool = True) -> bytes | None:
-    """The file's bytes; None where there is no regular file that can be read (a pipe would never end, nor a device)."""
+    """The file's bytes; None unless it is a readable regular file (reading a pipe or device might never end)."""
     try:
         if not path.is_file() or (not follow and path.is_symlink()) or path.stat().st_size > LONGEST_RULES:
             return None
@@ -67,9 +69,9 @@ def read_regular(path: Path, follow: bool = True) -> bytes | None:
 
 
 def configured(repository: Repository | None) -> dict[str, str]:
-    """git's configuration as 'section.key' (lower case) → last value: system, user, repository; with includes.
+    """git's configuration of system, user and repository with includes, as 'section.key' (lower case) → last value.
 
-    Sections with a subsection are left out, but for the includes among them: nothing here needs them.
+    Sections with a subsection are left out, except includes: we need none of them.
     """
     values: dict[str, str] = {}
     for path in _configuration_files(repository):
@@ -91,12 +93,12 @@ def _configuration_files(repository: Repository | None) -> Iterator[Path]:
 
 
 def user_folder() -> Path:
-    """Where git looks for the user's own configuration and excludes."""
+    """The folder of the user's git configuration and excludes."""
     return expanded(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "git"
 
 
 def expanded(written: str) -> Path:
-    """A path with ~ or ~user resolved; as written where there is no such home."""
+    """A path with ~ or ~user resolved; unchanged if there is no such home."""
     try:
         return Path(written).expanduser()
     except RuntimeError:
@@ -107,7 +109,7 @@ _SECTION = re.compile(r"\s*\[\s*([\w.-]+)\s*(?:\"((?:\\.|[^\"\\])*)\")?\s*\]")
 _ASSIGNMENT = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
 _PART = re.compile(r'"((?:\\.|[^"\\])*)"|([#;].*)|([^"#;]+)')
 _DEEPEST_INCLUDE = 10
-"""As in git."""
+"""The same limit as in git."""
 
 
 def _settings_in(path: Path, repository: Repository | None, depth: int) -> Iterator[tuple[str, str]]:
@@ -139,7 +141,7 @@ def _value(written: str | None) -> str:
 
 
 def _applies(condition: str, repository: Repository | None) -> bool:
-    """Whether an includeIf holds; only its gitdir forms are known, others count as false."""
+    """True if an includeIf applies; only its gitdir forms are supported, others count as false."""
     kind, _, pattern = condition.partition(":")
     if not repository or kind not in ("gitdir", "gitdir/i"):
         return False
@@ -148,3 +150,79 @@ def _applies(condition: str, repository: Repository | None) -> bool:
     flags = re.DOTALL | (re.IGNORECASE if kind == "gitdir/i" else 0)
     place = os.fsencode(repository.git_folder.resolve())
     return any(re.fullmatch(path_regex(os.fsencode(pattern)), way, flags) for way in (place[1:], place))
+
+
+_DISARMED = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.sshCommand": "false",
+    "core.askPass": "",
+    "credential.helper": "",
+    "diff.external": "",
+    "gc.auto": "0",
+    "gpg.program": "false",
+    "gpg.ssh.program": "false",
+    "gpg.x509.program": "false",
+    "log.showSignature": "false",
+    "maintenance.auto": "false",
+}
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+
+
+class GitError(Exception):
+    """git is missing, refuses (safe.directory) or failed; the message is one line for people."""
+
+
+def run_git(repository: Repository, *arguments: str, seconds: float = 120.0, given: bytes = b"") -> bytes:
+    """The output of a plumbing command in this repository with `given` on stdin. Raises GitError.
+
+    Uses no shell, locks, network or prompt. Like git, refuses a repository that belongs to someone else.
+    """
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import fails where git is not installed
+    import git
+
+    if not os.access(repository.top, os.X_OK):
+        raise GitError(f"cannot enter {repository.top}")
+    disarmed = [part for key, value in _DISARMED.items() for part in ("-c", f"{key}={value}")]
+    try:
+        with tempfile.TemporaryFile() if given else nullcontext() as stdin:
+            if stdin:
+                stdin.write(given)
+                stdin.seek(0)
+            answer = git.Git(repository.top).execute(
+                ["git", "--no-pager", "--no-replace-objects", *disarmed, *arguments],
+                istream=stdin,
+                env=_environment(repository),
+                shell=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+                kill_after_timeout=None if os.name == "nt" else seconds,
+            )
+    except git.GitCommandNotFound:
+        raise GitError("git is not installed") from None
+    except (git.GitCommandError, OSError) as fault:
+        raise GitError(_first_line(fault)) from None
+    return answer if isinstance(answer, bytes) else b""
+
+
+def _environment(repository: Repository) -> dict[str, str]:
+    """The environment for git. Inside a hook, git's own variables name another repository, so ours is set explicitly."""
+    named = {
+        "GIT_DIR": repository.git_folder,
+        "GIT_WORK_TREE": repository.top,
+        "GIT_INDEX_FILE": repository.git_folder / "index",
+        "GIT_COMMON_DIR": repository.common,
+        "GIT_OBJECT_DIRECTORY": repository.common / "objects",
+    }
+    misled = any(name in os.environ for name in named)
+    return _ENVIRONMENT | ({name: str(path) for name, path in named.items()} if misled else {})
+
+
+def _first_line(fault: Exception) -> str:
+    text = str(getattr(fault, "stderr", "") or fault).replace("stderr:", "").strip(" \n'")
+    return text.splitlines()[0] if text else type(fault).__name__

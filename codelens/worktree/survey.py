@@ -1,6 +1,6 @@
-"""A large file, read in blocks → its hash, encoding and number of lines, or the reason to leave it out.
+"""Surveys a large file in blocks: its hash, encoding and number of lines, or the reason to leave it out.
 
-It is judged by the rules that hold for any file (decode.py, classify.py), without ever being in memory whole.
+The rules are those for any file (decode.py, classify.py), but the file is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -12,15 +12,23 @@ from typing import BinaryIO, NamedTuple
 
 import xxhash
 
-from codelens.model import SkipReason
+from codelens.model.code import SkipReason
 from codelens.worktree.classify import LineLengths, Reason, classify_text
-from codelens.worktree.decode import HEAD, Reading, controls, readings, too_many_controls
-from codelens.worktree.freshness import BLOCK
-from codelens.worktree.legacy import EVIDENCE, guess_legacy, windows_of
+from codelens.worktree.decode import (
+    EVIDENCE,
+    HEAD,
+    Reading,
+    controls,
+    guess_legacy,
+    readings,
+    too_many_controls,
+    windows_of,
+)
+from codelens.worktree.files import BLOCK
 
 
 class Survey(NamedTuple):
-    """What one reading of a file told."""
+    """Facts from reading a file once."""
 
     content_hash: bytes
     digest: bytes
@@ -29,11 +37,11 @@ class Survey(NamedTuple):
     confidence: float
     bom: int
     lines: int
-    """As `TextMap.lines` counts them."""
+    """Counted like `TextMap.lines`."""
 
 
 def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool = False) -> Survey | Reason:
-    """Read the file from its beginning, more than once where UTF-8 does not fit. Raises OSError."""
+    """Read the file from its beginning, more than once if it is not UTF-8. Raises OSError."""
     content, digest = xxhash.xxh3_128(), hashlib.sha256()
     head, lengths, odd, evidence, tail = b"", LineLengths(), 0, bytearray(), b""
     file.seek(0)
@@ -47,7 +55,7 @@ def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool =
             whole, newline, tail = (tail + block).rpartition(b"\n")
             if not newline and len(tail) > EVIDENCE:
                 whole, tail = tail, b""
-            evidence += b"\n".join([*windows_of(whole), b""])  # of whole lines: a block may end within a character
+            evidence += b"\n".join([*windows_of(whole), b""])  # whole lines, because a block may end inside a character
     found = readings(
         head,
         lengths.size,
@@ -62,9 +70,9 @@ def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool =
 
 
 def decoded_blocks(file: BinaryIO, encoding: str, bom: int) -> Iterator[tuple[bytes, str]]:
-    """(bytes, their text) of a file behind its mark, block by block; blocks end between characters.
+    """Pairs (bytes, their text) after the byte order mark, in blocks that end between characters.
 
-    Raises UnicodeError where the bytes are not the text's in this encoding.
+    Raises UnicodeError if the bytes do not fit the encoding.
     """
     file.seek(bom)
     decoder = codecs.getincrementaldecoder(encoding)()
@@ -83,7 +91,7 @@ def decoded_blocks(file: BinaryIO, encoding: str, bom: int) -> Iterator[tuple[by
 
 
 def _lines(file: BinaryIO, reading: Reading) -> int | None:
-    """Number of lines; None where the encoding does not fit."""
+    """Number of lines; None if the encoding does not fit."""
     encoding, _, bom = reading
     lines, last = 0, "\n"
     try:

@@ -1,9 +1,8 @@
-"""A folder → every file below it, worth reading or left out with a reason, in the order of the paths' bytes.
+"""Walks a tree: every file below a folder, to be read or skipped with a reason, in the order of the paths' bytes.
 
-One way down serves the walk and the question about a single path, so what `--explain-path` says is what the walk does;
-`Sight` puts the same questions to names alone, for one who hears of many paths.
-Links are never followed, hence no loop. Hidden means: the name begins with a dot; `.github` and its like are no
-exception, since whoever wants one says `!.github` in .codelensignore. git's own folder is no part of the tree.
+The walk, `--explain-path` and `Sight`, which checks names of changed files, share one set of decisions. Links are not
+followed, so there are no loops. Hidden files have names that begin with a dot; `.github` is no exception, but
+`!.github` in .codelensignore includes it. git's own folder is not part of the tree.
 """
 
 from __future__ import annotations
@@ -17,36 +16,35 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import UsageError
-from codelens.model import SeenFile, Skip, SkipReason
+from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.worktree.classify import classify_folder, classify_name
-from codelens.worktree.freshness import stamp_of
-from codelens.worktree.ignore import GIT, OWN, Scope, outermost_scope
-from codelens.worktree.paths import shown_path
+from codelens.worktree.files import shown_path, stamp_of
+from codelens.worktree.ignore import GIT, OWN, IgnoreScope, outermost_scope
 from codelens.worktree.place import INDEX_FOLDER, NOTES_FOLDER
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder on the way down; `path` is relative to the root and ends in a slash, empty for the root."""
+    """A folder to enter; `path` is relative to the root and ends in a slash, empty for the root."""
 
     path: str
-    scope: Scope
-    """The rules of the folder around it; its own are read on entering."""
+    scope: IgnoreScope
+    """The rules of the enclosing folder; its own are read on entering."""
     inherited: str = ""
     wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Here:
-    """What the entries of one folder have in common."""
+    """State shared by the entries of a folder."""
 
     root: Path
     path: str
     raw: bytes
-    scope: Scope
+    scope: IgnoreScope
     settings: Settings
     own: bool
-    """Whether it is a .codelens."""
+    """True in a .codelens folder."""
 
 
 RULE_FILES = frozenset({GIT, OWN})
@@ -57,11 +55,10 @@ _Step = SeenFile | Skip | _Folder
 
 
 def walk(root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> Iterator[SeenFile | Skip]:
-    """Everything below `root`. `own` are absolute paths of what codelens itself makes: no part of the tree, as .git is none.
+    """Everything below `root`, except the absolute paths in `own`, which codelens writes, and .git.
 
-    Needs no git, but asks it once for tracked files where ignored paths turn up.
-
-    Raises UsageError if the root is not a folder that can be read; what fails further down is a Skip.
+    Works without git, but asks it once for tracked files when there are ignored paths. Raises UsageError if the root is
+    not a readable folder; other failures are skips.
     """
     return _descend(_resolved(root), settings, own, lambda folder: True)
 
@@ -69,10 +66,11 @@ def walk(root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> I
 def explain_path(
     root: Path, path: str, settings: Settings, own: frozenset[str] = frozenset()
 ) -> SeenFile | Skip | None:
-    """What the walk says about one path below the root: its own verdict, or the Skip of the folder that hides it.
+    """The walk's decision about a path below the root, or the Skip of the folder that contains it; None for a folder
+    that is walked.
 
-    `path` is in the operating system's form, relative to the root or absolute. None for a folder that is walked.
-    Raises UsageError for a path that does not exist or lies outside the root.
+    `path` is in the operating system's form, relative to the root or absolute. Raises UsageError for a path that does
+    not exist or lies outside the root.
     """
     root = _resolved(root)
     below = os.path.relpath(root / path, root).replace(os.sep, "/")
@@ -92,9 +90,9 @@ def explain_path(
 
 
 class Sight:
-    """Whether the walk comes by a path, for one who hears of many: every folder is read once, and no file.
+    """Tells whether the walk would visit a path, for many paths: reads each folder once and no file.
 
-    What it answers holds for the rules as they were when it was first asked about a folder.
+    The rules of a folder are those at the first question about it.
     """
 
     def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> None:
@@ -102,10 +100,11 @@ class Sight:
         self._folders: dict[str, _Here | None] = {}
 
     def holds(self, path: str) -> bool:
-        """`path` is relative to the root, in the operating system's form with slashes. One that is gone is judged by its name.
+        """True if the walk visits `path`, given relative to the root with slashes. A deleted file is judged by its
+        name.
 
-        A file that holds rules of the walk counts, also where it is hidden. What only its content or its kind would
-        leave out counts too.
+        Files that hold rules of the walk count even if they are hidden. Reasons from a file's content or kind are not
+        checked.
         """
         if f"{self._root}{os.sep}{path}" in self._own or ".git" in path.split("/"):
             return False
@@ -117,7 +116,9 @@ class Sight:
         return not isinstance(_judge_name(name, os.fsencode(name), is_folder, here), Skip)
 
     def _entered(self, path: str) -> _Here | None:
-        """What holds in a folder; None for one that is left out. One that cannot be read any more has no rules of its own."""
+        """State for a folder's entries; None if the folder is left out. A folder that can no longer be read has no
+        rules of its own.
+        """
         if not self._folders:
             self._folders[""] = self._read(_Folder("", outermost_scope(self._root, self._settings.no_ignore)))
         here, known = self._folders[""], ""
@@ -156,7 +157,7 @@ def _resolved(root: Path) -> Path:
 def _descend(
     root: Path, settings: Settings, own: frozenset[str], enter: Callable[[_Folder], bool]
 ) -> Iterator[SeenFile | Skip]:
-    """Depth first, with a stack of its own: no tree is too deep."""
+    """Walk depth first with an explicit stack, so that no tree is too deep."""
     stack = [_steps(_Folder("", outermost_scope(root, settings.no_ignore)), root, settings, own)]
     while stack:
         step = next(stack[-1], None)
@@ -169,7 +170,7 @@ def _descend(
 
 
 def _steps(folder: _Folder, root: Path, settings: Settings, own: frozenset[str]) -> Iterator[_Step]:
-    """What the entries of a folder are, in order; or one Skip if the folder as a whole is left out."""
+    """The decisions about a folder's entries, in order; one Skip if the folder as a whole is left out."""
     entered = _enter(folder, root, settings)
     if isinstance(entered, Skip):
         yield entered
@@ -181,7 +182,7 @@ def _steps(folder: _Folder, root: Path, settings: Settings, own: frozenset[str])
 
 
 def _enter(folder: _Folder, root: Path, settings: Settings) -> tuple[_Here, list[os.DirEntry[str]]] | Skip:
-    """What holds for the entries of a folder, and these as they come; or why the folder as a whole is left out."""
+    """The state for a folder's entries, and these in no order; or the Skip of the whole folder."""
     try:
         with os.scandir(f"{root}/{folder.path}") as listing:
             entries = list(listing)
@@ -194,23 +195,23 @@ def _enter(folder: _Folder, root: Path, settings: Settings) -> tuple[_Here, list
         made = classify_folder(folder.path.split("/")[-2], names)
         if made:
             return Skip(shown_path(folder.path), *made)
-    known = names - {GIT} if _is_own(folder.path) else names  # whatever git is told of the index, notes are read
+    known = names - {GIT} if _is_own(folder.path) else names  # notes are read even if git ignores the index
     return _here(folder, folder.scope.inside(folder.path, known, folder.inherited), root, settings), entries
 
 
-def _here(folder: _Folder, scope: Scope, root: Path, settings: Settings) -> _Here:
+def _here(folder: _Folder, scope: IgnoreScope, root: Path, settings: Settings) -> _Here:
     return _Here(root, folder.path, os.fsencode(folder.path), scope, settings, _is_own(folder.path))
 
 
 def _ordered(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
-    """The name's bytes to sort by, with a slash behind a folder's, as its content has in the path."""
+    """The sort key of an entry, with a slash after a folder's name as in its files' paths."""
     is_folder = _is_folder(entry)
     name = entry.name.encode() if entry.name.isascii() else os.fsencode(entry.name)
     return (name + b"/" if is_folder else name), is_folder, entry
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """A folder proper: neither a link to one nor, on Windows, a mount point, which could lead anywhere too."""
+    """True for a real folder: not a link or, on Windows, a mount point, which could lead anywhere."""
     try:
         if not entry.is_dir(follow_symlinks=False):
             return False
@@ -221,7 +222,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _judge(entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Here) -> _Step:
-    """The order of the questions is the order in which a person would name the cause."""
+    """Decide about an entry, in the order in which a person would name the causes."""
     named = _judge_name(entry.name, name, is_folder, here)
     if isinstance(named, (Skip, _Folder)):
         return named
@@ -229,7 +230,7 @@ def _judge(entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Here) -
 
 
 def _judge_name(name: str, raw: bytes, is_folder: bool, here: _Here) -> Skip | _Folder | bool:
-    """What the name alone decides: a Skip, a folder to enter, or of a file whether a rule wants it by name."""
+    """The decision by name: a Skip, a folder to enter, or for a file whether a rule includes it by name."""
     path = here.path + name + "/" if is_folder else here.path + name
     if is_folder and name == INDEX_FOLDER:
         return _judge_own(path, here)
@@ -250,16 +251,16 @@ def _judge_name(name: str, raw: bytes, is_folder: bool, here: _Here) -> Skip | _
 
 
 def _is_own(folder: str) -> bool:
-    """Whether a folder's path, with a slash behind, is that of a .codelens."""
+    """True if a folder's path, with a final slash, is that of a .codelens folder."""
     return f"/{folder}".endswith(f"/{INDEX_FOLDER}/")
 
 
 def _judge_own(path: str, here: _Here) -> Skip | _Folder:
-    """codelens' own folder is entered for the notes in it, which git need not know of; .codelensignore can leave them out."""
+    """codelens' own folder is entered for its notes, even if git ignores it; .codelensignore can exclude them."""
     notes = f"{here.root}/{path}{NOTES_FOLDER}"
     name = INDEX_FOLDER.encode()
     verdict = replace(here.scope, git=(), inherited="").judge(here.raw + name, name, True)
-    if not _is_real_folder(notes) or (verdict and verdict.ignored):  # a Path would raise where it may not look
+    if not _is_real_folder(notes) or (verdict and verdict.ignored):  # Path.is_dir would raise if access is denied
         return Skip(shown_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
     return _Folder(path, replace(here.scope, git=(), tracked=None, inherited=""), wanted=True)
 

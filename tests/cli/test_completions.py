@@ -18,7 +18,7 @@ CHECK = {"bash": "-n", "zsh": "-n", "fish": "--no-execute"}
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_a_script_asks_codelens(shell: str, run: Run) -> None:
-    ran = run("completions", shell)
+    ran = run("--show-completion", shell)
     assert (ran.code, ran.err) == (0, "")
     assert "_CODELENS_COMPLETE" in ran.out
     assert f"complete_{shell}" in ran.out
@@ -30,7 +30,7 @@ def test_the_shell_reads_its_script(shell: str, run: Run, tmp_path: Path) -> Non
     if program is None or os.name == "nt":
         pytest.skip(f"no {shell} here")
     script = tmp_path / "script"
-    script.write_bytes(run("completions", shell).raw)
+    script.write_bytes(run("--show-completion", shell).raw)
     ran = subprocess.run([program, CHECK[shell], str(script)], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
@@ -39,7 +39,7 @@ def test_the_shell_reads_its_script(shell: str, run: Run, tmp_path: Path) -> Non
     ("typed", "offered"),
     [
         ("codelens sy", ["symbols"]),
-        ("codelens co", ["communities", "context", "config", "completions"]),
+        ("codelens co", ["context", "config"]),
         ("codelens search --rr", ["--rrf-k"]),
         ("codelens index --no-", ["--no-config", "--no-fuzzy", "--no-ignore", "--no-vector"]),
         ("codelens frob", []),
@@ -62,7 +62,7 @@ def test_bash_completes_with_its_script(run: Run, tmp_path: Path) -> None:
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m codelens "$@"\n')
     program.chmod(0o755)
     lines = [
-        run("completions", "bash").out,
+        run("--show-completion", "bash").out,
         "COMP_WORDS=(codelens search --hyper) COMP_CWORD=2",
         f"_codelens_completion {program}",
         'printf "%s\\n" "${COMPREPLY[@]}"',

@@ -20,6 +20,7 @@ from tests.render.test_formats import check
 from tests.worktree.conftest import git
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["markdown", "xml", "json", "compact"])
 def test_formats(format: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
     """Of a file, since its symbols and callers stay the same while the ranking is tuned."""
@@ -139,11 +140,12 @@ def test_kept_packs_are_told_and_removed(lamps: Path, run: Run, tmp_path: Path) 
     assert first.out == second.out
     assert second.err == first.err.replace("chars/4\n", "chars/4, as kept\n")
     assert run("context", "light lamp", "-v", "--no-cache").err == first.err
-    assert run("clean", "--cache").err == "codelens: removed 1 packs\n"
+    assert run("index", "--clear-cache").err == "codelens: removed 1 packs\n"
     assert run("context", "light lamp", "-v").err == first.err
     assert (lamps / ".codelens/index.db").exists()
 
 
+@pytest.mark.slow
 def test_the_same_bytes_whatever_the_hash_seed(lamps: Path) -> None:
     command = [sys.executable, "-m", "codelens", "context", "lamp level", "--no-cache", "--json"]
     made = {

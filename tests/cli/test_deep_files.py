@@ -46,8 +46,7 @@ def one_line(ran: object, *names: str) -> None:
         "eval FILE",
         "eval --topics FILE --qrels FILE",
         "eval --compare FILE FILE",
-        "traces FILE",
-        "verify FILE",
+        "graph traces FILE",
         "search --metadata FILE x",
     ],
 )
@@ -113,6 +112,7 @@ NAMES = (
 )
 
 
+@pytest.mark.slow
 def test_a_tree_of_such_files(hostile: bytes, tmp_path: Path, run: Run) -> None:
     root = tmp_path / "tree"
     for name in NAMES:
@@ -134,6 +134,7 @@ MESSAGES = b"".join(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "content"), [("pom.xml", XML), ("a.proto", MESSAGES), ("a.csproj", XML)])
 def test_other_nesting(name: str, content: bytes, tmp_path: Path, run: Run) -> None:
     (tmp_path / name).write_bytes(content)

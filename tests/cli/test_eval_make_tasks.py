@@ -63,7 +63,7 @@ def test_nothing_to_ask_is_its_own_exit_code(run: Run, tmp_path: Path) -> None:
         (["..", "--out", "../new"], "is in no git repository"),
         (["--out", "../new", "--head", "nope"], "no commit 'nope'"),
         (["--out", "../new", "--head=--all"], "no commit '--all'"),
-        (["--out", "../new", "--name", "a/b"], "'a/b' is no name for files"),
+        (["--out", "../new", "--name", "a/b"], "'a/b' cannot be part of a file name"),
         (["--out", "../new", "--commits", "-1"], "at least 0"),
         (["--out", "../new", "--topics", "-1"], "at least 0"),
         (["--out", "../new", "--max-files", "0"], "at least 1"),

@@ -1,4 +1,4 @@
-"""codelens export and communities: forms that other programs read, and the same bytes for the same contents."""
+"""codelens export: forms that other programs read, and the same bytes for the same contents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,13 @@ import pytest
 from codelens.index import Index
 from tests.accepted import accepted
 from tests.cli.conftest import Run
-from tests.navigate.linked import FILES, linked
+from tests.graph.linked import FILES, linked
 from tests.render.test_formats import check
 from tests.search.trees import QUICK, Tree
 
 networkx = pytest.importorskip("networkx")  # the extra `graph`
 
-FOUND, NOTHING, WRONG = 0, 1, 2
+FOUND = 0
 FORMATS = ("json", "dot", "graphml")
 
 
@@ -35,7 +34,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def exported(run: Run, folder: Path, *more: str) -> tuple[dict[int, str], list[tuple[str, str, str]]]:
-    ran = run("export", *more, cwd=folder)
+    ran = run("graph", "export", *more, cwd=folder)
     assert ran.code == FOUND
     record = json.loads(ran.out)
     check(record, "export")
@@ -69,7 +68,7 @@ def test_only_what_is_sure(shapes: Path, run: Run) -> None:
 
 
 def test_networkx_reads_the_graphml(shapes: Path, run: Run, tmp_path: Path) -> None:
-    (tmp_path / "graph.graphml").write_bytes(run("export", "--format", "graphml", cwd=shapes).raw)
+    (tmp_path / "graph.graphml").write_bytes(run("graph", "export", "--format", "graphml", cwd=shapes).raw)
     graph = networkx.read_graphml(tmp_path / "graph.graphml")
     names, edges = exported(run, shapes)
     assert sorted(d["qualified_name"] for _, d in graph.nodes(data=True)) == sorted(names.values())
@@ -79,7 +78,7 @@ def test_networkx_reads_the_graphml(shapes: Path, run: Run, tmp_path: Path) -> N
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz here")
 def test_graphviz_reads_the_dot(shapes: Path, run: Run) -> None:
-    text = run("export", "--format", "dot", cwd=shapes).raw
+    text = run("graph", "export", "--format", "dot", cwd=shapes).raw
     ran = subprocess.run(["dot", "-Tplain"], input=text, capture_output=True)
     assert (ran.returncode, ran.stderr) == (0, b"")
 
@@ -87,11 +86,12 @@ def test_graphviz_reads_the_dot(shapes: Path, run: Run) -> None:
 NASTY = {'a"\x1b<&>.py': 'def f(a="<&>\\x00"):\n    g()\n\n\ndef g():\n    pass\n'}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="such names cannot be")
 @pytest.mark.parametrize("form", FORMATS)
 def test_names_that_mean_harm(form: str, tmp_path: Path, run: Run) -> None:
     Tree(tmp_path, NASTY).index().close()
-    out = run("export", "--format", form, "--db", str(tmp_path / "index.db"), cwd=tmp_path).out
+    out = run("graph", "export", "--format", form, "--db", str(tmp_path / "index.db"), cwd=tmp_path).out
     assert "\x1b" not in out
     if form == "json":
         assert json.loads(out)["nodes"][0]["path"] == 'a"\x1b<&>.py'
@@ -99,6 +99,7 @@ def test_names_that_mean_harm(form: str, tmp_path: Path, run: Run) -> None:
         assert dict(networkx.parse_graphml(out).nodes(data=True))["n0"]["path"] == 'a"\ufffd<&>.py'
 
 
+@pytest.mark.slow
 def test_equal_contents_give_equal_bytes_whatever_came_before(tmp_path: Path, run: Run) -> None:
     """Ids of an index that saw files come and go are others than those of a fresh one."""
     tree = Tree(tmp_path, {"z.py": "def z():\n    a()\n"} | FILES)
@@ -108,94 +109,7 @@ def test_equal_contents_give_equal_bytes_whatever_came_before(tmp_path: Path, ru
     tree.index().close()
     Index.build(tmp_path / "fresh.db", [tree.root], QUICK)
     for form in FORMATS:
-        old, new = (run("export", "--format", form, "--db", str(tmp_path / db)).out for db in ("index.db", "fresh.db"))
+        old, new = (
+            run("graph", "export", "--format", form, "--db", str(tmp_path / db)).out for db in ("index.db", "fresh.db")
+        )
         assert old.replace("index.db", "fresh.db") == new
-
-
-@pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two groups of files that know each other, and one link between the groups."""
-    files = {}
-    for group in ("bread", "lamp"):
-        for n in range(4):
-            calls = "".join(f"    {group}_{m}()\n" for m in range(4) if m != n)
-            imports = "".join(f"from {group}.m{m} import {group}_{m}\n" for m in range(4) if m != n)
-            files[f"{group}/m{n}.py"] = f"{imports}\n\ndef {group}_{n}():\n{calls}"
-    files["lamp/m0.py"] = "from bread.m0 import bread_0\n" + files["lamp/m0.py"] + "    bread_0()\n"
-    files["tests/test_all.py"] = (
-        "from bread.m1 import bread_1\nfrom lamp.m1 import lamp_1\n\n\ndef test():\n    bread_1()\n    lamp_1()\n"
-    )
-    files["alone.py"] = "def alone():\n    pass\n"
-    tree = Tree(tmp_path_factory.mktemp("town"), files)
-    tree.index().close()
-    return tree.db.parent
-
-
-def found(run: Run, town: Path, *more: str) -> list[list[str]]:
-    return [line.split("\t") for line in run("communities", "--db", "index.db", *more, cwd=town).out.splitlines()]
-
-
-def test_groups_of_files_named_by_their_most_central(town: Path, run: Run) -> None:
-    assert found(run, town) == [
-        ["1", "4", "tree/bread/m0.py, tree/bread/m1.py, tree/bread/m2.py"],
-        ["2", "4", "tree/lamp/m0.py, tree/lamp/m1.py, tree/lamp/m2.py"],
-    ]
-    assert ["2", "tree/lamp/m3.py"] in found(run, town, "--members")
-
-
-def test_groups_of_symbols(town: Path, run: Run) -> None:
-    groups = found(run, town, "--of", "symbols", "--members")
-    assert sorted(name.rpartition(":")[2] for number, name in groups if number == "1") == [
-        f"bread_{n}" for n in range(4)
-    ]
-
-
-def test_json_of_communities_fits_the_schema(town: Path, run: Run) -> None:
-    record = json.loads(run("communities", "--db", "index.db", "--json", cwd=town).out)
-    check(record, "communities")
-    assert (record["total"], record["alone"]) == (2, 1)
-    assert record["communities"][0]["outside"] == record["communities"][1]["outside"] > 0
-    assert record["modularity"] > 0.3
-
-
-def test_whatever_the_hash_seed(town: Path) -> None:
-    outs = {
-        subprocess.run(
-            [sys.executable, "-m", "codelens", "communities", "--db", "index.db", "--of", "symbols", "--json"],
-            cwd=town,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2", "3")
-    }
-    assert len(outs) == 1
-
-
-def test_without_networkx(town: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    ran = run("communities", "--db", "index.db", cwd=town)
-    assert (ran.code, ran.out) == (WRONG, "")
-    assert "pip install 'codelens[graph]'" in ran.err
-
-
-def test_none_of_that_size(town: Path, run: Run) -> None:
-    assert run("communities", "--db", "index.db", "--least", "5", cwd=town).code == NOTHING
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["export", "--format", "svg"],
-        ["export", "--kinds", "loves"],
-        ["export", "--min-confidence", "2"],
-        ["export", "no/such/folder"],
-        ["communities", "--of", "people"],
-        ["communities", "--resolution", "0"],
-        ["communities", "-m", "0"],
-    ],
-)
-def test_what_makes_no_sense(arguments: list[str], shapes: Path, run: Run) -> None:
-    ran = run(*arguments, cwd=shapes)
-    assert (ran.code, ran.out) == (WRONG, "")
-    assert ran.err.startswith("codelens: error: ")

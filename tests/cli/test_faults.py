@@ -22,23 +22,23 @@ from tests.cli.conftest import Run
         (["search", "--nonsense"], "No such option"),
         (["search", "-m"], "requires an argument"),
         (["search", "-m", "many", "x"], "'many' is not a valid int"),
-        (["search", "-m", "0", "x"], "-m is at least 1"),
-        (["search", "--offset", "-1", "x"], "--offset is at least 0"),
-        (["search", "--min-score", "7", "x"], "0 to 1"),
+        (["search", "-m", "0", "x"], "-m must be at least 1"),
+        (["search", "--offset", "-1", "x"], "--offset must be at least 0"),
+        (["search", "--min-score", "7", "x"], "between 0 and 1"),
         (["search", "--weights", "exact", "x"], "not CHANNEL=NUMBER"),
-        (["search", "--weights", "exact=nan", "x"], "wants a number from 0 to"),
-        (["search", "--case", "loud", "x"], "--case is yes, no or auto"),
-        (["search", "--json", "--csv", "x"], "cannot both be had"),
+        (["search", "--weights", "exact=nan", "x"], "must be from 0 to"),
+        (["search", "--case", "loud", "x"], "--case must be yes, no or auto"),
+        (["search", "--json", "--csv", "x"], "use either --json or --csv, not both"),
         (["search", "-t", "klingon", "x"], "unknown language 'klingon'"),
         (["search", "parse", "config"], "no such file or folder: config"),
         (["search"], "no query"),
-        (["search", "--sort", "luck", "x"], "--sort is score, path or modified"),
+        (["search", "--sort", "luck", "x"], "--sort must be score, path or modified"),
         (["search", "--format", "{x.y}", "x"], "unknown field {x.y}"),
         (["search", "--mode", "magic", "x"], "magic"),
         (["search", "--profile", "magic", "x"], "magic"),
         (["search", "--weights", "magic=1", "x"], "magic"),
         (["help", "nothing"], "no help on 'nothing'"),
-        (["completions", "tcsh"], "no completion for 'tcsh'"),
+        (["--show-completion", "tcsh"], "no completion for 'tcsh'"),
         (["symbols"], "no file"),
         (["symbols", "nowhere.py"], "nowhere.py is not in the index"),
         (["index", "nowhere"], "not a folder"),
@@ -54,7 +54,9 @@ def test_usage(arguments: list[str], said: str, indexed: Path, run: Run) -> None
     assert ran.err.splitlines()[-1].startswith("hint: ")
 
 
-@pytest.mark.parametrize("arguments", [["search", "x"], ["why", "x"], ["status"], ["symbols", "x.py"], ["clean"]])
+@pytest.mark.parametrize(
+    "arguments", [["search", "x"], ["why", "x"], ["status"], ["symbols", "x.py"], ["index", "--remove"]]
+)
 def test_no_index(arguments: list[str], tmp_path: Path, run: Run) -> None:
     ran = run(*arguments, cwd=tmp_path)
     assert ran.code == 3
@@ -108,7 +110,7 @@ def test_stdin_that_is_a_terminal_is_not_waited_for(monkeypatch: pytest.MonkeyPa
     assert main(["search", "-f", "-"]) == 2
 
 
-@pytest.mark.parametrize("command", ["index", "search x", "config", "clean", "status"])
+@pytest.mark.parametrize("command", ["index", "search x", "config", "index --remove", "status"])
 def test_a_folder_is_no_index_file(command: str, own: Path, run: Run) -> None:
     ran = run(*command.split(), "--db", "notes", cwd=own)
     assert (ran.code, ran.out) == (2, "")
@@ -126,6 +128,7 @@ def test_the_working_directory_is_gone(tmp_path: Path, run: Run) -> None:
     assert ran.stderr.startswith("codelens: error: the working directory is gone\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="shells there close no streams")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams(closed: str, own: Path) -> None:

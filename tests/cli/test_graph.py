@@ -15,7 +15,7 @@ import pytest
 
 from tests.accepted import accepted
 from tests.cli.conftest import Run
-from tests.navigate.linked import linked
+from tests.graph.linked import linked
 from tests.render.test_formats import check
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "graph"
@@ -63,6 +63,7 @@ def test_forms(question: str, form: str, shapes: Path, run: Run, golden: Callabl
     golden(GOLDEN / f"{question}_{form}.txt", shown(ran.out, shapes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_json_fits_the_schema(question: str, shapes: Path, run: Run) -> None:
     record = json.loads(run(*QUESTIONS[question], "--json", cwd=shapes).out)
@@ -155,6 +156,7 @@ NASTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="such names cannot be")
 @pytest.mark.parametrize("form", FORMS)
 def test_names_that_mean_harm(form: str, tmp_path: Path, run: Run) -> None:

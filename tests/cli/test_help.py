@@ -7,6 +7,7 @@ import pytest
 
 from codelens.cli.hooks import COMMANDS as HOOKS_COMMANDS
 from codelens.cli.main import COMMANDS
+from codelens.cli.memory import COMMANDS as MEMORY_COMMANDS
 from codelens.cli.model import COMMANDS as MODEL_COMMANDS
 from codelens.cli.note import COMMANDS as NOTE_COMMANDS
 from tests.cli.conftest import Run
@@ -14,14 +15,17 @@ from tests.cli.conftest import Run
 GOLDEN = Path(__file__).parents[1] / "golden" / "help"
 
 
-@pytest.mark.parametrize("command", ["codelens", *COMMANDS])
+NAMES = [name for names in COMMANDS.values() for name in names]
+
+
+@pytest.mark.parametrize("command", ["codelens", *NAMES])
 def test_help(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
     ran = run(*([] if command == "codelens" else [command]), "--help")
     assert ran.code == 0
     golden(GOLDEN / f"{command}.txt", ran.out)
 
 
-BELOW = {"model": MODEL_COMMANDS, "hooks": HOOKS_COMMANDS, "note": NOTE_COMMANDS}
+BELOW = {"memory": MEMORY_COMMANDS, "model": MODEL_COMMANDS, "hooks": HOOKS_COMMANDS, "note": NOTE_COMMANDS}
 
 
 @pytest.mark.parametrize(("above", "command"), [(above, name) for above, names in BELOW.items() for name in names])

@@ -10,7 +10,9 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.render.test_formats import check
-from tests.worktree.pasts import DAY, START, Past
+from tests.worktree.git_history import DAY, START, Past
+
+pytestmark = pytest.mark.slow
 
 
 def test_status_and_doctor_say_how_much_is_known_and_why_no_more(own: Path, run: Run) -> None:

@@ -54,7 +54,7 @@ def commits(folder: Path) -> str:
     from codelens.index import Index
 
     with Index.open(index_of(folder)) as opened:
-        return next(history.head for _, history in opened.histories() if history)
+        return next(history.head for _, history in opened.history.histories() if history)
 
 
 @pytest.fixture
@@ -64,6 +64,7 @@ def hooked(repository: Path, run: Run) -> Path:
     return repository
 
 
+@pytest.mark.slow
 def test_the_index_follows_each_kind_of_change(hooked: Path) -> None:
     index = index_of(hooked)
     git(hooked, "checkout", "-q", "other")
@@ -88,6 +89,7 @@ def test_the_index_follows_each_kind_of_change(hooked: Path) -> None:
     await_true(lambda: not (hooked / ".git/codelens-soon").exists())
 
 
+@pytest.mark.slow
 def test_nothing_of_the_repository_is_imported(hooked: Path) -> None:
     for name in ("typer", "codelens", "json", "apsw"):
         (hooked / f"{name}.py").write_text("open('imported', 'w')\n")
@@ -97,6 +99,7 @@ def test_nothing_of_the_repository_is_imported(hooked: Path) -> None:
     assert not (hooked / "imported").exists()
 
 
+@pytest.mark.slow
 def test_a_broken_index_fails_no_commit_and_says_nothing(hooked: Path) -> None:
     index_of(hooked).write_bytes(b"no index at all")
     write(hooked, "unhindered")
@@ -150,7 +153,7 @@ def test_status(repository: Path, run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("text", "mode", "said"),
-    [("#!/usr/bin/python3\nprint()\n", 0o755, "no shell script"), (OWN_HOOK, 0o644, "chmod +x")],
+    [("#!/usr/bin/python3\nprint()\n", 0o755, "not a shell script"), (OWN_HOOK, 0o644, "chmod +x")],
 )
 def test_what_cannot_hold_the_block_is_not_touched(text: str, mode: int, said: str, repository: Path, run: Run) -> None:
     hook = repository / ".git/hooks/post-rewrite"
@@ -163,6 +166,7 @@ def test_what_cannot_hold_the_block_is_not_touched(text: str, mode: int, said: s
     assert not (hook.parent / "post-commit").exists()
 
 
+@pytest.mark.slow
 def test_hooks_path_in_the_repository(repository: Path, run: Run) -> None:
     git(repository, "config", "core.hooksPath", ".githooks")
     assert "in the work tree" in run("hooks", "install", cwd=repository).err
@@ -187,6 +191,7 @@ def test_hooks_path_that_serves_others_too(repository: Path, run: Run) -> None:
     assert list(shared.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_worktree_has_an_index_of_its_own(hooked: Path, run: Run) -> None:
     other = hooked.parent / "worktree"
     git(hooked, "worktree", "add", "-q", str(other), "other")
@@ -200,6 +205,7 @@ def test_a_worktree_has_an_index_of_its_own(hooked: Path, run: Run) -> None:
     assert finds(index_of(hooked), "in_the_worktree")[:1] != ["in_the_worktree.py"]
 
 
+@pytest.mark.slow
 def test_an_index_elsewhere(repository: Path, run: Run) -> None:
     index = repository.parent / "my indexes/notes.db"
     assert run("index", "-q", "--db", str(index), cwd=repository).code == 0
@@ -236,6 +242,6 @@ def test_a_hook_that_cannot_be_written_is_said_and_leaves_nothing(repository: Pa
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.splitlines() == [
         f"codelens: error: {repository / 'gone/hook'}: No such file or directory",
-        f"hint: see that {repository / 'gone'} is yours, with room",
+        f"hint: check permissions and free space of {repository / 'gone'}",
     ]
     assert not list(hooks.glob("*.codelens-*"))

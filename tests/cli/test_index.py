@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.render.test_formats import check
 
@@ -22,6 +24,7 @@ def test_a_second_run_says_that_nothing_changed(own: Path, run: Run) -> None:
     assert (own / ".codelens/index.db").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_json(own: Path, run: Run) -> None:
     record = json.loads(run("index", "--json", cwd=own).out)
     check(record, "index_run")
@@ -89,6 +92,7 @@ def test_skipped_files_are_listed_with_reasons(own: Path, run: Run) -> None:
     assert lines["blob.bin"].startswith("binary")
 
 
+@pytest.mark.slow
 def test_symbols(indexed: Path, run: Run) -> None:
     ran = run("symbols", "auth.py", cwd=indexed / "notes/notes")
     assert ran.code == 0
@@ -101,25 +105,26 @@ def test_symbols(indexed: Path, run: Run) -> None:
     assert names == sorted(names)
 
 
-def test_clean_removes_an_index_and_its_folder(own: Path, run: Run) -> None:
+@pytest.mark.slow
+def test_remove_deletes_an_index_and_its_folder(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
-    assert run("clean", cwd=own).code == 2, "nobody can be asked, and --yes was not said"
-    assert run("clean", "--yes", cwd=own / "docs").code == 0
+    assert run("index", "--remove", cwd=own).code == 2, "nobody can be asked, and --yes was not said"
+    assert run("index", "--remove", "--yes", cwd=own / "docs").code == 0
     assert not (own / ".codelens").exists()
     assert (own / "notes.toml").exists()
 
 
-def test_clean_refuses_what_is_no_index(own: Path, run: Run) -> None:
-    ran = run("clean", "--yes", "--db", "README.md", cwd=own)
+def test_remove_refuses_a_file_that_is_not_an_index(own: Path, run: Run) -> None:
+    ran = run("index", "--remove", "--yes", "--db", "README.md", cwd=own)
     assert ran.code == 2
     assert "is not a codelens index" in ran.err
     assert (own / "README.md").exists()
 
 
-def test_clean_removes_a_damaged_index_from_its_own_place(own: Path, run: Run) -> None:
+def test_remove_deletes_a_damaged_index_from_its_own_place(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     (own / ".codelens/index.db").write_bytes(b"rubbish" * 1000)
-    assert run("clean", "--yes", cwd=own).code == 0
+    assert run("index", "--remove", "--yes", cwd=own).code == 0
 
 
 def test_config_says_where_values_come_from(own: Path, run: Run, monkeypatch: object) -> None:
@@ -147,6 +152,6 @@ def test_completion_scripts(run: Run) -> None:
         ("fish", "complete --"),
         ("powershell", "Import-"),
     ):
-        ran = run("completions", shell)
+        ran = run("--show-completion", shell)
         assert ran.code == 0
         assert mark in ran.out

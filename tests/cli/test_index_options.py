@@ -11,6 +11,8 @@ import pytest
 from tests.cli.conftest import Run
 from tests.cli.lamps import write_lamps
 
+pytestmark = pytest.mark.slow
+
 NO_TRIGRAMS = "codelens: note: the index was built without trigrams: no substrings, no typing mistakes\n"
 NO_VECTORS = "codelens: note: the index was built without vectors\n"
 

@@ -74,6 +74,7 @@ def test_conditions_and_arguments_restrict_and_words_do_not(indexed: Path, run: 
     assert "words rank nothing: coupon" in loose.err
 
 
+@pytest.mark.slow
 def test_code_on_stdin_finds_its_copy_first(indexed: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (indexed / "notes/notes/auth.py").read_text().splitlines(keepends=True)
     start = next(i for i, line in enumerate(lines) if line.startswith("def verify_password"))
@@ -93,6 +94,7 @@ def test_text_that_is_no_code_is_compared_as_text(indexed: Path, run: Run, monke
     assert any("password" in str(name) for name in names(record["results"])[:5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("--like", RESERVE), ("--like", "notes/notes/auth.py", "-t", "py")])
 @pytest.mark.parametrize("fusion", ["rrf", "weighted", "minmax"])
 def test_scores_are_the_sums_of_their_parts(indexed: Path, run: Run, arguments: tuple[str, ...], fusion: str) -> None:
@@ -127,10 +129,10 @@ def test_why_names_what_lost_a_target(indexed: Path, run: Run) -> None:
         (("--like", "notes/notes/auth.py:99999"), "nothing is indexed at line 99999"),
         (("--like", "no_such_name"), "nothing is named no_such_name"),
         (("--like", "__init__"), "things are named __init__"),
-        (("--like", ""), "--like names nothing"),
+        (("--like", ""), "--like is empty"),
         (("--like", RESERVE, "lang:go"), "no such file or folder: lang:go"),
-        (("--like", RESERVE, "--lang", "go"), "--lang is the language of code on stdin"),
-        (("--like", "-", "-f", "-"), "would both read stdin"),
+        (("--like", RESERVE, "--lang", "go"), "--lang needs --like -"),
+        (("--like", "-", "-f", "-"), "both read stdin"),
         (("--like", RESERVE, "--mode", "fuzzy"), "profile likeness asks no channel of mode fuzzy"),
         (("--like", RESERVE, "--weights", "path=1"), "profile likeness asks no channel 'path'"),
     ],

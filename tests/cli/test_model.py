@@ -11,17 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codelens.cli.own_setting import with_setting
+from codelens.cli.config import with_setting
 from codelens.config import models_folder
 from codelens.embed.model_file import ModelFile
-from codelens.training.quantise import write_quantised
-from codelens.training.recipe import Recipe
-from codelens.training.trainer import begin, train
-from codelens.training.vocabulary import as_rows, build, frequencies
+from codelens.errors import install_command
+from codelens.training.corpus import as_rows
+from codelens.training.model import Recipe, write_quantised
+from codelens.training.trainer import train
 from tests.cli.conftest import Ran, Run
 from tests.embed.models import WORDS, make_model
 from tests.training.own_trees import write_repository, write_tree
 from tests.training.small import corpus
+from tools.model.build import begin, build, frequencies
 
 
 @pytest.fixture(autouse=True)
@@ -196,7 +197,7 @@ def test_a_model_is_found_by_its_name(
         ("export mine no/folder/x", "No such file or directory"),
         ("train nowhere --from mine", "not a folder: nowhere"),
         ("train tree --from hashing", "'hashing' has no model file"),
-        ("train tree --from mine --name a/b", "'a/b' is no name for a model"),
+        ("train tree --from mine --name a/b", "'a/b' is not a valid name for a model"),
         ("train tree --from mine --name codelens", "'codelens' always means"),
         ("train tree --from mine --name mine", "is there already, of other code"),
         ("train tree --from mine --steps 0", "--steps is at least 1"),
@@ -235,6 +236,7 @@ def test_export_of_arrays_and_text_holds_the_rows(mine: Path, run: Run, home: Pa
     assert run("model", "export", "mine", "a.txt", "--force", "-q", cwd=home).err == ""
 
 
+@pytest.mark.slow
 def test_train_keeps_a_model_that_gained_and_says_what(base: Path, run: Run, home: Path) -> None:
     write_repository(home / "shop", seed=1)
     ran = run("model", "train", "shop", "--from", str(base), "--steps", "60", cwd=home)
@@ -268,11 +270,12 @@ def test_train_writes_nothing_that_gained_nothing(base: Path, run: Run, home: Pa
     assert [s["done"] for s in steps if s["phase"] == "train"] == [1]
     folder = models_folder()
     assert folder is not None
-    assert not list(folder.glob("*")) if folder.exists() else True
+    assert list(folder.glob("*")) == []
     assert run(*command, "--keep-anyway", "--name", "kept", cwd=home).code == 0
     assert [p.name for p in folder.iterdir()] == ["kept.model"]
 
 
+@pytest.mark.slow
 def test_eval_compares_models_by_documentation(base: Path, run: Run, home: Path) -> None:
     write_tree(home / "shop", seed=1)
     ran = run("model", "eval", "shop", "--models", f"hashing,{base}", cwd=home)
@@ -299,6 +302,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", ["info mine", "list", "use mine", "--help", "train --help", "export mine x.model"]
 )
@@ -324,6 +328,6 @@ def test_training_without_scipy_says_what_to_install(mine: Path, home: Path) -> 
     ran = subprocess.run(command, capture_output=True, text=True, cwd=home, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.splitlines() == [
-        "codelens: error: training needs scipy",
-        "hint: pip install 'codelens[train]'",
+        "codelens: error: training needs scipy, which a default install does not include",
+        f"hint: {install_command('train')}",
     ]

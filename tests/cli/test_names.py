@@ -39,6 +39,7 @@ def test_names_are_quoted_as_git_quotes_them(names: Path) -> None:
     assert {quoted_path(name) for name in (p.name for p in names.iterdir()) if name[0] != "."} == set(told.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -70,6 +71,7 @@ def test_no_name_breaks_a_line_or_speaks_to_a_terminal(command: str, names: Path
     assert "\nlines.py" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["-l wanted", "-c wanted", "-L nothing-here", "--vimgrep wanted"])
 def test_ordinary_names_stay_as_they_are(command: str, names: Path, run: Run) -> None:
     paths = {line.partition(":")[0] for line in run("search", *command.split(), cwd=names).out.splitlines()}
@@ -78,6 +80,7 @@ def test_ordinary_names_stay_as_they_are(command: str, names: Path, run: Run) ->
     assert r'"two\nlines.py"' in paths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["-l -0 wanted", "-L -0 nothing-here", r"--format {path}\0 wanted"])
 def test_before_a_nul_byte_names_are_raw(command: str, names: Path, run: Run) -> None:
     found = set(run("search", "-m", "100", *command.split(), cwd=names).out.split("\0")) - {""}

@@ -105,12 +105,13 @@ COMMANDS = [
     "index", "index --rebuild", "index --dry-run", "search lamp", "search --json lamp", "search --color always lamp",
     "search --mode vector lamp", "search --refresh lamp", "search --require-fresh lamp", "search --regex l.mp",
     "search light_lmap", "why lamp", "why --color always lamp light_lamp", "why --check lamp", "status --skipped",
-    "context lamp", "context --files lamps.py", "clean --cache",
-    "map", "map --pretty", "symbols lamps.py", "config --show-origin", "doctor --all", "completions bash", "--version",
+    "context lamp", "context --files lamps.py", "index --clear-cache",
+    "map", "map --pretty", "symbols lamps.py", "config --show-origin", "doctor --all", "--show-completion bash", "--version",
     "help query", "model list", "model info", "model use hashing",
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_command_opens_a_socket(guarded: Guarded) -> None:
     """Each ends with 0, and all that the journal holds beside that is the start of workers."""
     ran = guarded.run("-c", ALL, *COMMANDS)

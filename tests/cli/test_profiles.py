@@ -24,7 +24,7 @@ def test_ranking(profile: str, indexed: Path, run: Run, golden: Callable[[Path, 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_why(profile: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
     """Of what was found, and of what was not."""
-    ran = run("why", "--profile", profile, QUERY, "RateLimiter.check", "read_form", cwd=indexed)
+    ran = run("why", "--all", "--profile", profile, QUERY, "RateLimiter.check", "read_form", cwd=indexed)
     golden(GOLDEN / "profiles" / f"why_{profile}.txt", shown(ran.out, indexed))
 
 
@@ -62,14 +62,14 @@ def test_a_remedy_keeps_the_expansion(indexed: Path, run: Run) -> None:
     ("options", "said"),
     [
         (["--expand", "sideways"], "no expansion 'sideways'"),
-        (["--depth", "-1"], "--depth is at least 0"),
+        (["--depth", "-1"], "--depth must be at least 0"),
         (["--depth", "2"], "--expand bfs"),
-        (["--expand", "bfs", "--decay", "1.5"], "0 to 1, not 1.5"),
+        (["--expand", "bfs", "--decay", "1.5"], "between 0 and 1, not 1.5"),
         (["--decay", "0.5"], "--expand bfs"),
         (["--profile", "marketplace", "--fusion", "minmax"], "leave --fusion out"),
         (["--profile", "marketplace", "--mode", "fuzzy"], "asks no channel of mode fuzzy"),
         (["--meta", "cli"], "compares nothing"),
-        (["--metadata", "none.csv"], "there is no such file"),
+        (["--metadata", "none.csv"], "does not exist"),
     ],
 )
 def test_options_without_sense(options: list[str], said: str, indexed: Path, run: Run) -> None:

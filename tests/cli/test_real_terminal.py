@@ -83,6 +83,7 @@ def lamps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SEARCH = ("search", "--sort", "path", "-F", "lamp")
 
 
+@pytest.mark.slow
 def test_a_search_has_coloured_headings_and_snippets(lamps: Path) -> None:
     ran = OnTerminal(SEARCH, lamps)
     assert (ran.code, ran.piped) == (0, "")
@@ -109,6 +110,7 @@ def test_why_has_bars(lamps: Path) -> None:
     assert len(green) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 @pytest.mark.parametrize("command", [SEARCH, ("why", "light_lamp", "light_lamp")])
 def test_no_colour_where_none_is_wanted(command: tuple[str, ...], variables: dict[str, str], lamps: Path) -> None:
@@ -137,6 +139,7 @@ BAR = re.compile(r"index +[━╸╺]+ +\d+/300")
 SUMMARY = "300 files indexed (300 new)"
 
 
+@pytest.mark.slow
 def test_index_shows_a_bar_and_then_only_its_summary(many: Path) -> None:
     ran = OnTerminal(("index", "-j", "1"), many, stream="stderr")
     assert (ran.code, ran.piped) == (0, "")
@@ -145,6 +148,7 @@ def test_index_shows_a_bar_and_then_only_its_summary(many: Path) -> None:
     assert "/300" not in ran.plain[ran.plain.rindex(SUMMARY) :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "stream"),
     [(["index"], "stdout"), (["index", "--progress", "none"], "stderr"), (["index", "-q"], "stderr")],
@@ -158,6 +162,7 @@ def test_no_bar_where_nobody_asks_or_looks(arguments: list[str], stream: str, ma
     assert first == "" if "-q" in arguments else first.startswith(f"{many}: {SUMMARY}")
 
 
+@pytest.mark.slow
 def test_control_characters_of_a_file_are_shown_and_not_obeyed(tmp_path: Path) -> None:
     (tmp_path / "evil.py").write_text("def evil_name():\n    return '\x1b]0;title\x07\x1b[2J'\n")
     assert OnTerminal(("index", "-q"), tmp_path).code == 0

@@ -88,6 +88,7 @@ def test_json_fits_the_schema(shop: Path, run: Run) -> None:
     assert [t["name"] for t in record["touched"]] == ["price"]
 
 
+@pytest.mark.slow
 def test_pytest_runs_what_it_names(shop: Path, run: Run) -> None:
     ids = lines(run("test-scope", "price", "--format", "pytest", cwd=shop))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", *ids]
@@ -108,7 +109,7 @@ def changed(tmp_path: Path) -> Path:
 
 
 def test_of_a_range_of_commits(changed: Path, run: Run) -> None:
-    assert lines(run("test-scope", "--diff", "HEAD~1..HEAD", cwd=changed)) == ["tests/test_lamp.py"]
+    assert lines(run("test-scope", "--pr", "HEAD~1..HEAD", cwd=changed)) == ["tests/test_lamp.py"]
 
 
 def test_of_a_diff_in_a_file(changed: Path, run: Run) -> None:
@@ -182,6 +183,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "tests"),
     [

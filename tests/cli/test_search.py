@@ -39,6 +39,7 @@ def test_results_go_to_stdout_one_a_line(indexed: Path, run: Run) -> None:
     assert ran.err == ""
 
 
+@pytest.mark.slow
 def test_json_fits_the_schema(indexed: Path, run: Run) -> None:
     record = json.loads(run("search", "--json", "--stats", "retry with backoff", cwd=indexed).out)
     check(record, "search")
@@ -95,6 +96,7 @@ def test_path_arguments(indexed: Path, run: Run) -> None:
     assert "lies outside" in run("search", "password", "/etc", cwd=indexed).err
 
 
+@pytest.mark.slow
 def test_paths_from_the_root_say_which_root(indexed: Path, run: Run) -> None:
     """Two repositories may both have a README.md; where there is only one, its name says nothing."""
     ran = run("search", "-F", "hash_password", "-l", "--path-style", "root", cwd=indexed)
@@ -147,6 +149,7 @@ def test_query_from_stdin(indexed: Path, run: Run, monkeypatch: pytest.MonkeyPat
     assert "verify_password" in run("search", "-", "-m", "1", cwd=indexed).out
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_said(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     (own / "notes/auth.py").write_text("# all new\n")
@@ -168,6 +171,7 @@ def test_strict_query_points_at_the_place(indexed: Path, run: Run) -> None:
     assert run("search", "-q", "note (", cwd=indexed).code == 0, "prose never fails"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_the_same_each_time(name: str, indexed: Path, run: Run) -> None:
     """The same bytes, whatever the hash seed: the other run is a process of its own."""
@@ -264,6 +268,7 @@ def test_colour_in_a_pipe_changes_no_letter_and_no_layout(
     assert run(*ask, "--color", "always", cwd=indexed).out == colored
 
 
+@pytest.mark.slow
 def test_an_index_that_was_moved_without_its_tree_says_so(own: Path, tmp_path: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     (tmp_path / "away").mkdir()
@@ -291,6 +296,7 @@ def test_context_ends_where_the_file_ends(own: Path, run: Run) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_only_matching_shows_every_match_once(own: Path, run: Run) -> None:
     """However many lines a hit shows, and though a class and its method both hold a match."""
     body = "".join(f"        x{n} = lamplight\n" for n in range(9))

@@ -67,6 +67,7 @@ PRINTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", PRINTED)
 def test_what_an_option_prints(options: str, lamps: Path, run: Run) -> None:
     ran = run("search", "--sort", "path", "-F", "lamp", *options.split(), cwd=lamps)
@@ -169,7 +170,7 @@ def test_a_score_is_the_sum_of_weight_over_k_plus_rank(k: int, lamps: Path, run:
 def test_k_is_at_least_1(lamps: Path, run: Run) -> None:
     ran = run("search", "lamp", "--rrf-k", "0", cwd=lamps)
     assert (ran.code, ran.out) == (2, "")
-    assert "--rrf-k is at least 1, not 0" in ran.err
+    assert "--rrf-k must be at least 1, not 0" in ran.err
 
 
 def test_weights_are_shares_of_their_sum(lamps: Path, run: Run) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from codelens.index import Index
 from tests.cli.conftest import Run
 from tests.render.test_formats import check
-from tests.search.test_last_change import DAY_1, DAY_2, DAY_3, past
 from tests.search.trees import QUICK
-from tests.worktree.pasts import Past
+from tests.worktree.git_history import DAY_1, DAY_2, DAY_3, Past, three_commits
 
-__all__ = ["past"]
+
+@pytest.fixture
+def past(tmp_path: Path) -> Past:
+    return three_commits(tmp_path / "tree")
 
 
 def test_symbols_tell_their_last_change(past: Past, run: Run) -> None:

@@ -19,7 +19,9 @@ from tests.writable import writable
 
 from .conftest import Run
 
-REFUSED = "`codelens index --rebuild` makes it from the files, `codelens index --trust` accepts it as it is"
+pytestmark = pytest.mark.slow
+
+REFUSED = "`codelens index --rebuild` builds it from the files, `codelens index --trust` accepts it as it is"
 READING = (
     ("search", "password"),
     ("why", "password"),
@@ -30,7 +32,7 @@ READING = (
     ("files", "auth"),
     ("context", "check a password"),
     ("status",),
-    ("snapshots",),
+    ("snapshot", "list"),
     ("search", "password", "--refresh"),
     ("index",),
     ("watch",),
@@ -106,7 +108,7 @@ def test_a_copy_in_another_place_is_refused_and_names_its_place(own: Path, run: 
     shutil.move(own, tmp_path / "elsewhere")
     ran = run("search", "password", cwd=tmp_path / "elsewhere")
     assert ran.code == 3
-    assert f"was made as {own}/.codelens/index.db, and moved or copied here" in ran.err
+    assert f"was made at {own}/.codelens/index.db and moved or copied here" in ran.err
 
 
 def test_another_user_s_index_is_refused(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def hiding(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_hidden_files_stay_until_the_index_is_made_anew(hiding: Path, run: Run) -> None:
     run("index", "-q", "--hidden", cwd=hiding)
     assert run("search", "hidden", "--require-fresh", cwd=hiding).code == 0

@@ -18,10 +18,13 @@ from typing import Any
 
 import pytest
 
+from codelens.errors import install_command
 from codelens.index import Index
 from codelens.watching.process import WatchProcess
 from tests.cli.conftest import Run
 from tests.watching.watched import PATIENCE, await_true, finds
+
+pytestmark = pytest.mark.slow
 
 pytest.importorskip("watchfiles", reason="needs the extra `watch`")
 posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -139,7 +142,7 @@ def test_the_index_is_removed(own: Path) -> None:
         assert ended(lines) == (3, "")
     assert [line.split(": ")[:2] for line in lines.all[1:]] == [
         ["codelens", "error"],
-        ["hint", "`codelens index` makes it anew, or `codelens watch`\n"],
+        ["hint", "create it again with `codelens index` or `codelens watch`\n"],
     ]
 
 
@@ -148,7 +151,8 @@ def test_without_watchfiles(own: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", code], cwd=own, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == (
-        "codelens: error: watching needs watchfiles\nhint: pip install 'codelens[watch]', or walk again with --poll 2\n"
+        "codelens: error: watching needs watchfiles, which a default install does not include\n"
+        f"hint: {install_command('watch')}, or walk the trees instead with --poll 2\n"
     )
 
 
@@ -181,7 +185,7 @@ def test_where_the_system_has_no_more_watches_it_polls(own: Path, limited: tuple
     for number in range(10):
         (own / f"folder{number}").mkdir()
     with watching(own, before=limited) as lines:
-        assert "limit reached): walking every 2 s instead" in lines.until("no events")
+        assert "limit reached): walking every 2 s instead" in lines.until("no file events")
         lines.until("watching")
         save(own, "without_watches")
         lines.until("updated")

@@ -36,7 +36,7 @@ def test_search_why_and_context_rank_by_it(run: Run, indexed: Path, own: Path, m
     (first, *_) = told["explanations"]
     sources = {part["source"] for part in first["candidate"]["contributions"]}
     assert "nearest" not in sources
-    assert f"weights of your own: {own}\n" in run("why", QUERY, cwd=indexed).out
+    assert f"weights from {own}\n" in run("why", QUERY, cwd=indexed).out
     assert run("why", QUERY, "--check", cwd=indexed).code == 0
     other = json.loads(run("why", QUERY, "--json", "--profile", "rrf", cwd=indexed).out)
     assert other["weights_file"] is None

@@ -9,9 +9,9 @@ import pytest
 
 from codelens.errors import TargetError, UsageError
 from codelens.index import Index
-from codelens.model import SearchOptions
-from codelens.packed import CHANGE, FILES, TASK, ContextRequest, PackedText
-from tests.context.made import CHARS
+from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, PackedText
+from codelens.model.search import SearchOptions
+from tests.context.layouts import CHARS
 from tests.search.trees import Tree
 from tests.worktree.conftest import git
 
@@ -128,6 +128,7 @@ def changed(shop: Shop) -> None:
     shop.commit("second")
 
 
+@pytest.mark.slow
 def test_a_change_is_its_units_and_their_neighbours(shop: Shop) -> None:
     changed(shop)
     shop.index().close()
@@ -138,6 +139,7 @@ def test_a_change_is_its_units_and_their_neighbours(shop: Shop) -> None:
     assert codes(packed) == []
 
 
+@pytest.mark.slow
 def test_a_pack_of_a_change_prefers_it_to_its_neighbours(shop: Shop) -> None:
     changed(shop)
     shop.index().close()
@@ -158,6 +160,7 @@ def test_a_diff_of_an_index_of_another_state(shop: Shop) -> None:
     assert codes(packed) == ["other-state"]
 
 
+@pytest.mark.slow
 def test_deleted_renamed_and_binary_files(shop: Shop) -> None:
     (shop.root / "report.py").unlink()
     (shop.root / "lamps.py").rename(shop.root / "lights.py")
@@ -171,6 +174,7 @@ def test_deleted_renamed_and_binary_files(shop: Shop) -> None:
     assert (after.exit_code, codes(after)) == (1, ["binary", "deleted"])
 
 
+@pytest.mark.slow
 def test_a_line_of_a_class_that_no_method_holds_changes_the_class(shop: Shop) -> None:
     shop.write({"cart.py": CART.replace("class Cart:", "class Cart(list):")})
     shop.commit("second")
@@ -181,6 +185,7 @@ def test_a_line_of_a_class_that_no_method_holds_changes_the_class(shop: Shop) ->
     ]
 
 
+@pytest.mark.slow
 def test_filters_leave_files_of_a_change_out(shop: Shop) -> None:
     changed(shop)
     shop.index().close()
@@ -201,9 +206,10 @@ def test_paths_of_a_diff_may_begin_at_the_working_directory(tmp_path: Path) -> N
         assert names(index.context(request, layout_of("compact", PathStyle("root", "")), keep=False)) == ["f"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diff", [b"no diff at all\n", b"\0\1\2", b"diff --cc a\n@@@ -1 -1 +1 @@@\n"])
 def test_what_is_no_diff_is_refused(diff: bytes, shop: Shop) -> None:
-    with pytest.raises(UsageError, match="no unified diff"):
+    with pytest.raises(UsageError, match="not a unified diff"):
         shop.pack(CHANGE, diff=diff)
 
 
@@ -212,6 +218,7 @@ def test_an_empty_diff_changes_nothing(shop: Shop) -> None:
     assert shop.pack(CHANGE, revisions="HEAD..HEAD").exit_code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [b"../../etc/passwd", b"/etc/passwd", b"a\0b", b"\xff\xfe", b"x" * 5000])
 def test_paths_of_a_diff_reach_nothing_but_the_index(path: bytes, shop: Shop) -> None:
     packed = shop.pack(CHANGE, diff=b"--- " + path + b"\n+++ " + path + b"\n@@ -1 +1 @@\n-a\n+b\n")
@@ -229,6 +236,7 @@ def test_without_git_a_range_is_an_error_that_names_the_other_way(tmp_path: Path
         index.context(request, layout_of("compact", PathStyle("root", "")), keep=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0, -1, -(10**9)])
 def test_a_budget_of_nothing_is_refused(budget: int, shop: Shop) -> None:
     with pytest.raises(UsageError, match="--budget is at least 1"):

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from codelens.embed import lasting_name, open_embedder, open_noted
-from codelens.embed.base import EmbeddedFields
+from codelens.embed.base import EmbeddedFields, rounded
 from codelens.embed.endpoint import BATCH, parse_address
-from codelens.embed.rounded import rounded
+from codelens.embed.registry import lasting_name, open_embedder, open_noted
 from codelens.errors import CodelensError, EmbedderFault, UsageError
 from tests.embed.endpoints import Answer, Endpoint, endpoint, given, vector_of
 

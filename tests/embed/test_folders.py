@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codelens.embed import open_embedder
-from codelens.embed.base import EmbeddedFields, Embedder
-from codelens.embed.prose import as_text
-from codelens.embed.rounded import rounded
-from codelens.errors import UsageError
+from codelens.embed.base import EmbeddedFields, Embedder, as_text, rounded
+from codelens.embed.registry import open_embedder
+from codelens.errors import UsageError, install_command
 from tests.embed.folders import TOKENS, make_graph, make_table, sentence_layout, table
 
 
@@ -219,7 +217,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path: Path) -> No
     (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
     with pytest.raises(UsageError, match="needs sentence_transformers") as told:
         opened(folder)
-    assert told.value.hint == "pip install 'codelens[sentence-transformers]'"
+    assert told.value.hint == install_command("sentence-transformers")
 
 
 def test_code_as_one_text() -> None:

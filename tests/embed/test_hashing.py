@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.embed import HASHING, open_embedder
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.batch import Batch
 from codelens.embed.features import FIELD_FACTORS, FeatureCache, common_words
 from codelens.embed.hashing import HashingEmbedder
+from codelens.embed.hashing_batch import HashingBatch
+from codelens.embed.registry import HASHING, open_embedder
 
 EMBEDDER = HashingEmbedder()
 NAMES = [
@@ -48,7 +48,7 @@ def nearness(one: bytes, other: bytes) -> float:
 
 @given(texts)
 def test_the_query_path_gives_exactly_what_the_batch_gives(text: str) -> None:
-    batch = Batch(FeatureCache(query=True), tuple(FIELD_FACTORS.values()))
+    batch = HashingBatch(FeatureCache(query=True), tuple(FIELD_FACTORS.values()))
     (expected,) = batch.embed([("", "", "", text)])
     assert EMBEDDER.embed_query(text) == (expected if any(expected) else b"")
 
@@ -66,6 +66,7 @@ def test_vectors_have_length_127_or_none(text: str) -> None:
     assert not vector.any() or abs(math.sqrt(vector @ vector) - 127) < 5  # 256 roundings of at most a half
 
 
+@pytest.mark.slow
 def test_a_long_text_overflows_nothing() -> None:
     one = code(body="token " * 1_000_000 + " ".join(f"word{i}" for i in range(50_000)))
     assert any(one)
@@ -114,7 +115,7 @@ def test_the_same_bytes_whatever_the_hash_seed() -> None:
 
 def test_a_query_imports_no_numpy() -> None:
     program = (
-        "import sys; from codelens.embed import open_embedder; open_embedder('hashing').embed_query('a query of words'); "
+        "import sys; from codelens.embed.registry import open_embedder; open_embedder('hashing').embed_query('a query of words'); "
         "sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -3,9 +3,8 @@ from __future__ import annotations
 import math
 from array import array
 
-from codelens.embed import HASHING, open_embedder
-from codelens.embed.base import EmbeddedFields
-from codelens.embed.joined import joined
+from codelens.embed.base import EmbeddedFields, joined
+from codelens.embed.registry import HASHING, open_embedder
 
 
 def test_one_vector_is_as_it_is_and_none_is_none() -> None:

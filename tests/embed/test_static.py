@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.model_file import MAGIC, ModelFile, write_model
+from codelens.embed.model_file import MAGIC, ModelFile, ModelTable, write_model
 from codelens.embed.static import StaticEmbedder
 from codelens.errors import UsageError
-from codelens.training.quantise import model_of, write_quantised
-from codelens.training.ranks import vectors
-from codelens.training.recipe import Recipe
-from codelens.training.trainer import begin, train
-from codelens.training.vocabulary import as_rows, build, frequencies
+from codelens.training.corpus import as_rows
+from codelens.training.model import Recipe, model_of, write_quantised
+from codelens.training.trainer import train, vectors
 from tests.training.small import corpus, pairs
+from tools.model.build import begin, build, frequencies
 
 RECIPE = Recipe(dimensions=32, steps=40, batch=128, run=32, rate=0.02, sif=0.1)
 
@@ -78,7 +77,8 @@ def test_a_query_imports_no_numpy(model: Path) -> None:
 
 def test_the_hash_is_of_the_numbers_and_not_of_the_card(tmp_path: Path) -> None:
     def written(name: str, weight: int, card: str) -> str:
-        write_model(tmp_path / name, {"name": card}, ["a", "b"], [weight, 2], [1, 1], bytes(range(8)), [1, 1, 1, 1])
+        table = ModelTable(["a", "b"], [weight, 2], [1, 1], bytes(range(8)), [1, 1, 1, 1])
+        write_model(tmp_path / name, {"name": card}, table)
         return ModelFile(tmp_path / name).digest()
 
     assert written("one", 1, "x") == written("two", 1, "y")

@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.model_file import ModelFile
+from codelens.embed.model_file import ModelFile, rows_of, words_of
 from codelens.embed.static import ROOTS, StaticEmbedder
-from codelens.embed.words import rows_of, words_of
 from codelens.text.terms import tokens
 from tests.embed.models import WORDS, make_model
 
@@ -85,7 +84,7 @@ def test_long_entries_and_long_calls(model: Path) -> None:
 
 def test_a_query_loads_no_numpy(model: Path) -> None:
     program = (
-        "import sys; from codelens.embed import open_embedder; "
+        "import sys; from codelens.embed.registry import open_embedder; "
         f"assert open_embedder({str(model)!r}).embed_query('open the file'); assert 'numpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from codelens.config import load_weights
-from codelens.evaluation.ablate import GONE, Row, rows
-from codelens.model import SearchOptions
+from codelens.evaluation.ablate import GONE, Ablation, rows
+from codelens.model.search import SearchOptions
 from codelens.search.profiles import Profile, load_profile
 
 PROFILES = tuple(load_weights())
 
 
-def of(profile: str, **options: str) -> tuple[Profile, list[Row]]:
+def of(profile: str, **options: str) -> tuple[Profile, list[Ablation]]:
     asked = SearchOptions(profile=profile, **options)  # type: ignore[arg-type]
     loaded = load_profile(asked)
     return loaded, rows(loaded, asked)
@@ -72,7 +72,9 @@ def test_a_mode_has_rows_for_its_own_channels() -> None:
 
 def test_edits_go_as_deep_as_they_are_told() -> None:
     profile = load_profile(SearchOptions(profile="knowing"))
-    changed = Row("x", ((("composite", "seeds", "paths"), 0), (("composite", "walk", "kinds", "calls"), GONE)))(profile)
+    changed = Ablation("x", ((("composite", "seeds", "paths"), 0), (("composite", "walk", "kinds", "calls"), GONE)))(
+        profile
+    )
     assert changed.composite["seeds"] == {**profile.composite["seeds"], "paths": 0}
     assert "calls" not in changed.composite["walk"]["kinds"]
     assert "calls" in profile.composite["walk"]["kinds"]

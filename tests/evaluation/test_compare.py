@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import UsageError
-from codelens.evaluation.compare import Run, compare, compare_runs, load_run
+from codelens.evaluation.compare import SavedRun, compare, compare_runs, load_run
 
 
 def changed(*differences: float) -> tuple[dict[str, float], dict[str, float]]:
@@ -67,21 +67,21 @@ def test_only_tasks_of_both_runs_count() -> None:
 
 def write_run(path: Path, rows: Mapping[tuple[str, str], float]) -> Path:
     """As score.py writes it: tasks of two repositories may bear one id; a task that failed has no value."""
-    values = [{"repo": repo, "id": name, "snDCG@10": value, "other": 1} for (repo, name), value in rows.items()]
-    path.write_text(json.dumps({"cmd": "x", "rows": [*values, {"repo": "x", "id": "failed", "snDCG@10": None}]}))
+    values = [{"repo": repo, "id": name, "strict_ndcg@10": value, "other": 1} for (repo, name), value in rows.items()]
+    path.write_text(json.dumps({"cmd": "x", "rows": [*values, {"repo": "x", "id": "failed", "strict_ndcg@10": None}]}))
     return path
 
 
 def test_a_run_is_read(tmp_path: Path) -> None:
     run = load_run(write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1}))
-    assert run.values == {"snDCG@10": {"a/1": 0.5, "b/1": 1.0}}
+    assert run.values == {"strict_ndcg@10": {"a/1": 0.5, "b/1": 1.0}}
     assert run.said == {"cmd": "x"}
 
 
 def test_the_mean_over_repositories(tmp_path: Path) -> None:
     run = load_run(write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1, ("b", "2"): 0.5, ("b/c", "1"): 0}))
-    assert run.macro("snDCG@10", ["a/1", "b/1", "b/2"]) == 0.625
-    assert run.macro("snDCG@10", run.values["snDCG@10"]) == pytest.approx(1.25 / 3)
+    assert run.macro("strict_ndcg@10", ["a/1", "b/1", "b/2"]) == 0.625
+    assert run.macro("strict_ndcg@10", run.values["strict_ndcg@10"]) == pytest.approx(1.25 / 3)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [1]}', '{"rows": [{"repo": "a"}]}'])
@@ -92,11 +92,11 @@ def test_what_is_no_run_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_runs_are_compared_by_what_both_have() -> None:
-    before = Run({}, {}, {"MRR": {"a": 0.5, "b": 0.25}, "P@10": {"a": 0.5}})
-    found = compare_runs(before, Run({}, {}, {"MRR": {"a": 1.0, "b": 0.25}, "R@10": {"a": 0.0}}))
+    before = SavedRun({}, {}, {"MRR": {"a": 0.5, "b": 0.25}, "P@10": {"a": 0.5}})
+    found = compare_runs(before, SavedRun({}, {}, {"MRR": {"a": 1.0, "b": 0.25}, "R@10": {"a": 0.0}}))
     assert list(found) == ["MRR"]
     assert (found["MRR"].after - found["MRR"].before, found["MRR"].better) == (0.25, 1)
     with pytest.raises(UsageError, match="no metric"):
-        compare_runs(before, Run({}, {}, {}))
+        compare_runs(before, SavedRun({}, {}, {}))
     with pytest.raises(UsageError, match="no task"):
-        compare_runs(before, Run({}, {}, {"MRR": {"c": 1.0}}))
+        compare_runs(before, SavedRun({}, {}, {"MRR": {"c": 1.0}}))

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from codelens.evaluation.docstrings import ask, main, without_documentation
+from codelens.evaluation.docstrings import ask, without_documentation
 from codelens.index import Index
 from tests.embed.models import make_model
+from tools.bench.docstrings import main
 
 SAID = {
     "open_socket": "Opens a socket to the other machine.",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.evaluation.judging import Answer, Rule, judge, loose, parts_of, same_file, strict
-from codelens.evaluation.qrels import Relevant, Task
+from codelens.evaluation.metrics import NamedHit, Rule, judge, loose, parts_of, same_file, strict
+from codelens.evaluation.tasks import Relevant, Task
 
 
 def task(*relevant: Relevant) -> Task:
@@ -31,60 +31,60 @@ def named(*symbols: str) -> Task:
     ],
 )
 def test_when_a_hit_is_right(hit: tuple[str, str], truth: str, is_loose: bool, is_strict: bool) -> None:
-    assert loose(Answer(*hit), Relevant(truth, ())) is is_loose
-    assert strict(Answer(*hit), Relevant(truth, ())) is is_strict
+    assert loose(NamedHit(*hit), Relevant(truth, ())) is is_loose
+    assert strict(NamedHit(*hit), Relevant(truth, ())) is is_strict
 
 
 def test_the_rule_for_commits_wants_the_file() -> None:
     truth = Relevant("Flask.run", ("src/app.py",))
-    assert same_file(Answer("Other.run", "src/app.py"), truth)
-    assert not same_file(Answer("Flask.run", "src/cli.py"), truth)
+    assert same_file(NamedHit("Other.run", "src/app.py"), truth)
+    assert not same_file(NamedHit("Flask.run", "src/cli.py"), truth)
 
 
 def test_package_parts_that_repeat_the_path_are_left_out() -> None:
-    assert parts_of(Answer("crate.fs.walk.Walker.next", "fs/walk.rs")) == ("Walker", "next")
-    assert parts_of(Answer("Walker.next", "fs/Walker.java")) == ("Walker", "next")
+    assert parts_of(NamedHit("crate.fs.walk.Walker.next", "fs/walk.rs")) == ("Walker", "next")
+    assert parts_of(NamedHit("Walker.next", "fs/Walker.java")) == ("Walker", "next")
 
 
 @pytest.mark.parametrize("rule", [loose, strict, same_file])
 def test_an_entry_without_a_symbol_is_a_file(rule: Rule) -> None:
     truth = Relevant("", ("src/app.py",))
-    assert rule(Answer("anything", "src/app.py"), truth)
-    assert not rule(Answer("anything", "src/cli.py"), truth)
+    assert rule(NamedHit("anything", "src/app.py"), truth)
+    assert not rule(NamedHit("anything", "src/cli.py"), truth)
 
 
 @pytest.mark.parametrize("rule", [loose, strict, same_file])
 def test_an_entry_that_is_pinned_is_right_in_its_file_only(rule: Rule) -> None:
     truth = Relevant("Flask.run", ("src/app.py",), pinned=True)
-    assert rule(Answer("Flask.run", "src/app.py"), truth)
-    assert not rule(Answer("Flask.run", "docs/app.py"), truth)
+    assert rule(NamedHit("Flask.run", "src/app.py"), truth)
+    assert not rule(NamedHit("Flask.run", "docs/app.py"), truth)
 
 
 def test_an_entry_is_credited_once_and_the_loose_rule_counts_every_hit() -> None:
-    found = judge(named("a", "b", "c"), [Answer(name, "") for name in ("x", "b", "b", "a")], strict)
+    found = judge(named("a", "b", "c"), [NamedHit(name, "") for name in ("x", "b", "b", "a")], strict)
     assert found.credited == (None, 1, None, 0)
     assert found.loosely_right == (False, True, True, True)
     assert found.loosely_found == (0, 1)
 
 
 def test_of_two_entries_that_fit_the_first_is_credited_first() -> None:
-    assert judge(named("run", "Flask.run"), [Answer("Flask.run", "")] * 3, strict).credited == (0, 1, None)
+    assert judge(named("run", "Flask.run"), [NamedHit("Flask.run", "")] * 3, strict).credited == (0, 1, None)
 
 
 def test_only_the_first_ten_are_judged() -> None:
-    found = judge(named("a"), [*([Answer("x", "")] * 10), Answer("a", "")], strict)
+    found = judge(named("a"), [*([NamedHit("x", "")] * 10), NamedHit("a", "")], strict)
     assert found.credited == (None,) * 10
     assert found.loosely_found == ()
 
 
 def test_files_count_where_the_truth_names_some() -> None:
-    hits = [Answer("a", "one.py"), Answer("b", "two.py")]
+    hits = [NamedHit("a", "one.py"), NamedHit("b", "two.py")]
     assert judge(named("a"), hits, strict).in_files is None
     assert judge(task(Relevant("z", ("two.py",)), Relevant("y", ())), hits, strict).in_files == (False, True)
 
 
 def test_what_is_among_the_candidates() -> None:
-    order = [Answer(name, f"{name[0]}.py") for name in ("x", "y", "Cart.add", "z")]
+    order = [NamedHit(name, f"{name[0]}.py") for name in ("x", "y", "Cart.add", "z")]
     truth = task(
         Relevant("add", ("elsewhere.py",)), Relevant("z", ("z.py",)), Relevant("missing", ()), Relevant("", ("y.py",))
     )

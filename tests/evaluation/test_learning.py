@@ -11,29 +11,45 @@ import pytest
 
 from codelens.config import load_weights
 from codelens.errors import UsageError
-from codelens.evaluation.learning.file import DECIMALS, features_text, own_text, with_features
-from codelens.evaluation.learning.fitting import Weights, deserts_of, fit_weights, scores
-from codelens.evaluation.learning.listwise import Bounds, Question, fit
-from codelens.evaluation.learning.manifest import read_manifest
-from codelens.evaluation.learning.measured import COLUMNS, RANKS, Measured
-from codelens.evaluation.learning.recipe import KINDS, SIGNS, UNTAUGHT, bounds_of
+from codelens.evaluation.fitting import (
+    COLUMNS,
+    KINDS,
+    RANKS,
+    SIGNS,
+    UNTAUGHT,
+    Bounds,
+    Sample,
+    TrainingQuery,
+    Weights,
+    bounds_of,
+    fit,
+    fit_weights,
+    relevance_of,
+    scores,
+)
+from codelens.evaluation.tune import DECIMALS, features_text, own_text
 from codelens.search.intent import SHAPES
-from codelens.training.excluded import excluded_names, exclusion
+from tools.model.choose import excluded_names, exclusion
+from tools.weights.__main__ import with_features
+from tools.weights.folds import fit_shipped
+from tools.weights.repositories import read_manifest
 
 ROOT = Path(__file__).parents[2]
 PLANTED = np.array([3.0, -2.0, 0.0], np.float32)
 
 
-def questions(count: int, planted: np.ndarray, shares: tuple[float, ...] = (1.0,), seed: int = 1) -> list[Question]:
+def questions(
+    count: int, planted: np.ndarray, shares: tuple[float, ...] = (1.0,), seed: int = 1
+) -> list[TrainingQuery]:
     """Twenty candidates each; the answer is drawn by the softmax of what the planted weights say."""
     chance = np.random.default_rng(seed)
     found = []
     for _ in range(count):
         values = chance.random((20, len(planted)), np.float32)
         powers = np.exp(values @ planted)
-        deserts = np.zeros(20, np.float32)
-        deserts[chance.choice(20, p=powers / powers.sum())] = 1.0
-        found.append(Question(values, deserts, shares))
+        relevance = np.zeros(20, np.float32)
+        relevance[chance.choice(20, p=powers / powers.sum())] = 1.0
+        found.append(TrainingQuery(values, relevance, shares))
     return found
 
 
@@ -68,7 +84,7 @@ def test_the_pull_keeps_weights_where_they_began() -> None:
 def test_a_block_boundary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = questions(60, PLANTED)
     whole, loss = fit(asked, [[0.0]] * 3, 0.1, [Bounds()] * 3)
-    monkeypatch.setattr("codelens.evaluation.learning.listwise.ROWS", 100)
+    monkeypatch.setattr("codelens.evaluation.fitting.ROWS", 100)
     parts, same = fit(asked, [[0.0]] * 3, 0.1, [Bounds()] * 3)
     assert np.array(parts) == pytest.approx(np.array(whole), abs=1e-3)
     assert same == pytest.approx(loss, abs=1e-5)
@@ -76,7 +92,7 @@ def test_a_block_boundary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_questions_without_an_answer_teach_nothing() -> None:
     asked = questions(100, PLANTED)
-    dumb = Question(np.ones((5, 3), np.float32), np.zeros(5, np.float32))
+    dumb = TrainingQuery(np.ones((5, 3), np.float32), np.zeros(5, np.float32))
     assert fit([*asked, dumb], [[0.0]] * 3, 0.1, [Bounds()] * 3) == fit(asked, [[0.0]] * 3, 0.1, [Bounds()] * 3)
     with pytest.raises(ValueError, match="no question"):
         fit([dumb], [[0.0]] * 3, 0.1, [Bounds()] * 3)
@@ -85,7 +101,7 @@ def test_questions_without_an_answer_teach_nothing() -> None:
 # Measured tasks
 
 
-def measured(kind: str, shape: str, planted: Mapping[str, float], number: int, repository: str = "boats") -> Measured:
+def measured(kind: str, shape: str, planted: Mapping[str, float], number: int, repository: str = "boats") -> Sample:
     chance = np.random.default_rng(number)
     values = np.zeros((30, len(COLUMNS)), np.float32)
     strength = np.zeros(30)
@@ -97,10 +113,10 @@ def measured(kind: str, shape: str, planted: Mapping[str, float], number: int, r
     credits[chance.choice(30, p=powers / powers.sum())] = 0
     shares = tuple(float(name == shape) for name in SHAPES)
     key = f"{repository}/{kind}-{number}"
-    return Measured(key, repository, kind, shares, 1, values, credits, np.zeros(30, np.bool_))
+    return Sample(key, repository, kind, shares, 1, values, credits, np.zeros(30, np.bool_))
 
 
-def many(count: int = 300) -> list[Measured]:
+def many(count: int = 300) -> list[Sample]:
     changes = [measured("commit", "change", {"lines": 4.0, "nearest": 2.0, "chunk": 3.0}, n) for n in range(count)]
     asked = [measured("documentation", "question", {"lines": -4.0, "nearest": 5.0}, 1000 + n) for n in range(count)]
     return changes + asked
@@ -143,15 +159,15 @@ def test_kinds_that_teach_nothing_are_left_out() -> None:
 
 
 def test_a_commit_to_tests_alone_teaches_only_where_its_subject_speaks_of_tests() -> None:
-    def tests_changed(number: int, feature: str) -> Measured:
+    def tests_changed(number: int, feature: str) -> Sample:
         one = measured("commit", "change", {"lines": 4.0}, number)
         one.values[one.credits >= 0, COLUMNS.index(feature)] = 1.0
         return one
 
     unsaid = [tests_changed(2000 + n, "test") for n in range(20)]
-    assert fit_weights([*many(20), *unsaid], {}, 0.1, for_all=True) == fit_weights(many(20), {}, 0.1, for_all=True)
+    assert fit_shipped([*many(20), *unsaid]) == fit_shipped(many(20))
     said = [tests_changed(2000 + n, "asked_test") for n in range(20)]
-    fitted = fit_weights([*many(20), *said], {}, 0.1, for_all=True)
+    fitted = fit_shipped([*many(20), *said])
     assert fitted.tasks["commit"] == 40
     assert of(fitted.weights, "asked_test", "change") > 0.5
     assert fit_weights([*many(20), *unsaid], {}, 0.1).tasks["commit"] == 40, "one's own habits are one's own"
@@ -159,14 +175,14 @@ def test_a_commit_to_tests_alone_teaches_only_where_its_subject_speaks_of_tests(
 
 def test_answers_aside_of_the_code_deserve_nothing_beside_answers_in_it() -> None:
     none = np.zeros((3, len(COLUMNS)), np.float32)
-    both = Measured("a/1", "a", "commit", (), 2, none, np.array([0, 1, -1]), np.array([False, True, False]))
-    aside = Measured("a/2", "a", "commit", (), 1, none, np.array([-1, 0, -1]), np.array([False, True, False]))
-    assert deserts_of(both).tolist() == [1.0, 0.0, 0.0]
-    assert deserts_of(aside).tolist() == [0.0, 1.0, 0.0]
+    both = Sample("a/1", "a", "commit", (), 2, none, np.array([0, 1, -1]), np.array([False, True, False]))
+    aside = Sample("a/2", "a", "commit", (), 1, none, np.array([-1, 0, -1]), np.array([False, True, False]))
+    assert relevance_of(both).tolist() == [1.0, 0.0, 0.0]
+    assert relevance_of(aside).tolist() == [0.0, 1.0, 0.0]
 
 
 def test_the_section_that_a_topic_is_of_is_no_candidate() -> None:
-    def topic(sections: float) -> Measured:
+    def topic(sections: float) -> Sample:
         one = measured("topic", "task", {"lines": 4.0}, 7)
         one.values[:, COLUMNS.index("section")] = np.where(one.credits < 0, sections, 0.0)
         return one
@@ -229,7 +245,7 @@ def test_the_shipped_manifest() -> None:
     assert len({row.language for row in rows}) >= 8
     assert all(len(row.head) == 40 and int(row.head, 16) for row in rows)
     assert [row.name for row in rows] == sorted({row.name for row in rows})
-    text = (ROOT / "codelens/training/excluded.txt").read_text(encoding="utf-8")
+    text = (ROOT / "tools/model/excluded.txt").read_text(encoding="utf-8")
     names = excluded_names(text)
     assert names
     refused = {

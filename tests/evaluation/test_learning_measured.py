@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from codelens.config import Settings, load_weights
-from codelens.evaluation.learning.cached import read_measured, write_measured
-from codelens.evaluation.learning.fitting import scores
-from codelens.evaluation.learning.folds import crossed, means, parted, values_of
-from codelens.evaluation.learning.measured import COLUMNS, RANKS, Measured, measure_tasks
-from codelens.evaluation.learning.split import split
-from codelens.evaluation.qrels import Relevant, Task
+from codelens.evaluation.fitting import COLUMNS, RANKS, Sample, sample_tasks, scores
+from codelens.evaluation.tasks import Relevant, Task
+from codelens.evaluation.tune import split
 from codelens.index import Index
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
+from tools.weights.folds import cross_validate, fold_repositories, mean_by_kind, ndcg_by_task
+from tools.weights.repositories import read_measured, write_measured
 
 SHOP = Path(__file__).parents[2] / "sample_repos/shop/repo"
 ASKED = {
@@ -46,11 +45,11 @@ def tasks(symbol: str | None = None) -> list[Task]:
 
 
 @pytest.fixture(scope="module")
-def measured(index: Path) -> list[Measured]:
-    return measure_tasks(tasks(), index, Settings())
+def measured(index: Path) -> list[Sample]:
+    return sample_tasks(tasks(), index, Settings())
 
 
-def test_measured_values_are_what_a_search_adds_up(index: Path, measured: list[Measured]) -> None:
+def test_measured_values_are_what_a_search_adds_up(index: Path, measured: list[Sample]) -> None:
     features = load_weights()["codelens"]["features"]
     unit = load_weights()["codelens"]["rrf_k"] + 1
     with Index.open(index) as opened:
@@ -73,21 +72,21 @@ def test_measured_values_are_what_a_search_adds_up(index: Path, measured: list[M
 def test_what_weighs_nothing_is_measured_too(index: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text("[codelens.features]\nbm25 = 1.0\n")
-    for one in measure_tasks(tasks()[:2], index, Settings(weights=str(own))):
+    for one in sample_tasks(tasks()[:2], index, Settings(weights=str(own))):
         for name in ("bm25", "lines", "nearest", "function", "walk"):
             assert one.values[:, COLUMNS.index(name)].any(), name
 
 
 def test_a_task_without_an_answer_holds_no_candidates(index: Path) -> None:
-    found = measure_tasks(tasks("nowhere"), index, Settings())
+    found = sample_tasks(tasks("nowhere"), index, Settings())
     assert [one.answered for one in found] == [False] * len(ASKED)
     assert {one.values.shape for one in found} == {(0, len(COLUMNS))}
-    assert values_of(found, {}) == dict.fromkeys((one.task for one in found), 0.0)
+    assert ndcg_by_task(found, {}) == dict.fromkeys((one.task for one in found), 0.0)
 
 
-def test_what_is_kept_is_what_was_measured(index: Path, measured: list[Measured], tmp_path: Path) -> None:
+def test_what_is_kept_is_what_was_measured(index: Path, measured: list[Sample], tmp_path: Path) -> None:
     path = tmp_path / "measured.npz"
-    everything = [*measured, *measure_tasks(tasks("nowhere")[:1], index, Settings())]
+    everything = [*measured, *sample_tasks(tasks("nowhere")[:1], index, Settings())]
     write_measured(path, "these", everything)
     kept = read_measured(path, "these")
     assert kept is not None
@@ -105,13 +104,13 @@ def test_what_is_kept_is_what_was_measured(index: Path, measured: list[Measured]
     assert read_measured(tmp_path / "none.npz", "these") is None
 
 
-def test_folds_are_of_whole_repositories(measured: list[Measured]) -> None:
+def test_folds_are_of_whole_repositories(measured: list[Sample]) -> None:
     many = [replace(one, repository=name, task=f"{name}/{one.task}") for name in ("a", "b", "c") for one in measured]
-    assert list(parted(many, 2)) == [{"a", "c"}, {"b"}]
-    assert len(list(parted(many, 9))) == 3
-    values = crossed(many, {}, 0.1, 3)
+    assert list(fold_repositories(many, 2)) == [{"a", "c"}, {"b"}]
+    assert len(list(fold_repositories(many, 9))) == 3
+    values = cross_validate(many, 3)
     assert values.keys() == {one.task for one in many}
-    assert 0 < means(many, values)["commit"] <= 1
+    assert 0 < mean_by_kind(many, values)["commit"] <= 1
 
 
 def test_the_newest_fifth_has_a_commits_subject_and_its_explanation_on_one_side() -> None:

@@ -11,11 +11,10 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
-from codelens.evaluation.made.folder import name_meant, repository_meant
-from codelens.evaluation.made.making import Made, Wanted, make_tasks, told
-from codelens.evaluation.qrels import read_tasks
+from codelens.evaluation.make_tasks import MadeTasks, TaskCounts, make_tasks, name_meant, repository_meant, told
+from codelens.evaluation.tasks import read_tasks
 from codelens.index import Index
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
 from codelens.store.store import Store
 from codelens.worktree.walk import walk
 from tests.evaluation.histories import History
@@ -46,7 +45,7 @@ def label(jar):
 GUIDE = "# Jars\n\nWhat they are.\n\n## Opening\n\nTurn left.\n\n## Closing\n\nTurn right.\n"
 TEST = "from store import label\n\n\ndef test_label():\n    assert label(1) == 1\n"
 SPOILT = "Jars that stand at the back would spoil before anyone came to eat them."
-SMALL = Wanted(commits=40, docs=10, identifiers=10)
+SMALL = TaskCounts(commits=40, docs=10, identifiers=10)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +96,7 @@ def larder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(larder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Made]:
+def made(larder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MadeTasks]:
     folder = tmp_path_factory.mktemp("tasks") / "new" / "place"
     return folder, make_tasks(repository_meant(larder), "larder", folder, SMALL)
 
@@ -110,7 +109,7 @@ def answers(row: dict[str, Any]) -> list[tuple[str, str]]:
     return [(entry["files"][0], entry["symbol"]) for entry in row["relevant"]]
 
 
-def test_a_subject_asks_for_what_its_commit_changed(made: tuple[Path, Made]) -> None:
+def test_a_subject_asks_for_what_its_commit_changed(made: tuple[Path, MadeTasks]) -> None:
     store = "src/store.py"
     assert {row["query"]: answers(row) for row in rows(made[0], "commits")} == {
         "store: allow twenty jars in all": [(store, "LIMIT")],
@@ -124,7 +123,7 @@ def test_a_subject_asks_for_what_its_commit_changed(made: tuple[Path, Made]) -> 
     }
 
 
-def test_what_makes_no_task_is_counted(made: tuple[Path, Made]) -> None:
+def test_what_makes_no_task_is_counted(made: tuple[Path, MadeTasks]) -> None:
     left_out = dict(made[1].left_out)
     assert left_out == {
         "a release or a version": 1,
@@ -143,13 +142,13 @@ def test_what_makes_no_task_is_counted(made: tuple[Path, Made]) -> None:
     )
 
 
-def test_a_body_that_explains_makes_a_longer_question(made: tuple[Path, Made]) -> None:
+def test_a_body_that_explains_makes_a_longer_question(made: tuple[Path, MadeTasks]) -> None:
     (row,) = rows(made[0], "tasks")
     assert row["query"] == f"Take the oldest jar first. {SPOILT}"
     assert (row["kind"], answers(row)) == ("task", [("src/store.py", "Shelf.take")])
 
 
-def test_the_tree_is_that_of_the_base(made: tuple[Path, Made]) -> None:
+def test_the_tree_is_that_of_the_base(made: tuple[Path, MadeTasks]) -> None:
     tree = made[0] / "larder-commits"
     laid = {str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file()}
     assert laid == {"src/store.py", "docs/guide.md", "tests/test_store.py", "CHANGELOG.md", "src/größe.py", "old.py"}
@@ -159,7 +158,7 @@ def test_the_tree_is_that_of_the_base(made: tuple[Path, Made]) -> None:
         assert (row["repo"], row["kind"], row["base"]) == ("larder", "commit", made[1].base)
 
 
-def test_documentation_asks_on_a_tree_without_it(made: tuple[Path, Made]) -> None:
+def test_documentation_asks_on_a_tree_without_it(made: tuple[Path, MadeTasks]) -> None:
     asked = {row["query"]: answers(row) for row in rows(made[0], "docs")}
     assert asked == {
         "A shelf that jars stand on in rows": [("src/store.py", "Shelf")],
@@ -172,7 +171,7 @@ def test_documentation_asks_on_a_tree_without_it(made: tuple[Path, Made]) -> Non
     assert (made[0] / "larder-docs/docs/guide.md").read_text() == GUIDE
 
 
-def test_names_ask_bare_and_with_their_container(made: tuple[Path, Made]) -> None:
+def test_names_ask_bare_and_with_their_container(made: tuple[Path, MadeTasks]) -> None:
     found = rows(made[0], "names")
     asked = {row["query"]: answers(row) for row in found}
     assert {place for places in asked.values() for place in places} == {
@@ -183,7 +182,7 @@ def test_names_ask_bare_and_with_their_container(made: tuple[Path, Made]) -> Non
         assert row["query"] == (symbol if at % 2 else symbol.rpartition(".")[2])
 
 
-def test_an_index_of_the_tree_holds_every_answer(made: tuple[Path, Made], tmp_path: Path) -> None:
+def test_an_index_of_the_tree_holds_every_answer(made: tuple[Path, MadeTasks], tmp_path: Path) -> None:
     tasks = read_tasks([made[0] / f"larder-{kind}.jsonl" for kind in ("commits", "tasks", "names")])
     assert len(tasks) == 8 + 1 + 8
     Index.build(tmp_path / "i.db", [made[0] / "larder-commits"], Settings(model="hashing"))
@@ -203,7 +202,7 @@ def digest(folder: Path) -> str:
     return hashlib.sha256(b"".join(str(p.relative_to(folder)).encode() + p.read_bytes() for p in files)).hexdigest()
 
 
-def test_the_same_history_gives_the_same_bytes(larder: Path, made: tuple[Path, Made], tmp_path: Path) -> None:
+def test_the_same_history_gives_the_same_bytes(larder: Path, made: tuple[Path, MadeTasks], tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     History(tmp_path / "any").git("clone", "-q", "--bare", str(larder), str(bare))
     make_tasks(repository_meant(bare), "larder", tmp_path / "again", SMALL)
@@ -213,7 +212,7 @@ def test_the_same_history_gives_the_same_bytes(larder: Path, made: tuple[Path, M
 
 
 def test_the_base_is_no_farther_than_the_tasks_need(larder: Path, tmp_path: Path) -> None:
-    made = make_tasks(repository_meant(larder), "larder", tmp_path / "few", Wanted(commits=2))
+    made = make_tasks(repository_meant(larder), "larder", tmp_path / "few", TaskCounts(commits=2))
     found = rows(tmp_path / "few", "commits")
     assert len(found) == 2
     assert made.looked_at < 18
@@ -239,7 +238,7 @@ def test_a_single_commit_has_a_tree_and_no_commits_to_ask(tmp_path: Path) -> Non
 
 
 def test_a_large_tree_is_drawn_from_and_keeps_the_answers(larder: Path, tmp_path: Path) -> None:
-    made = make_tasks(repository_meant(larder), "larder", tmp_path / "cut", Wanted(commits=40, max_files=4))
+    made = make_tasks(repository_meant(larder), "larder", tmp_path / "cut", TaskCounts(commits=40, max_files=4))
     tree = tmp_path / "cut/larder-commits"
     laid = {str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file()}
     assert laid == {"src/store.py", "docs/guide.md", "tests/test_store.py", "src/größe.py"}
@@ -304,13 +303,13 @@ def test_what_others_made_is_not_written_over(larder: Path, tmp_path: Path, name
 
 def test_repositories_share_a_folder(larder: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        make_tasks(repository_meant(larder), name, tmp_path / "both", Wanted(2, 0, 0))
+        make_tasks(repository_meant(larder), name, tmp_path / "both", TaskCounts(2, 0, 0))
     assert len(list((tmp_path / "both").glob("*.jsonl"))) == 12
 
 
 def test_a_folder_that_cannot_be_is_said(larder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         make_tasks(repository_meant(larder), "larder", tmp_path / "file", SMALL)
     with pytest.raises(CannotWrite):
         make_tasks(repository_meant(larder), "larder", tmp_path / "file" / "below", SMALL)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.evaluation.made.definitions import changed, defined
-from codelens.evaluation.made.subjects import long_query_of, query_of, refused
+from codelens.evaluation.commits import long_query_of, query_of, refused
+from codelens.evaluation.trees import changed, defined
+from codelens.worktree.commits import Message
 from codelens.worktree.diffs import read_diff
-from codelens.worktree.history import Message
 
 PYTHON = """\
 import os

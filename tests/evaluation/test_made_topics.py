@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from codelens.evaluation.made.bearers import Bearer, Bearers, says
-from codelens.evaluation.made.folder import repository_meant
-from codelens.evaluation.made.making import Wanted, make_tasks
-from codelens.evaluation.made.phrasing import Naming, without_names
-from codelens.evaluation.made.topics import question
-from codelens.evaluation.made.trees import TreeText, read_tree
-from codelens.evaluation.qrels import read_tasks
+from codelens.evaluation.comments import MarkedComment, without_names
+from codelens.evaluation.guides import PlacedUnit, UnitsByName, question, says
+from codelens.evaluation.make_tasks import TaskCounts, make_tasks, repository_meant
+from codelens.evaluation.tasks import read_tasks
+from codelens.evaluation.trees import TreeText, read_tree
 from codelens.training.phrases import sentence
 from tests.evaluation.histories import History
 
@@ -100,7 +98,7 @@ def history(top: Path) -> History:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("ports")
-    make_tasks(repository_meant(history(top / "port").top), "port", top / "tasks", Wanted())
+    make_tasks(repository_meant(history(top / "port").top), "port", top / "tasks", TaskCounts())
     return top / "tasks"
 
 
@@ -157,16 +155,16 @@ def test_they_are_tasks_like_the_others(folder: Path) -> None:
 
 def test_so_many_are_drawn_and_always_the_same(folder: Path, tmp_path: Path) -> None:
     repository = repository_meant(history(tmp_path / "port").top)
-    make_tasks(repository, "port", tmp_path / "again", Wanted())
-    make_tasks(repository, "port", tmp_path / "few", Wanted(topics=1, concepts=2))
+    make_tasks(repository, "port", tmp_path / "again", TaskCounts())
+    make_tasks(repository, "port", tmp_path / "few", TaskCounts(topics=1, concepts=2))
     for kind, count in (("topics", 1), ("concepts", 2)):
         name = f"port-{kind}.jsonl"
         assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
         assert rows(tmp_path / "few", kind) == rows(folder, kind)[:count]
 
 
-def meant(texts: list[TreeText], name: str, receiver: str = "", around: Bearer | None = None) -> list[str]:
-    return [one.unit.qualified_name for one in Bearers(texts).meant(name, receiver, around)]
+def meant(texts: list[TreeText], name: str, receiver: str = "", around: PlacedUnit | None = None) -> list[str]:
+    return [one.unit.qualified_name for one in UnitsByName(texts).meant(name, receiver, around)]
 
 
 def test_what_a_name_means(texts: list[TreeText]) -> None:
@@ -176,7 +174,7 @@ def test_what_a_name_means(texts: list[TreeText]) -> None:
     assert meant(texts, "close", "OarBoat") == ["OarBoat.close"]
     assert meant(texts, "close", "file") == []
     assert meant(texts, "TideTable", "port") == ["TideTable"], "its module"
-    (land,) = Bearers(texts).meant("land")
+    (land,) = UnitsByName(texts).meant("land")
     assert meant(texts, "close", "", land) == ["Ferry.close"]
     assert meant(texts, "close", "self", land) == ["Ferry.close"]
     assert meant(texts, "port") == ["port"], "the one that needs nothing before it"
@@ -195,7 +193,7 @@ def test_what_a_name_means(texts: list[TreeText]) -> None:
     ],
 )
 def test_a_query_says_a_name_in_one_word_or_in_several(texts: list[TreeText], query: str, expected: bool) -> None:
-    assert says(query, Bearers(texts).meant("TideTable")) is expected
+    assert says(query, UnitsByName(texts).meant("TideTable")) is expected
 
 
 @pytest.mark.parametrize(
@@ -218,9 +216,9 @@ def test_a_query_says_a_name_in_one_word_or_in_several(texts: list[TreeText], qu
     ],
 )
 def test_no_hole_is_left_where_a_name_was(texts: list[TreeText], doc: str, expected: str) -> None:
-    bearers = Bearers(texts)
+    bearers = UnitsByName(texts)
     (own,) = bearers.meant("lift_anchor")
-    naming = Naming(doc, bearers, own)
+    naming = MarkedComment(doc, bearers, own)
     assert without_names(sentence(naming.marked, own.unit.name), naming) == expected
 
 
@@ -252,4 +250,4 @@ def test_what_a_section_asks(texts: list[TreeText], title: str, body: str, expec
     (guide,) = [text for text in texts if text.path == "docs/guide.md"]
     assert guide.defined is not None
     unit = replace(guide.defined.units[0], name=title)
-    assert question(unit, body, Bearers(texts).meant("TideTable")) == expected
+    assert question(unit, body, UnitsByName(texts).meant("TideTable")) == expected

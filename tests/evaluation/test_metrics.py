@@ -8,19 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.evaluation.judging import CUTOFF, Answer, Judged, judge, strict
-from codelens.evaluation.metrics import METRICS, figures
-from codelens.evaluation.qrels import Relevant, Task
+from codelens.evaluation.metrics import CUTOFF, METRICS, Judgement, NamedHit, figures, judge, strict
+from codelens.evaluation.tasks import Relevant, Task
 
 
-def of(judged: Judged) -> dict[str, float]:
+def of(judged: Judgement) -> dict[str, float]:
     return figures({"t": judged})["t"]
 
 
 def asked(symbols: str, hits: str, files: tuple[str, ...] = ()) -> dict[str, float]:
     """Each letter is an entry's name, or a hit's name in the file of that name."""
     task = Task("t", "r", "q", tuple(Relevant(symbol, files) for symbol in symbols))
-    order = [Answer(name, f"{name}.py") for name in hits]
+    order = [NamedHit(name, f"{name}.py") for name in hits]
     return of(judge(task, order, strict, order))
 
 
@@ -33,11 +32,11 @@ def test_by_hand() -> None:
             "R@10": 2 / 3,
             "MRR": 0.5,
             "hit@10": 1.0,
-            "sP@10": 0.2,
-            "sR@10": 2 / 3,
-            "sMRR": 0.5,
-            "snDCG@10": (1 / math.log2(3) + 1 / math.log2(5)) / ideal,
-            "shit@10": 1.0,
+            "strict_p@10": 0.2,
+            "strict_r@10": 2 / 3,
+            "strict_mrr": 0.5,
+            "strict_ndcg@10": (1 / math.log2(3) + 1 / math.log2(5)) / ideal,
+            "strict_hit@10": 1.0,
             "file@10": 1.0,
             "candidates": 2 / 3,
         }
@@ -53,32 +52,32 @@ def test_nothing_found_is_zero_in_every_metric() -> None:
 
 def test_a_perfect_order_is_one_and_precision_is_of_ten() -> None:
     assert asked("abc", "abc") == pytest.approx(
-        {name: 0.3 if name in ("P@10", "sP@10") else 1.0 for name in METRICS if name != "file@10"}
+        {name: 0.3 if name in ("P@10", "strict_p@10") else 1.0 for name in METRICS if name != "file@10"}
     )
 
 
 def test_the_ideal_order_has_ten_places() -> None:
     """Of twelve answers ten can be shown: nDCG reaches 1, recall does not."""
     found = asked("abcdefghijkl", "abcdefghij")
-    assert found["snDCG@10"] == pytest.approx(1.0)
-    assert found["sR@10"] == pytest.approx(10 / 12)
+    assert found["strict_ndcg@10"] == pytest.approx(1.0)
+    assert found["strict_r@10"] == pytest.approx(10 / 12)
 
 
 def test_one_hit_may_find_more_entries_than_ten() -> None:
     """By the loose rule a container is a part of all its members' names."""
     task = Task("t", "r", "q", tuple(Relevant(f"Cart.{name}", ()) for name in "abcdefghijkl"))
-    assert of(judge(task, [Answer("Cart", "")], strict))["R@10"] == pytest.approx(1.0)
+    assert of(judge(task, [NamedHit("Cart", "")], strict))["R@10"] == pytest.approx(1.0)
 
 
 def test_candidates_count_below_the_first_ten() -> None:
     found = asked("ab", "xxxxxxxxxxa")
-    assert (found["sR@10"], found["candidates"]) == (0.0, 0.5)
+    assert (found["strict_r@10"], found["candidates"]) == (0.0, 0.5)
 
 
 def test_tasks_are_told_apart() -> None:
     task = Task("t", "r", "q", (Relevant("a", ()),))
-    both = figures({"r/1": judge(task, [Answer("a", "")], strict), "r/2": judge(task, [Answer("b", "")], strict)})
-    assert [both[key]["sMRR"] for key in ("r/1", "r/2")] == [1.0, 0.0]
+    both = figures({"r/1": judge(task, [NamedHit("a", "")], strict), "r/2": judge(task, [NamedHit("b", "")], strict)})
+    assert [both[key]["strict_mrr"] for key in ("r/1", "r/2")] == [1.0, 0.0]
 
 
 @given(st.text("abcx", min_size=1, max_size=4).map(lambda s: "".join(dict.fromkeys(s))), st.text("abcxyz", max_size=14))
@@ -91,12 +90,12 @@ def test_as_the_definitions_say(symbols: str, hits: str) -> None:
     gain = sum(1 / math.log2(place + 2) for place, right in enumerate(credited) if right)
     ideal = sum(1 / math.log2(place + 2) for place in range(len(symbols)))
     found = asked(symbols, hits)
-    assert found["snDCG@10"] == pytest.approx(gain / ideal)
-    assert found["sP@10"] == pytest.approx(sum(credited) / 10)
+    assert found["strict_ndcg@10"] == pytest.approx(gain / ideal)
+    assert found["strict_p@10"] == pytest.approx(sum(credited) / 10)
     assert found["P@10"] == pytest.approx(sum(name in symbols for name in top) / 10)
-    assert found["R@10"] == found["sR@10"] == pytest.approx(sum(credited) / len(symbols))
+    assert found["R@10"] == found["strict_r@10"] == pytest.approx(sum(credited) / len(symbols))
     assert (
         found["MRR"]
-        == found["sMRR"]
+        == found["strict_mrr"]
         == pytest.approx(max((1 / (i + 1) for i, n in enumerate(top) if n in symbols), default=0))
     )

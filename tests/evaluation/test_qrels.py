@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import UsageError
-from codelens.evaluation.qrels import Relevant, Task, read_qrels, read_tasks, read_topics, read_trec
+from codelens.evaluation.tasks import Relevant, Task, read_qrels, read_tasks, read_topics, read_trec
 
 GOOD = {"id": "t1", "repo": "shop", "query": "add", "relevant": [{"symbol": "Cart.add", "files": ["cart.py"]}]}
 

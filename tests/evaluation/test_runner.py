@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import NoIndex, UsageError
-from codelens.evaluation.ablate import GONE, Row
-from codelens.evaluation.judging import Judged, strict
-from codelens.evaluation.metrics import figures
-from codelens.evaluation.qrels import Relevant, Task
-from codelens.evaluation.record import digest
-from codelens.evaluation.runner import Asked, Batch, Setup, ask_all, batches_of_folder, batches_of_one, workers
-from codelens.evaluation.summary import HEADLINES, percentiles, shape, summarise
+from codelens.evaluation.ablate import GONE, Ablation
+from codelens.evaluation.metrics import Judgement, figures, strict
+from codelens.evaluation.report import HEADLINES, digest, percentiles, shape, summarise
+from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, ask_all, batches_of_folder, batches_of_one, workers
+from codelens.evaluation.tasks import Relevant, Task
 from codelens.index import Index
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
 from tests.search.trees import QUICK, Tree
 
 SETUP = Setup(SearchOptions(), QUICK, strict)
@@ -42,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield made
 
 
+@pytest.mark.slow
 def test_each_repository_has_an_index_of_its_name(folder: Path) -> None:
     tasks = [
         task("shop", "1", "x", "y"),
@@ -75,7 +74,7 @@ def test_in_one_index_of_several_a_task_is_about_its_own(folder: Path) -> None:
 def test_an_answer(folder: Path) -> None:
     asked = task("shop", "1", "add an item", "add_item", "missing")
     told = []
-    [answer] = ask_all([Batch(folder / "shop.db", (asked,))], SETUP, None, told.append)
+    [answer] = ask_all([TaskBatch(folder / "shop.db", (asked,))], SETUP, None, told.append)
     assert answer.task == asked
     assert answer.top[0] == ("add_item", "cart.py", 1)
     assert answer.judged.credited[0] == 0
@@ -87,10 +86,10 @@ def test_an_answer(folder: Path) -> None:
 
 def test_processes_find_the_same_in_the_same_order(folder: Path) -> None:
     batches = [
-        Batch(folder / f"{name}.db", (task(name, "1", "send", "send"), task(name, "2", "add item", "add_item")))
+        TaskBatch(folder / f"{name}.db", (task(name, "1", "send", "send"), task(name, "2", "add item", "add_item")))
         for name in ("post", "shop")
     ]
-    row = Row("- feature coverage", ((("features", "coverage"), GONE),))
+    row = Ablation("- feature coverage", ((("features", "coverage"), GONE),))
     setup = Setup(SearchOptions(), QUICK, strict, row)
     with workers(1) as none, workers(2) as pool:
         assert none is None
@@ -102,16 +101,16 @@ def test_a_query_that_fails_is_judged_as_without_hits(folder: Path) -> None:
     """A strict query with a fault is one; what is wrong with the options is not a task's fault."""
     broken = task("shop", "1", "(add", "add_item")
     setup = Setup(SearchOptions(strict_query=True), QUICK, strict)
-    [answer] = ask_all([Batch(folder / "shop.db", (broken,))], setup, None)
+    [answer] = ask_all([TaskBatch(folder / "shop.db", (broken,))], setup, None)
     assert answer.fault.startswith("QueryError: ")
     assert (answer.top, answer.judged.credited) == ((), ())
     with pytest.raises(UsageError, match="no mode"):
-        ask_all([Batch(folder / "shop.db", (broken,))], Setup(SearchOptions(mode="magic"), QUICK, strict), None)
+        ask_all([TaskBatch(folder / "shop.db", (broken,))], Setup(SearchOptions(mode="magic"), QUICK, strict), None)
 
 
-def made(repository: str, name: str, query: str, right: bool, ms: float, tier: str = "") -> Asked:
-    judged = Judged(1, (0,) if right else (None,), (right,), (0,) if right else (), None, (0,) if right else ())
-    return Asked(task(repository, name, query, "x", tier=tier), judged, (), 1, ms, 2 * ms)
+def made(repository: str, name: str, query: str, right: bool, ms: float, tier: str = "") -> TaskResult:
+    judged = Judgement(1, (0,) if right else (None,), (right,), (0,) if right else (), None, (0,) if right else ())
+    return TaskResult(task(repository, name, query, "x", tier=tier), judged, (), 1, ms, 2 * ms)
 
 
 def test_means_over_tasks_and_over_repositories() -> None:
@@ -122,7 +121,7 @@ def test_means_over_tasks_and_over_repositories() -> None:
         made("b", "1", "one", True, 40, "easy"),
     ]
     groups = summarise(asked, figures({answer.task.key: answer.judged for answer in asked}))
-    means = {group.title: group.means["snDCG@10"].mean for group in groups}
+    means = {group.title: group.means["strict_ndcg@10"].mean for group in groups}
     assert means == pytest.approx(
         {
             "ALL": 0.5,
@@ -143,7 +142,7 @@ def test_means_over_tasks_and_over_repositories() -> None:
 def test_intervals_hold_the_mean() -> None:
     asked = [made("a", str(n), "one", n % 2 == 0, 1) for n in range(100)]
     whole = summarise(asked, figures({answer.task.key: answer.judged for answer in asked}))[0]
-    ndcg = whole.means["snDCG@10"]
+    ndcg = whole.means["strict_ndcg@10"]
     assert (ndcg.low, ndcg.high) == (
         pytest.approx(0.5 - 1.96 * 0.05, abs=0.02),
         pytest.approx(0.5 + 1.96 * 0.05, abs=0.02),

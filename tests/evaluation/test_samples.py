@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from codelens.index import Index
-from codelens.model import UnitRow
+from codelens.model.code import UnitRow
 from tests.cli.conftest import SAMPLES
 from tests.search.trees import QUICK, find
 
@@ -71,6 +71,7 @@ def judged(indexes: dict[str, Index]) -> list[Judged]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repository", REPOSITORIES)
 def test_every_query_is_judged_and_every_judged_place_is_indexed(repository: str, indexes: dict[str, Index]) -> None:
     grades = read_grades(repository)

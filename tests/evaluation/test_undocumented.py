@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.evaluation.undocumented import undocumented
+from codelens.evaluation.docstrings import undocumented
 
 PYTHON = '''\
 class Store:

@@ -1,4 +1,4 @@
-"""An installation that lacks a part: codelens works with less, and says so."""
+"""Installations that lack a part: codelens works with fewer features and says so."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def codelens(root: Path, *arguments: str, lacking: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """`lacking`: a folder whose packages hide those installed."""
+    """A codelens command; packages in the folder `lacking` hide installed ones."""
     environment = os.environ | ({"PYTHONPATH": str(lacking)} if lacking else {})
     command = [sys.executable, "-m", "codelens", *arguments]
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
@@ -46,7 +48,7 @@ def test_without_sqlite_vec_an_index_is_made_without_vectors(tree: Path, no_vec:
     assert "release_stock" in codelens(tree, "search", "stock").stdout, "also where sqlite-vec is there"
 
 
-def test_without_sqlite_vec_an_index_with_vectors_is_read_and_not_half_updated(tree: Path, no_vec: Path) -> None:
+def test_without_sqlite_vec_an_index_with_vectors_is_read_only(tree: Path, no_vec: Path) -> None:
     assert codelens(tree, "index").returncode == 0
     found = codelens(tree, "search", "reserve stock", lacking=no_vec)
     assert found.stdout.startswith("a.py:1:5:")
@@ -61,7 +63,7 @@ def test_without_sqlite_vec_an_index_with_vectors_is_read_and_not_half_updated(t
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a process")
 @pytest.mark.parametrize("room", [20_000, 200_000])
-def test_a_disk_that_is_full_is_named_and_the_next_run_goes_on(room: int, tree: Path) -> None:
+def test_a_full_disk_is_reported_and_the_next_run_continues(room: int, tree: Path) -> None:
     import resource
 
     for number in range(60):

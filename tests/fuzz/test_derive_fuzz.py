@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from codelens.config import Settings
-from codelens.derived import DerivedDocument
 from codelens.indexing.workers import derive_all
+from codelens.model.extraction import DerivedDocument
 from tools.fuzz.derive import check, written
 
 ROUNDS = 5
 
 
+@pytest.mark.slow
 def test_no_bytes_stop_a_run(tmp_path: Path) -> None:
     jobs = list(written(tmp_path, random.Random(20), ROUNDS))
     results = list(derive_all(jobs, Settings(include_vendored=True)))

@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.precise.indexes import CASES, INDEXES
+from tests.linking.precise.indexes import CASES, INDEXES
+from tests.tiers import examples
 from tools.fuzz.readers import survives
 
 ROUNDS = 300
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(INDEXES), st.binary(max_size=200))
 def test_arbitrary_bytes(index: str, content: bytes) -> None:
     survives(index, content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", INDEXES)
 def test_cut_off_anywhere(index: str) -> None:
     whole = (CASES / index).read_bytes()

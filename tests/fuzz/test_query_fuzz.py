@@ -7,11 +7,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from codelens.errors import QueryError
-from codelens.search.conditions import Matching, TextFacts, evaluate, literal_requirements
-from codelens.search.faults import Faults
-from codelens.search.lexer import Lexer
-from codelens.search.nodes import And, Filter, Node, Not, Or, Word
-from codelens.search.query import describe, parse_query
+from codelens.query.conditions import Matching, TextFacts, evaluate, literal_requirements
+from codelens.query.lexer import Faults, Lexer
+from codelens.query.nodes import And, Filter, Node, Not, Or, Word
+from codelens.query.parser import describe, parse_query
+from tests.tiers import examples
 
 PIECES = [
     *'()"`/-:,\\ \t\n\0\ud800*+[]{}|?.',
@@ -45,7 +45,7 @@ def leaf_count(node: Node | None) -> int:
     return leaf_count(node.part) if isinstance(node, Not) else int(node is not None)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 @given(prose)
 @example('(("a" OR')
 @example('-path:(a,"b')
@@ -63,7 +63,7 @@ def test_prose_never_fails(text: str) -> None:
     assert all(text[0:].find(word) >= 0 for word in query.words)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 @given(prose)
 def test_strict_raises_exactly_for_what_is_noticed(text: str) -> None:
     notices = parse_query(text, known_languages=LANGUAGES).notices
@@ -76,7 +76,7 @@ def test_strict_raises_exactly_for_what_is_noticed(text: str) -> None:
     assert str(caught.value) == notices[0].text.removesuffix("; searched as text")
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 @given(prose)
 def test_every_character_belongs_to_one_leaf_or_operator(text: str) -> None:
     tokens = Lexer(text, Faults(text), LANGUAGES).run()
@@ -90,7 +90,7 @@ def test_every_character_belongs_to_one_leaf_or_operator(text: str) -> None:
     assert not text[place:].strip()
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 @given(prose)
 def test_no_leaf_is_lost_between_lexer_and_tree(text: str) -> None:
     query = parse_query(text, known_languages=LANGUAGES)
@@ -100,7 +100,7 @@ def test_no_leaf_is_lost_between_lexer_and_tree(text: str) -> None:
     assert leaf_count(query.node) == sum(not (isinstance(x, Filter) and x.field == "case") for x in leaves)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.text(st.sampled_from(r"ab()[]{}*+?|\.^$-,0123:<>=!Pixwsd "), max_size=30))
 def test_regex_raises_only_query_errors(text: str) -> None:
     try:

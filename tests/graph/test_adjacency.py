@@ -8,23 +8,23 @@ import random
 import pytest
 from hypothesis import given
 
-from codelens.graph.adjacency import Edge, build, induce, lookup, shares
-from tests.graph.made import edge_lists, patient
+from codelens.graph.walk import WeightedEdge, build, induce, lookup, shares
+from tests.graph.small_graphs import edge_lists, patient
 
 
 def test_parallel_edges_add_up_and_weightless_ones_are_left_out() -> None:
     edges = [
-        Edge(2, 1, 1.0, "calls"),
-        Edge(2, 1, 0.5, "imports"),
-        Edge(2, 0, 0.5, "imports"),
-        Edge(1, 2, 0.0, "owned_by"),
+        WeightedEdge(2, 1, 1.0, "calls"),
+        WeightedEdge(2, 1, 0.5, "imports"),
+        WeightedEdge(2, 0, 0.5, "imports"),
+        WeightedEdge(1, 2, 0.0, "owned_by"),
     ]
     assert build(edges) == {2: [(0, 0.5), (1, 1.5)]}
 
 
 @patient
 @given(edges=edge_lists)
-def test_any_order_of_the_edges_gives_the_same_rows_in_the_same_order(edges: list[Edge]) -> None:
+def test_any_order_of_the_edges_gives_the_same_rows_in_the_same_order(edges: list[WeightedEdge]) -> None:
     made = build(edges)
     random.Random(1).shuffle(edges)
     again = build(edges)
@@ -40,13 +40,15 @@ def test_any_order_of_the_edges_gives_the_same_rows_in_the_same_order(edges: lis
 @pytest.mark.parametrize("weight", [-0.1, math.nan, math.inf])
 def test_weights_that_no_walk_can_follow_are_refused(weight: float) -> None:
     with pytest.raises(ValueError, match="weigh"):
-        build([Edge(0, 1, weight, "calls")])
+        build([WeightedEdge(0, 1, weight, "calls")])
     with pytest.raises(ValueError, match="weight"):
         shares([(1, weight)])
 
 
 def test_a_sub_graph_has_a_row_for_each_of_its_nodes_and_no_way_out() -> None:
-    adjacency = build([Edge(0, 1, 1.0, "calls"), Edge(0, 2, 1.0, "calls"), Edge(2, 0, 1.0, "calls")])
+    adjacency = build(
+        [WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(0, 2, 1.0, "calls"), WeightedEdge(2, 0, 1.0, "calls")]
+    )
     assert induce(adjacency, [5, 1, 0]) == {0: [(1, 1.0)], 1: [], 5: []}
 
 

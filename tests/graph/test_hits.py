@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
-from codelens.graph.adjacency import Edge, build
 from codelens.graph.hits import adjustment, hits
-from tests.graph.made import MOST, dense, edge_lists, patient
+from codelens.graph.walk import WeightedEdge, build
+from tests.graph.small_graphs import MOST, dense, edge_lists, patient
 
 
-def joined(edges: list[Edge]) -> np.ndarray:
+def joined(edges: list[WeightedEdge]) -> np.ndarray:
     """1 where a node points to another, however often and by how much weight."""
     matrix = np.zeros((MOST, MOST))
     for edge in edges:
@@ -23,7 +23,7 @@ def joined(edges: list[Edge]) -> np.ndarray:
 
 @patient
 @given(edges=edge_lists)
-def test_ten_iterations_are_ten_products_with_the_matrix(edges: list[Edge]) -> None:
+def test_ten_iterations_are_ten_products_with_the_matrix(edges: list[WeightedEdge]) -> None:
     assume(any(edge.weight for edge in edges))
     matrix = joined(edges)
     hub = np.ones(MOST)
@@ -39,7 +39,7 @@ def test_ten_iterations_are_ten_products_with_the_matrix(edges: list[Edge]) -> N
 
 @patient
 @given(edges=edge_lists)
-def test_authorities_end_as_the_first_eigenvector(edges: list[Edge]) -> None:
+def test_authorities_end_as_the_first_eigenvector(edges: list[WeightedEdge]) -> None:
     matrix = joined(edges)
     values, vectors = np.linalg.eigh(matrix.T @ matrix)
     assume(values[-1] - values[-2] > 0.3)  # else several vectors are first, or nearly so
@@ -50,7 +50,7 @@ def test_authorities_end_as_the_first_eigenvector(edges: list[Edge]) -> None:
 
 @patient
 @given(edges=edge_lists)
-def test_order_changes_no_bit(edges: list[Edge]) -> None:
+def test_order_changes_no_bit(edges: list[WeightedEdge]) -> None:
     one = hits(build(edges))
     random.Random(4).shuffle(edges)
     assert hits(dict(reversed([(node, row[::-1]) for node, row in build(edges).items()]))) == one

@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.evaluation.walks import make_edges, make_seeds
-from codelens.graph.adjacency import Adjacency, Edge, Neighbour, build, lookup
-from codelens.graph.push import EPSILON, WIDE, push
-from codelens.graph.rwr import walk
-from tests.graph.made import dense, edge_lists, patient, seed_weights, solve
+from codelens.graph.walk import EPSILON, WIDE, Adjacency, Neighbour, WeightedEdge, build, lookup, push, walk
+from tests.graph.small_graphs import dense, edge_lists, patient, seed_weights, solve
+from tools.bench.walks import make_edges, make_seeds
 
 epsilons = st.sampled_from((0.3, 0.05, 1e-2, 1e-3, 1e-5))
 
@@ -23,7 +21,7 @@ epsilons = st.sampled_from((0.3, 0.05, 1e-2, 1e-3, 1e-5))
 @patient
 @given(edges=edge_lists, seeds=seed_weights, epsilon=epsilons, wide=st.integers(1, 9), room=st.integers(0, 12))
 def test_masses_are_below_the_true_ones_by_exactly_what_is_unspread(
-    edges: list[Edge], seeds: dict[int, float], epsilon: float, wide: int, room: int
+    edges: list[WeightedEdge], seeds: dict[int, float], epsilon: float, wide: int, room: int
 ) -> None:
     done = push(lookup(build(edges)), seeds, epsilon=epsilon, wide=wide, max_nodes=room)
     short = solve(edges, seeds, 0.2) - dense(done.mass)
@@ -41,13 +39,13 @@ def test_masses_are_below_the_true_ones_by_exactly_what_is_unspread(
     alpha=st.sampled_from((0.1, 0.2, 0.6)),
 )
 def test_work_stays_within_its_bound_and_little_waits_where_it_ended(
-    edges: list[Edge], seeds: dict[int, float], epsilon: float, wide: int, alpha: float
+    edges: list[WeightedEdge], seeds: dict[int, float], epsilon: float, wide: int, alpha: float
 ) -> None:
     done = push(lookup(build(edges)), seeds, alpha, epsilon, wide=wide)
     bound = (1 - alpha) / (alpha * epsilon)
     assert done.pushes <= bound
     assert done.expanded <= bound
-    # A dead end has the seeds for neighbours, without being told them.
+    # A dead end has the seeds as neighbours, though no one names them.
     widest = max([len(seeds), *map(len, done.rows.values())])
     assert done.edges <= max(wide, len(seeds)) * bound
     for node, waits in done.residual.items():
@@ -57,7 +55,7 @@ def test_work_stays_within_its_bound_and_little_waits_where_it_ended(
 
 @patient
 @given(edges=edge_lists, seeds=seed_weights)
-def test_it_ends_at_the_solution_as_epsilon_falls(edges: list[Edge], seeds: dict[int, float]) -> None:
+def test_it_ends_at_the_solution_as_epsilon_falls(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
     done = push(lookup(build(edges)), seeds, epsilon=1e-9)
     assert np.allclose(dense(done.mass), solve(edges, seeds, 0.2), rtol=0, atol=1e-7)
 
@@ -65,7 +63,7 @@ def test_it_ends_at_the_solution_as_epsilon_falls(edges: list[Edge], seeds: dict
 @patient
 @given(edges=edge_lists, seeds=seed_weights, epsilon=epsilons, room=st.integers(0, 9))
 def test_order_changes_no_bit_and_no_node_is_asked_for_twice(
-    edges: list[Edge], seeds: dict[int, float], epsilon: float, room: int
+    edges: list[WeightedEdge], seeds: dict[int, float], epsilon: float, room: int
 ) -> None:
     adjacency, asked = build(edges), list[int]()
 
@@ -82,12 +80,14 @@ def test_order_changes_no_bit_and_no_node_is_asked_for_twice(
 
 
 def test_with_little_room_the_nodes_where_most_waits_are_asked_for() -> None:
-    adjacency = build([Edge(0, 1, 1.0, "calls"), Edge(0, 2, 3.0, "calls"), Edge(0, 3, 2.0, "calls")])
+    adjacency = build(
+        [WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(0, 2, 3.0, "calls"), WeightedEdge(0, 3, 2.0, "calls")]
+    )
     assert sorted(push(lookup(adjacency), {0: 1.0}, max_nodes=3).rows) == [0, 2, 3]
 
 
 def test_a_node_with_many_neighbours_sends_only_what_is_worth_it() -> None:
-    fan = build([Edge(0, node, 1.0, "calls") for node in range(1, 1001)])
+    fan = build([WeightedEdge(0, node, 1.0, "calls") for node in range(1, 1001)])
     assert (
         push(lookup(fan), {0: 1.0}, epsilon=0.01, wide=64).edges
         == 1000 * push(lookup(fan), {0: 1.0}, epsilon=0.01).pushes
@@ -110,8 +110,9 @@ def made(edges: int) -> tuple[Adjacency, int]:
     return build(make_edges(edges)), edges // 5
 
 
+@pytest.mark.slow
 def test_ten_times_the_graph_is_not_more_work() -> None:
-    """Measured: 416 and 480 nodes of 10 000 and 100 000 (465 of 400 000), by `python -m codelens.evaluation.walks`."""
+    """Measured: 416 and 480 nodes of 10 000 and 100 000 (465 of 400 000), by `python -m tools.bench.walks`."""
     expanded = []
     for edges in (50_000, 500_000):
         adjacency, nodes = made(edges)

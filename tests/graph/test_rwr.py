@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.graph.adjacency import Edge, build
-from codelens.graph.rwr import best, relative, walk
-from tests.graph.made import dense, edge_lists, patient, seed_weights, solve, transition
+from codelens.graph.walk import WeightedEdge, best, build, relative, walk
+from tests.graph.small_graphs import dense, edge_lists, patient, seed_weights, solve, transition
 
 
 @patient
 @given(edges=edge_lists, seeds=seed_weights, alpha=st.sampled_from((0.1, 0.2, 0.5, 1.0)))
 def test_the_limit_is_the_solution_of_the_linear_system(
-    edges: list[Edge], seeds: dict[int, float], alpha: float
+    edges: list[WeightedEdge], seeds: dict[int, float], alpha: float
 ) -> None:
     done = walk(build(edges), seeds, alpha, max_steps=500, tolerance=1e-13, stable_steps=0)
     assert done.stopped == "converged"
@@ -27,7 +26,7 @@ def test_the_limit_is_the_solution_of_the_linear_system(
 
 @patient
 @given(edges=edge_lists, seeds=seed_weights)
-def test_it_stops_where_the_same_steps_with_matrices_do(edges: list[Edge], seeds: dict[int, float]) -> None:
+def test_it_stops_where_the_same_steps_with_matrices_do(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
     moves, start = transition(edges, seeds)
     held = start
     for _ in range((done := walk(build(edges), seeds)).steps):
@@ -41,7 +40,7 @@ def test_it_stops_where_the_same_steps_with_matrices_do(edges: list[Edge], seeds
 
 @patient
 @given(edges=edge_lists, seeds=seed_weights)
-def test_the_order_of_edges_rows_and_seeds_changes_no_bit(edges: list[Edge], seeds: dict[int, float]) -> None:
+def test_the_order_of_edges_rows_and_seeds_changes_no_bit(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
     adjacency = build(edges)
     done = walk(adjacency, seeds)
     rows, turned = [(node, row[::-1]) for node, row in adjacency.items()], list(seeds.items())
@@ -51,7 +50,7 @@ def test_the_order_of_edges_rows_and_seeds_changes_no_bit(edges: list[Edge], see
 
 
 def test_flow_is_proportional_to_weight() -> None:
-    adjacency = build([Edge(0, 1, 1.0, "calls"), Edge(0, 2, 0.5, "imports")])
+    adjacency = build([WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(0, 2, 0.5, "imports")])
     mass = walk(adjacency, {0: 1.0}, max_steps=1).mass
     assert mass[1] == pytest.approx(0.8 * 2 / 3)
     assert mass[2] == pytest.approx(0.8 / 3)
@@ -63,13 +62,13 @@ def test_a_dead_end_goes_back_to_the_seeds_by_their_weights() -> None:
 
 
 def test_a_ranking_that_stays_the_same_twice_ends_it_and_others_go_on() -> None:
-    ring = build([Edge(node, (node + 1) % 30, 1.0, "calls") for node in range(30)])
+    ring = build([WeightedEdge(node, (node + 1) % 30, 1.0, "calls") for node in range(30)])
     assert walk(ring, {0: 1.0}).stopped == "stable"
     patient = walk(ring, {0: 1.0}, stable_steps=0)
     assert (patient.stopped, patient.steps) == ("steps", 20)
     assert walk(ring, {0: 1.0}, max_steps=3, stable_steps=3).stopped == "steps"
     # The walk's front, .8^t, falls behind the tenth node's .2 · .8^9 at t = 17; two steps more change nothing.
-    assert walk(ring, {0: 1.0}, stable_top=10, stable_steps=2).steps == 19
+    assert walk(ring, {0: 1.0}, stable_steps=2).steps == 19
 
 
 def test_without_seeds_nothing_has_mass() -> None:

@@ -7,14 +7,11 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.graph.adjacency import Edge, build, lookup, shares
-from codelens.graph.push import push
-from codelens.graph.rwr import walk
-from codelens.graph.trails import trails
-from tests.graph.made import MOST, edge_lists, patient, seed_weights
+from codelens.graph.walk import WeightedEdge, build, lookup, push, shares, trails, walk
+from tests.graph.small_graphs import MOST, edge_lists, patient, seed_weights
 
 
-def all_walks(edges: list[Edge], seeds: dict[int, float], hops: int) -> dict[int, float]:
+def all_walks(edges: list[WeightedEdge], seeds: dict[int, float], hops: int) -> dict[int, float]:
     """The largest probability of any walk from a seed, by trying all."""
     rows = {node: shares(row) for node, row in build(edges).items()}
     ends = shares(seeds.items())
@@ -34,7 +31,7 @@ def all_walks(edges: list[Edge], seeds: dict[int, float], hops: int) -> dict[int
 @patient
 @given(edges=edge_lists, seeds=seed_weights, hops=st.integers(0, 4))
 def test_a_trail_is_the_likeliest_of_all_walks_and_adds_up(
-    edges: list[Edge], seeds: dict[int, float], hops: int
+    edges: list[WeightedEdge], seeds: dict[int, float], hops: int
 ) -> None:
     adjacency = build(edges)
     mass = walk(adjacency, seeds, max_steps=400, tolerance=1e-13, stable_steps=0).mass
@@ -56,7 +53,7 @@ def test_a_trail_is_the_likeliest_of_all_walks_and_adds_up(
 @patient
 @given(edges=edge_lists, seeds=seed_weights)
 def test_what_comes_over_a_node_s_edges_is_its_mass_without_restarts(
-    edges: list[Edge], seeds: dict[int, float]
+    edges: list[WeightedEdge], seeds: dict[int, float]
 ) -> None:
     """The parts of all edges into a node that is no seed sum to 1, so that `part` is a share of the whole."""
     adjacency = build(edges)
@@ -68,7 +65,12 @@ def test_what_comes_over_a_node_s_edges_is_its_mass_without_restarts(
 
 def test_two_that_call_each_other_do_not_go_round_in_circles() -> None:
     adjacency = build(
-        [Edge(0, 1, 0.1, "calls"), Edge(0, 9, 0.9, "calls"), Edge(1, 2, 1.0, "calls"), Edge(2, 1, 1.0, "calls")]
+        [
+            WeightedEdge(0, 1, 0.1, "calls"),
+            WeightedEdge(0, 9, 0.9, "calls"),
+            WeightedEdge(1, 2, 1.0, "calls"),
+            WeightedEdge(2, 1, 1.0, "calls"),
+        ]
     )
     mass = walk(adjacency, {0: 1.0}).mass
     trail = trails([1], mass, adjacency, {0: 1.0})[1]
@@ -77,6 +79,8 @@ def test_two_that_call_each_other_do_not_go_round_in_circles() -> None:
 
 
 def test_the_rows_that_a_push_was_told_are_enough() -> None:
-    adjacency = build([Edge(0, 1, 1.0, "calls"), Edge(1, 2, 1.0, "calls"), Edge(7, 8, 1.0, "calls")])
+    adjacency = build(
+        [WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(1, 2, 1.0, "calls"), WeightedEdge(7, 8, 1.0, "calls")]
+    )
     done = push(lookup(adjacency), {0: 1.0})
     assert trails([2, 8], done.mass, done.rows, {0: 1.0}) == trails([2], done.mass, adjacency, {0: 1.0})

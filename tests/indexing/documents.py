@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from codelens.config import Settings
-from codelens.derived import DerivedDocument
-from codelens.indexing.derive import Reuse, derive
+from codelens.indexing.derive import Job, Moved, derive
 from codelens.indexing.embedding import embedder_of
-from codelens.lang.registry import detect_language
-from codelens.model import FileStamp, SeenFile
+from codelens.indexing.files import ReadText
+from codelens.model.code import FileStamp, SeenFile
+from codelens.model.extraction import DerivedDocument, Extraction
 from codelens.worktree.decode import decode
-from codelens.worktree.freshness import content_hash
+from codelens.worktree.files import content_hash
 
 
 def seen(path: str, size: int = 0) -> SeenFile:
@@ -17,13 +17,18 @@ def seen(path: str, size: int = 0) -> SeenFile:
 
 
 def derived(
-    path: str, raw: bytes, fault: str = "", reuse: Reuse | None = None, settings: Settings | None = None
+    path: str,
+    raw: bytes,
+    fault: str = "",
+    reuse: Extraction | None = None,
+    old_path: str = "",
+    settings: Settings | None = None,
 ) -> DerivedDocument:
     """What a worker makes of these bytes."""
     settings = settings or Settings()
     decoded = decode(raw, settings.encoding_threshold)
     assert decoded is not None
-    language = detect_language(path, raw[:200])
-    return derive(
-        seen(path, len(raw)), raw, decoded, language, content_hash(raw), settings, embedder_of(settings), fault, reuse
-    )
+    digest = content_hash(raw)
+    moved = Moved(digest, old_path, b"") if reuse else None
+    job = Job("", seen(path, len(raw)), moved=moved, grammar_fault=fault)
+    return derive(job, ReadText(raw, digest, decoded), settings, embedder_of(settings), reuse)

@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from codelens.derived import DerivedDocument, DerivedPart
 from codelens.index import Index
+from codelens.indexing.derive import Job
 from codelens.indexing.embedding import workers_embedder
-from codelens.indexing.wire import Result, pack, pack_part, unpack, unpack_part
-from codelens.indexing.worker import derive_file
-from codelens.indexing.workers import Job
-from codelens.model import Skip, SkipReason
-from codelens.runs import IndexReport
+from codelens.indexing.worker import Result, derive_file, pack, pack_part, unpack, unpack_part
+from codelens.model.code import Skip, SkipReason
+from codelens.model.extraction import DerivedDocument, DerivedPart
+from codelens.model.runs import IndexReport
 from tests.dump import dump, orphans
 
 
@@ -30,10 +29,9 @@ class Derivations:
     def __call__(self, jobs: Iterable[Job], settings: Settings) -> Iterator[Result]:
         embedder = workers_embedder(settings)
         for job in jobs:
-            known = (job.moved.content_hash, job.moved.old_path, job.moved.extraction) if job.moved else None
             result: Result
             try:
-                result = derive_file(Path(job.root), job.seen, job.known_hash, known, "", settings, embedder)
+                result = derive_file(job, settings, embedder)
             except OSError as fault:
                 result = Skip(job.seen.path, SkipReason.UNREADABLE, str(fault), job.seen.stamp)
             if isinstance(result, DerivedDocument):

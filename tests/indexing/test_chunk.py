@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from codelens.derived import DecodedText
-from codelens.indexing.cutting import CHUNK_SIZE, MAX_WINDOWS, OVERLAP, WINDOW, cut, windows
+from codelens.indexing.chunk import CHUNK_SIZE, MAX_WINDOWS, OVERLAP, WINDOW, cut, windows
 from codelens.indexing.extract import extract
 from codelens.lang.registry import languages
-from codelens.model import CHUNK_KINDS
+from codelens.model.code import CHUNK_KINDS
+from codelens.model.extraction import DecodedText
 from codelens.store.vectors import PIECES
 from codelens.text.lines import TextMap
 from tests.conftest import case_files
@@ -63,6 +63,7 @@ def test_no_unit_has_more_windows_than_the_store_can_number() -> None:
     assert MAX_WINDOWS == PIECES and len(windows("x" * 1_000_000)) == MAX_WINDOWS
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_headings_takes_linear_time() -> None:
     source = "# A\n\ntext\n\n" * 90_000
     text = TextMap(DecodedText(source, "utf-8", 1.0, 0))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import zstandard
 
 from codelens.config import Settings
-from codelens.embed import SHIPPED, open_embedder
-from codelens.indexing.derive import Reuse, current_recipe, recipe
+from codelens.embed.registry import SHIPPED, open_embedder
+from codelens.indexing.run import current_recipe, recipe
 from codelens.lang.registry import languages
-from codelens.store.packing import unpack_bindings, unpack_references
+from codelens.store.codec import unpack_bindings, unpack_references
 from tests.indexing.documents import derived
 
 SOURCE = b'''"""Retries."""
@@ -56,7 +56,7 @@ def test_a_moved_file_is_what_it_would_be_if_parsed_again() -> None:
             old.extraction.fault,
             unpack_bindings(old.references.bindings),
         )
-        assert derived("new/b.py", raw, reuse=Reuse("a.py", extraction)) == fresh
+        assert derived("new/b.py", raw, reuse=extraction, old_path="old/a.py") == fresh
 
 
 def test_each_language_has_a_recipe_of_its_own() -> None:

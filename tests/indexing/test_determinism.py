@@ -14,6 +14,8 @@ from codelens.config import Settings
 from codelens.index import Index
 from tests.dump import dump
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = Path(__file__).parents[2] / "sample_repos"
 SEARCH = """
 import sys

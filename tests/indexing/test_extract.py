@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.derived import DecodedText
 from codelens.indexing.extract import extract, own_texts
-from codelens.store.packing import unpack_references
+from codelens.model.extraction import DecodedText
+from codelens.store.codec import unpack_references
 from codelens.text.lines import TextMap
 from tests.indexing.documents import derived
 

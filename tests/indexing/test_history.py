@@ -9,11 +9,11 @@ import pytest
 
 from codelens.errors import IndexCorrupt
 from codelens.index import Index
-from codelens.past import History, HistoryRead
+from codelens.model.history import History, HistoryRead
 from codelens.store.store import Store
 from codelens.worktree import changes
 from tests.indexing.here import Tree
-from tests.worktree.pasts import DAY, START, Past
+from tests.worktree.git_history import DAY, START, Past
 from tests.writable import writable
 
 
@@ -81,6 +81,7 @@ def test_a_file_that_is_taken_in_later_has_its_past(tree: Tree, past: Past) -> N
     tree.equals_fresh()
 
 
+@pytest.mark.slow
 def test_the_past_is_the_fresh_one_whatever_happened_between(
     tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch
 ) -> None:

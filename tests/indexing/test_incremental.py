@@ -17,16 +17,19 @@ import pytest
 
 from codelens.cli.main import main
 from codelens.config import Settings
-from codelens.derived import DerivedDocument
 from codelens.errors import IndexCorrupt, SchemaTooNew, UsageError
 from codelens.index import Index
-from codelens.indexing import derive, reading
+from codelens.indexing import derive
+from codelens.indexing import files as reading
+from codelens.indexing import run as index_run
 from codelens.indexing.build import BUILDING
-from codelens.indexing.workers import Job
-from codelens.model import Freshness, SearchOptions, SeenFile, Skip, SkipReason
+from codelens.indexing.derive import Job
+from codelens.model.code import Freshness, SeenFile, Skip, SkipReason
+from codelens.model.extraction import DerivedDocument
+from codelens.model.search import SearchOptions
 from codelens.store.migrate import newest_version
 from codelens.store.store import Store
-from codelens.worktree.freshness import content_hash, stamp_of
+from codelens.worktree.files import content_hash, stamp_of
 from tests.accepted import accepted
 from tests.dump import dump, orphans
 from tests.indexing.documents import derived
@@ -204,6 +207,7 @@ def test_force_derives_all(some: Tree) -> None:
     some.equals_fresh()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "spoil", "reason"),
     [
@@ -283,6 +287,7 @@ def test_a_renamed_file_keeps_its_extraction(some: Tree, monkeypatch: pytest.Mon
     assert "lib/z.py" in found(some.index, "first")
 
 
+@pytest.mark.slow
 def test_a_folder_of_many_large_files_is_renamed(tmp_path: Path) -> None:
     """What is known of them is longer than a pipe holds, both ways: neither side may wait for the other."""
     folder = tmp_path / "tree/old"
@@ -354,6 +359,7 @@ def test_a_renamed_and_changed_file_is_a_new_one(some: Tree) -> None:
     assert (report.renamed, report.added, report.removed) == (0, 1, 1)
 
 
+@pytest.mark.slow
 def test_a_rename_and_a_checkout_do_without_the_grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With real workers, which find a grammar that cannot be loaded after the first run."""
     root, index = tmp_path / "tree", tmp_path / "index.db"
@@ -447,9 +453,9 @@ def test_an_index_keeps_the_features_that_it_was_built_with(some: Tree, without:
 def test_an_edited_query_file_derives_its_language_and_what_may_quote_it(
     some: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = derive.query_source
-    monkeypatch.setattr(derive, "query_source", lambda row: real(row) + ("; edited" if row.name == "lua" else ""))
-    derive.recipe.cache_clear()
+    real = index_run.query_source
+    monkeypatch.setattr(index_run, "query_source", lambda row: real(row) + ("; edited" if row.name == "lua" else ""))
+    index_run.recipe.cache_clear()
     try:
         with Index.open(some.index) as opened:
             assert opened.status().repositories[0].stale == 2
@@ -458,7 +464,7 @@ def test_an_edited_query_file_derives_its_language_and_what_may_quote_it(
         some.rests()
     finally:
         monkeypatch.undo()
-        derive.recipe.cache_clear()
+        index_run.recipe.cache_clear()
 
 
 # Roots and places
@@ -632,6 +638,7 @@ def test_a_rebuild_that_was_left_off_is_forgotten_by_an_update(some: Tree) -> No
 # Room and time
 
 
+@pytest.mark.slow
 def test_many_updates_do_not_make_the_file_grow(tmp_path: Path) -> None:
     """200 rewrites, one in ten of a file that stays as it is then: a survivor in each of vec0's chunks (1,024 rows)."""
     index, hot, files = tmp_path / "index.db", 30, 50

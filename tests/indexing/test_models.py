@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from codelens.embed import open_embedder
+from codelens.embed.registry import open_embedder
 from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.indexing import reading
+from codelens.indexing import files
 from codelens.indexing.build import BUILDING
-from codelens.indexing.embed_again import embed_again
-from codelens.indexing.transaction import LazyTransaction
-from codelens.model import SearchOptions
-from codelens.runs import Progress
+from codelens.indexing.embedding import embed_again
+from codelens.indexing.run import LazyTransaction
+from codelens.model.runs import Progress
+from codelens.model.search import SearchOptions
 from codelens.store.store import Store
-from codelens.worktree.freshness import content_hash
+from codelens.worktree.files import content_hash
 from tests.dump import dump
 from tests.embed.models import make_model
 from tests.indexing.here import Tree
@@ -67,11 +67,11 @@ def test_a_changed_model_file_re_embeds_without_reading_or_parsing(
     before = vectors(sources.index)
     make_model(tmp_path / "m.model", seed=2)
     read = list[str]()
-    monkeypatch.setattr(reading, "content_hash", lambda raw: read.append("a file") or content_hash(raw))
+    monkeypatch.setattr(files, "content_hash", lambda raw: read.append("a file") or content_hash(raw))
     report = sources.run(settings=settings)
     assert sources.derivations.derived == read == []
     assert (report.unchanged, report.changed, report.wrote) == (len(SOURCES), 0, True)
-    assert [n.text for n in report.notices] == [f"{len(SOURCES)} documents were embedded anew, with made-2"]
+    assert [n.text for n in report.notices] == [f"{len(SOURCES)} documents were embedded again, with made-2"]
     assert vectors(sources.index) != before
     sources.rests(settings)
     sources.equals_fresh(settings)

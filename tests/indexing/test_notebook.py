@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.derived import DecodedText
 from codelens.indexing.extract import extract
-from codelens.model import CHUNK_KINDS
-from codelens.related import RelationOptions
+from codelens.model.code import CHUNK_KINDS
+from codelens.model.extraction import DecodedText
+from codelens.model.graph import RelationOptions
 from codelens.text.lines import TextMap
 from codelens.text.notebook import as_written, read_notebook, shown_line
 from codelens.worktree.classify import classify_bytes
@@ -109,6 +109,7 @@ def test_plots_do_not_make_a_notebook_a_minified_file() -> None:
     assert classify_bytes("guide.json", raw) is not None
 
 
+@pytest.mark.slow
 def test_searching_a_notebook_finds_what_was_written_and_no_output(tmp_path: Path) -> None:
     shop = "def prices(cart, sep):\n    return cart\n"
     tree = Tree(tmp_path, {"guide.ipynb": json.dumps(GUIDE, indent=1), "shop.py": shop})
@@ -121,13 +122,15 @@ def test_searching_a_notebook_finds_what_was_written_and_no_output(tmp_path: Pat
         assert "Prices.Later" in names(find(index, "still of the later part kind:section"))
 
 
+@pytest.mark.slow
 def test_code_in_a_notebook_is_linked_with_the_modules_that_it_imports(tmp_path: Path) -> None:
     shop = "def prices(cart, sep):\n    return cart\n"
     tree = Tree(tmp_path, {"guide.ipynb": json.dumps(GUIDE, indent=1), "shop.py": shop})
     with tree.index() as index:
-        assert [one.told.name for one in index.callers("prices", RelationOptions()).relations] == ["totals"]
+        assert [one.told.name for one in index.graph.callers("prices", RelationOptions()).relations] == ["totals"]
 
 
+@pytest.mark.slow
 def test_long_and_odd_texts_take_no_square_of_their_length() -> None:
     """Each of these would go on for hours otherwise; what is read is the same."""
     long = "x" * 400_000

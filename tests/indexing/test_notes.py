@@ -11,8 +11,8 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model import SkipReason
-from codelens.related import RelationOptions
+from codelens.model.code import SkipReason
+from codelens.model.graph import RelationOptions
 from codelens.store.store import Store
 from codelens.worktree.place import prepare_index_folder
 from tests.dump import dump, orphans
@@ -60,6 +60,7 @@ def index(tree: Tree) -> Iterator[Index]:
         yield opened
 
 
+@pytest.mark.slow
 def test_notes_are_units_with_what_they_say_of_themselves(index: Index) -> None:
     note, task, skill = (
         index.symbols(path)[0]
@@ -120,6 +121,7 @@ def test_why_names_the_comment_at_its_line(index: Index) -> None:
     assert next(c.source for c in explained.candidate.contributions) == "exact"
 
 
+@pytest.mark.slow
 def test_no_figure_counts_marked_comments(tree: Tree, tmp_path: Path) -> None:
     """Rows of words, counts and vectors are those of the same tree without the marks."""
     plain = Tree(
@@ -141,7 +143,9 @@ def test_no_figure_counts_marked_comments(tree: Tree, tmp_path: Path) -> None:
 
 def test_notes_lead_to_code_and_back(index: Index) -> None:
     def sources(target: str) -> set[str]:
-        return {r.source.qualified_name for r in index.refs(target, RelationOptions(kinds=("documents",))).relations}
+        return {
+            r.source.qualified_name for r in index.graph.refs(target, RelationOptions(kinds=("documents",))).relations
+        }
 
     assert "Flaky networks" in sources("src/net.py")
     assert "Flaky networks" in sources("Flask.run")
@@ -159,6 +163,7 @@ def test_a_place_outside_is_a_fault_and_the_text_is_there(tree: Tree) -> None:
     assert faults == {".codelens/notes/why-retry.md": "front matter: line 5: '../../outside.py' leads out of the tree"}
 
 
+@pytest.mark.slow
 def test_lost_places_are_said_beside_the_hits(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES)
     tree.index().close()

@@ -11,7 +11,7 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import EmbedderFault, UsageError
 from codelens.index import Index
-from codelens.model import SearchOptions, SearchResult
+from codelens.model.search import SearchOptions, SearchResult
 from codelens.store.store import Store
 from tests.dump import dump
 from tests.embed.endpoints import Endpoint, endpoint, given
@@ -53,6 +53,7 @@ def notices(index: Path, settings: Settings) -> list[str]:
     return [f"{n.code}: {n.text}" for n in ask(index, settings).notices]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make_table, make_graph])
 @pytest.mark.parametrize("dimensions", [3, 20, 64])
 def test_folders_in_any_dimensions(make: Callable[..., Path], dimensions: int, sources: Tree, tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ def test_from_one_model_to_another_and_back(sources: Tree, tmp_path: Path) -> No
     for make, name in ((make_table, "table"), (make_graph, "graph")):
         settings = using(make(tmp_path / name))
         report = sources.run(settings=settings)
-        assert [n.text for n in report.notices] == [f"3 documents were embedded anew, with {name}"]
+        assert [n.text for n in report.notices] == [f"3 documents were embedded again, with {name}"]
         assert sources.derivations.derived == [], "nothing is parsed again"
         sources.equals_fresh(settings)
     sources.run(settings=using("hashing"))

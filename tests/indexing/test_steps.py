@@ -14,6 +14,7 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.indexing import build
+from codelens.indexing.run import IndexRun
 from codelens.snapshots import record
 from tests.indexing.here import derive_here
 
@@ -69,6 +70,7 @@ def calls(run: Callable[[], object]) -> Counter[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_statements_of_an_update_do_not_grow_with_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     derive_here(monkeypatch)
     nothing, one = [], []
@@ -82,6 +84,7 @@ def test_the_statements_of_an_update_do_not_grow_with_the_tree(tmp_path: Path, m
     assert one[0] == one[1] > nothing[0]
 
 
+@pytest.mark.slow
 def test_an_edit_reads_the_facts_of_few_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the others their paths alone, and of the log whole pieces."""
     derive_here(monkeypatch)
@@ -89,7 +92,7 @@ def test_an_edit_reads_the_facts_of_few_documents(tmp_path: Path, monkeypatch: p
     root, db = tree(tmp_path / "tree", 160), tmp_path / "index.db"
     Index.build(db, [root], SETTINGS)
     edit(root)
-    made = calls(lambda: build.build_index(db, [root], SETTINGS))
+    made = calls(lambda: build.build_index(IndexRun(SETTINGS, db), [root]))
     assert made["documents._document_row"] == 0
     assert 0 < made["facts.__init__"] <= 10
     assert made["catalog._add"] <= 161

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from codelens.derived import DerivedDocument, Unchanged
 from codelens.errors import CodelensError
-from codelens.indexing.wire import Result
-from codelens.indexing.workers import Job, derive_all
-from codelens.model import FileStamp, SeenFile, Skip, SkipReason
-from codelens.worktree.freshness import content_hash
+from codelens.indexing.derive import Job
+from codelens.indexing.worker import Result
+from codelens.indexing.workers import derive_all
+from codelens.model.code import FileStamp, SeenFile, Skip, SkipReason
+from codelens.model.extraction import DerivedDocument, Unchanged
+from codelens.worktree.files import content_hash
 
 BadGrammar = Callable[[str], None]
 posix = pytest.mark.skipif(os.name == "nt", reason="signals")
@@ -57,6 +58,7 @@ def all_derived(results: list[Result]) -> list[DerivedDocument]:
     return documents
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_results_come_in_the_order_of_the_jobs(tmp_path: Path, workers: int) -> None:
     jobs = some_files(tmp_path, 320)
@@ -65,6 +67,7 @@ def test_results_come_in_the_order_of_the_jobs(tmp_path: Path, workers: int) -> 
     assert all(d.extraction.units[0].name == f"function{i}" for i, d in enumerate(documents))
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_documents(tmp_path: Path) -> None:
     jobs = some_files(tmp_path, 250)
     assert list(derive_all(jobs, Settings(jobs=1))) == list(derive_all(jobs, Settings(jobs=3)))
@@ -104,6 +107,7 @@ def test_a_pipe_in_a_files_place_stops_nobody(tmp_path: Path) -> None:
     assert isinstance(result, Skip) and result.reason == SkipReason.UNREADABLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_grammar_that_aborts_costs_its_file_the_symbols(tmp_path: Path, bad_lua: BadGrammar, workers: int) -> None:
     bad_lua("import os\ndef language(): os.abort()\n")
@@ -128,6 +132,7 @@ def test_a_grammar_that_loops_is_ended_by_the_limit_of_cpu_time(tmp_path: Path, 
     assert [d.extraction.fault for d in documents[1:]] == ["", "", ""]
 
 
+@pytest.mark.slow
 def test_a_grammar_that_sleeps_is_ended_by_the_wall_limit(tmp_path: Path, bad_lua: BadGrammar) -> None:
     bad_lua("import time\ndef language(): time.sleep(1000)\n")
     jobs = [*some_files(tmp_path, 2), job(tmp_path, "sleeps.lua", b"x = 1\n")]
@@ -135,6 +140,7 @@ def test_a_grammar_that_sleeps_is_ended_by_the_wall_limit(tmp_path: Path, bad_lu
     assert documents[2].extraction.fault == "grammar ran over 4 s"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["MemoryError()", "RuntimeError('odd')", "ImportError('no wheel')"])
 def test_an_exception_in_a_grammar_is_the_fault_of_its_file(tmp_path: Path, bad_lua: BadGrammar, error: str) -> None:
     bad_lua(f"def language(): raise {error}\n")
@@ -150,6 +156,7 @@ def test_what_a_grammar_prints_does_not_reach_the_answers(tmp_path: Path, bad_lu
     assert len(all_derived(list(derive_all([job(tmp_path, "a.lua", b"words\n")], Settings())))) == 1
 
 
+@pytest.mark.slow
 @linux
 def test_a_worker_killed_from_outside_is_replaced(tmp_path: Path) -> None:
     results = derive_all(some_files(tmp_path, 40), Settings(jobs=1))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from codelens.derived import Extraction
 from codelens.lang.parser import query_source
 from codelens.lang.registry import languages
+from codelens.model.extraction import Extraction
 from tests.conftest import TESTS, case_files
-from tests.lang.test_extraction import extracted
+from tests.lang.symbols import extracted
 
 
 def describe(found: Extraction) -> str:
@@ -24,6 +24,7 @@ def describe(found: Extraction) -> str:
     return "".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", case_files("bindings"), ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_case(path: Path, case: Callable[[Path, Callable[[str], str]], None]) -> None:
     case(path, lambda source: describe(extracted(source, path.parent.name)))

@@ -8,17 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from codelens.derived import Extraction
-from codelens.lang.parser import GrammarMissing, load_grammar
-from codelens.lang.readers import extract_symbols
 from codelens.lang.registry import languages
-from codelens.model import CHUNK_KINDS, SYMBOL_KINDS
+from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
+from codelens.model.extraction import Extraction
 from tests.conftest import TESTS, case_files
-
-FULL = (
-    *("python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "csharp"),
-    *("ruby", "php", "kotlin", "swift", "scala", "lua", "bash"),
-)
+from tests.lang.symbols import FULL, extracted
 
 
 def describe(found: Extraction) -> str:
@@ -43,23 +37,13 @@ def describe(found: Extraction) -> str:
     return "\n".join(lines) + "\n"
 
 
-def extracted(source: str, language: str) -> Extraction:
-    """Only the grammars of the long tail may be missing: their package has no wheel for newer Pythons."""
-    if languages()[language].grammar.startswith("languages.so:"):
-        try:
-            load_grammar(language)
-        except GrammarMissing as missing:
-            if "tree-sitter-languages is not installed" not in str(missing):
-                raise
-            pytest.skip(f"no grammar for {language} on this Python: {missing}")
-    return extract_symbols(source.encode(), language)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("path", case_files("extraction"), ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_case(path: Path, case: Callable[[Path, Callable[[str], str]], None]) -> None:
     case(path, lambda source: describe(extracted(source, path.parent.name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", case_files("extraction"), ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_spans_lie_in_the_text_and_nest(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.lang.manifests import is_manifest, read_manifest
-from codelens.lang.packages import Manifest
+from codelens.lang.manifests import Manifest, is_manifest, read_manifest
 from codelens.lang.script_config import ScriptConfig, is_script_config, read_script_config
 from tests.conftest import case_files
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.derived import DecodedText, Unit
 from codelens.indexing.extract import extract, own_texts
-from codelens.lang.todos import find_todos
+from codelens.lang.comments import find_todos
+from codelens.model.extraction import DecodedText, Unit
 from codelens.text.lines import TextMap
 
 

@@ -10,11 +10,13 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.linking.evaluate import FUEL
-from codelens.linking.link import Linker, Links
+from codelens.linking.evaluator import FUEL
+from codelens.linking.linker import Linker, Links
 from codelens.store.store import Store
 from tests.dump import dump
 from tests.indexing.here import derive_here
+
+pytestmark = pytest.mark.slow
 
 SAMPLES = Path(__file__).parents[2] / "sample_repos"
 SETTINGS = Settings(jobs=1, fuzzy=False, vector=False)

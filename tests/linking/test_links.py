@@ -14,7 +14,7 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.lang.registry import languages
-from codelens.relations import KINDS, TIERS
+from codelens.model.graph import KINDS, TIERS
 from tests.conftest import case_files
 from tests.dump import dump
 from tests.indexing.here import derive_here

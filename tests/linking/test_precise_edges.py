@@ -11,10 +11,10 @@ import pytest
 
 from codelens.cli.main import main
 from codelens.config import Settings
-from codelens.relations import KINDS
+from codelens.model.graph import KINDS
 from codelens.store.store import Store
 from tests.indexing.here import Tree, derive_here
-from tests.precise.indexes import CASES
+from tests.linking.precise.indexes import CASES
 
 Place = tuple[str, int, str]
 """Path, line from 1, and the word there."""

@@ -8,7 +8,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.relations import KINDS, TIERS
+from codelens.model.graph import KINDS, TIERS
 from tests.dump import dump
 from tests.indexing.here import derive_here
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - sources of other languages keep to their own lines
-"""What names resolve to, language by language: small trees, and the edges that a reader of them would draw."""
+"""Resolution of names, language by language: small trees and the edges that a reader would draw."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.relations import is_unit
+from codelens.model.graph import is_unit
 from codelens.store.store import Store
 from tests.indexing.here import derive_here
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.notes.note import kind_of_path, read_note
-from codelens.notes.places import Anchor, BadPlaceError, anchor_of, digest_of, safe_path
+from codelens.notes.note import Anchor, BadPlaceError, anchor_of, digest_of, kind_of_path, read_note, safe_path
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Calls in worker processes: results, faults, death and the end."""
+"""Calls in worker processes: results, exceptions, death of a worker, closing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_results_and_faults() -> None:
         assert pool.submit(int, "12", base=3).result() == 5
 
 
-def test_our_faults_keep_their_hints() -> None:
+def test_our_errors_keep_their_hints() -> None:
     with WorkerPool(1) as pool, pytest.raises(UsageError) as fault:
         pool.submit(refuse).result()
     assert (str(fault.value), fault.value.hint) == ("no", "say yes")
@@ -58,7 +58,7 @@ def test_a_worker_that_dies_costs_one_call() -> None:
         assert pool.submit(os.getpid).result() != first
 
 
-def test_what_no_pickle_can_carry_is_a_fault_of_the_call() -> None:
+def test_unpicklable_values_fail_the_call() -> None:
     with WorkerPool(1) as pool:
         with pytest.raises((AttributeError, TypeError)):
             pool.submit(print, threading.Lock())
@@ -67,7 +67,7 @@ def test_what_no_pickle_can_carry_is_a_fault_of_the_call() -> None:
         assert pool.submit(abs, -1).result() == 1
 
 
-def test_closing_ends_the_workers_whatever_they_are_at() -> None:
+def test_closing_ends_busy_workers() -> None:
     pool = WorkerPool(1)
     assert pool.submit(abs, -1).result() == 1
     busy, waiting = pool.submit(time.sleep, 600), pool.submit(abs, -2)
@@ -79,7 +79,7 @@ def test_closing_ends_the_workers_whatever_they_are_at() -> None:
         pool.submit(abs, -3)
 
 
-def test_a_worker_that_cannot_start_is_a_fault_of_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_cannot_start_fails_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with WorkerPool(1) as pool:
         monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
         with pytest.raises(OSError):

@@ -1,4 +1,4 @@
-"""How another Python process is started."""
+"""Starting another Python process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codelens.processes.python import import_path, start
 
 
 def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """What a process started now says of itself."""
+    """A new process's report about itself."""
     with start("tests.processes.test_python:tell", "a", "-b c", stdout=subprocess.PIPE) as process:
         assert process.stdout
         return dict(json.loads(process.stdout.read()))
@@ -34,7 +34,7 @@ def tell() -> int:
     return 0
 
 
-def test_nothing_of_the_current_folder_and_of_pythons_variables(
+def test_the_current_folder_and_python_variables_have_no_effect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('imported from the repository')\n")
@@ -42,7 +42,7 @@ def test_nothing_of_the_current_folder_and_of_pythons_variables(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONSTARTUP", str(tmp_path / "json.py"))
     monkeypatch.setenv("CODELENS_TEST", "kept")
-    monkeypatch.setattr(sys, "path", [str(tmp_path), "", *sys.path])  # as `python -m` does
+    monkeypatch.setattr(sys, "path", [str(tmp_path), "", *sys.path])  # like `python -m`
     said = told(monkeypatch)
     assert said["arguments"] == ["a", "-b c"]
     assert Path(str(said["folder"])).samefile(sys.prefix)
@@ -51,10 +51,8 @@ def test_nothing_of_the_current_folder_and_of_pythons_variables(
     assert not {"", str(tmp_path)} & set(import_path())
 
 
-def test_a_place_that_was_named_is_kept_though_it_is_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As site-packages, where somebody indexes just these."""
+def test_the_current_folder_stays_on_the_path_if_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For example site-packages, if a user indexes them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path, str(tmp_path)])
     assert import_path()[-1] == str(tmp_path)

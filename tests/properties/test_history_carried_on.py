@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from codelens.worktree import changes
 from codelens.worktree.changes import head_of, read_changes
-from tests.worktree.pasts import DAY, Past
+from tests.tiers import examples
+from tests.worktree.git_history import DAY, Past
 
 FILE = st.sampled_from(("a.py", "b.py", "lib/c.py"))
 AFTER = st.sampled_from((DAY, DAY, 0, -DAY))
@@ -45,8 +46,9 @@ def apply(past: Past, number: int, what: str, file: str, after: int) -> None:
         past.git("gc", "--quiet", "--prune=now")
 
 
+@pytest.mark.slow
 @given(runs=st.lists(st.lists(STEP, min_size=1, max_size=3), min_size=1, max_size=4), most=st.sampled_from((3, 6, 50)))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_what_is_carried_on_is_what_is_read_anew(runs: list[list[tuple[str, str, int]]], most: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(changes, "MOST_COMMITS", most)

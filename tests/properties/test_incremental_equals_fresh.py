@@ -16,6 +16,7 @@ from codelens.config import Settings
 from codelens.index import Index
 from tests.dump import dump, orphans
 from tests.indexing.here import derive_here
+from tests.tiers import examples
 
 NAMES = (
     "a.py",
@@ -113,7 +114,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, Path, Settings], boo
 
 
 @given(script=SCRIPT, chosen=CHOSEN)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_an_updated_index_is_the_fresh_one(
     script: list[list[tuple[object, ...]]], chosen: Settings, run: Callable[[Path, Path, Settings], bool]
 ) -> None:

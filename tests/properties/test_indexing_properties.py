@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codelens.derived import DecodedText, Unchanged
-from codelens.indexing.chunk import MOST_BESIDE
-from codelens.indexing.cutting import MAX_WINDOWS, OVERLAP, WINDOW, cut, windows
+from codelens.indexing.chunk import MAX_WINDOWS, MOST_ON_LINE, OVERLAP, WINDOW, cut, windows
 from codelens.indexing.extract import extract, own_texts
-from codelens.indexing.headings import find_headings
-from codelens.indexing.wire import pack, unpack
+from codelens.indexing.markup import find_headings
+from codelens.indexing.worker import pack, unpack
 from codelens.lang.registry import languages
-from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, Skip, SkipReason
+from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, Skip, SkipReason
+from codelens.model.extraction import DecodedText, Unchanged
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
 from tests.indexing.documents import derived, seen
+from tests.tiers import examples
 
 LINES = (
     *(
@@ -81,7 +81,7 @@ def text_map(source: str) -> TextMap:
 
 
 @given(sources, st.sampled_from(LANGUAGES + STYLES))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_every_word_is_of_a_unit_or_written_beside_one(source: str, language: str) -> None:
     text = text_map(source)
     found = extract(text, "folder/file.x", language)
@@ -95,12 +95,12 @@ def test_every_word_is_of_a_unit_or_written_beside_one(source: str, language: st
         outside = b"".join(bytes([b]) if not covered[at + i] else b" " for i, b in enumerate(line))
         words = [word for word in tokens(outside.decode("utf-8", "replace")) if word not in said]
         touched = any(covered[at : at + len(line)])
-        assert len(words) <= (2 * MOST_BESIDE if touched else 0), (line, words)
+        assert len(words) <= (2 * MOST_ON_LINE if touched else 0), (line, words)
         at += len(line) + 1
 
 
 @given(sources, st.sampled_from(LANGUAGES + STYLES))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_units_lie_in_the_text_in_order_and_nest(source: str, language: str) -> None:
     text = text_map(source)
     units = extract(text, "file.x", language).units

@@ -14,6 +14,7 @@ from codelens.config import Settings
 from codelens.index import Index
 from tests.dump import dump
 from tests.indexing.here import derive_here
+from tests.tiers import examples
 
 PYTHON = (
     "class Base:\n    def run(self): return self.step()\n    def step(self): return 1\n\n\ndef make() -> Base: return Base()\n",
@@ -85,9 +86,10 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     derive_here(monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 
 from codelens.errors import CodelensError
 from codelens.index import Index
-from codelens.model import Candidate, SearchOptions, Trace
-from codelens.render.recompute import RULES
+from codelens.model.search import Candidate, SearchOptions, Trace
+from codelens.render.why_json import RULES
 from codelens.search.features import FEATURES, ROLE_WORDS
 from codelens.search.fuse import FUSIONS
 from codelens.search.intent import INTENTS, SHAPES
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
-from codelens.search.spread import WALK
+from codelens.search.walk import WALK
 from codelens.store.store import Store
 from tests.cli.conftest import SAMPLES
 from tests.search.trees import QUICK
+from tests.tiers import examples
 
 WORDS = ["cart", "user", "password", "test", "getUser", "get_item", "docs", "total", "retry", "the"]
 CHANNELS = ("equivalence", "exact", "fuzzy", "path", "symbol", "vector")
@@ -74,6 +75,7 @@ SAID = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(
     SAID.map(" ".join),
     st.dictionaries(st.sampled_from([*FEATURES, WALK, "further"]), WEIGHTS),
@@ -81,7 +83,7 @@ SAID = st.lists(
     st.sampled_from(["", *INTENTS]),
     st.sampled_from(FUSIONS),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_the_weights_a_score_is_the_sum_of_its_reasons(
     store: Store,
     query: str,
@@ -111,7 +113,7 @@ OPTIONS = st.builds(
 
 
 @given(st.lists(PARTS, max_size=6).map(" ".join), OPTIONS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_candidate_of_every_search(index: Index, query: str, options: SearchOptions) -> None:
     try:
         result = index.search(query, options)

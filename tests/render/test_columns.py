@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from codelens.render.columns import Columns, markdown_columns, plain_columns, screen_columns
+from codelens.render.terminal import Columns, markdown_columns, plain_columns, screen_columns
 
 TABLE = Columns(("name", "x", "95 %"), (("a|b", "1", ".1 to .2"), ("long name", "10", "")), ("name", "x"), "Figures")
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from codelens.context.fit import fit
-from codelens.model import Notice
-from codelens.packed import Form, Pack
+from codelens.context.pack import fit
+from codelens.model.context import Form, Pack
+from codelens.model.search import Notice
 from codelens.render.visible import for_terminal
-from tests.context.made import LAYOUTS, offer, offers, request
+from tests.context.layouts import LAYOUTS, offer, offers, request
 from tests.render.test_formats import check
 
 BODY = 'def f():\r\n    """`a` ```b``` ````"""\r\n    return "<x> & ]]> \x1b[31m \u202e"'

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.model import Candidate
-from codelens.render.explain import why_record
-from codelens.render.explain_terminal import bar, render_picture
-from codelens.render.explain_text import differences, render_explanation, shell_quoted
-from codelens.render.recompute import recompute
+from codelens.model.search import Candidate
 from codelens.render.records import to_json
-from tests.render.made import CANDIDATES, why
+from codelens.render.why import WhyView, differences, render_why, shell_quoted
+from codelens.render.why_json import recompute, why_record
+from codelens.render.why_terminal import bar, render_why_picture
+from tests.render.results import CANDIDATES, why
 
 
 def place(candidate: Candidate) -> str:
@@ -25,7 +24,7 @@ def record() -> dict[str, Any]:
 
 
 def test_text_names_each_part_and_the_neighbours() -> None:
-    text = "".join(render_explanation(why(), place))
+    text = "".join(render_why(why(), WhyView(place, every_part=True)))
     assert "#1 Loader.parse_config  method  src/conf.py:10" in text
     assert "coverage  +0.010000  holds 2 of 2 words" in text
     assert "ahead of parse" in text
@@ -34,17 +33,17 @@ def test_text_names_each_part_and_the_neighbours() -> None:
 
 
 def test_two_targets_side_by_side() -> None:
-    text = "".join(render_explanation(why(), place, side_by_side=True))
+    text = "".join(render_why(why(), WhyView(place, side_by_side=True)))
     rows = [line.split() for line in text.splitlines()]
     score = next(r for r in rows if r[:1] == ["score"])
     assert float(score[3]) == pytest.approx(CANDIDATES[0].score - CANDIDATES[2].score, abs=1e-6)
 
 
 def test_the_picture_has_bars_and_no_colour_unless_asked() -> None:
-    text = "".join(render_picture(why(), place, color=False))
+    text = "".join(render_why_picture(why(), WhyView(place)))
     assert "█" in text
     assert "\x1b" not in text
-    assert "\x1b[" in "".join(render_picture(why(), place, color=True, side_by_side=True))
+    assert "\x1b[" in "".join(render_why_picture(why(), WhyView(place, color=True, side_by_side=True)))
 
 
 @given(st.floats(-10, 10), st.floats(0, 10))

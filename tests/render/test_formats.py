@@ -12,14 +12,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from codelens.errors import UsageError
-from codelens.render.explain import why_record
-from codelens.render.markdown import render_markdown
+from codelens.render.formats import FIELDS, render_csv, render_format, render_markdown, render_sarif, render_tsv
 from codelens.render.paths import PathStyle
-from codelens.render.recompute import RULES
 from codelens.render.records import render_json, render_jsonl, to_json
-from codelens.render.sarif import render_sarif
-from codelens.render.tables import FIELDS, render_csv, render_format, render_tsv
-from tests.render.made import ROOT, result, why
+from codelens.render.why_json import RULES, why_record
+from tests.render.results import ROOT, result, why
 
 PATHS = PathStyle("root", ROOT)
 
@@ -71,6 +68,7 @@ def test_stats_only_where_asked() -> None:
     assert record["stats"] == {"exact": 0.001}
 
 
+@pytest.mark.slow
 def test_jsonl_is_a_line_a_hit_and_an_end() -> None:
     *hits, end = map(json.loads, "".join(render_jsonl(result(), 0)).splitlines())
     for record in hits:

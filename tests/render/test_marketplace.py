@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from codelens.model import Contribution
-from codelens.render.marketplace import market_fields, response_record
+from codelens.model.search import Contribution
 from codelens.render.records import search_record
-from tests.render import made
+from codelens.server.http.answers import market_fields, response_record
+from tests.render import results
 
 
 def test_its_fields_stand_beside_ours() -> None:
-    result = made.result()
+    result = results.result()
     record, ours = response_record(result, 0), search_record(result, 0)
     assert record["count"] == len(record["results"]) == 2
     assert {name: record[name] for name in ours if name != "results"} == {
@@ -30,7 +30,7 @@ def test_its_fields_stand_beside_ours() -> None:
 
 
 def test_nothing_found() -> None:
-    record = response_record(made.result(0), 1)
+    record = response_record(results.result(0), 1)
     assert (record["results"], record["count"], record["exit_code"]) == ([], 0, 1)
 
 
@@ -45,7 +45,7 @@ def test_fused_score_of_shares() -> None:
         Contribution(name, 0.5 / (60 + rank) / best, "", "rrf_share", operands(rank, best))
         for name, rank in (("vector", 1), ("exact", 3))
     ]
-    hit = replace(made.hit(0), channels={"vector": 1, "exact": 3}, contributions=tuple(parts))
+    hit = replace(results.hit(0), channels={"vector": 1, "exact": 3}, contributions=tuple(parts))
     fields = market_fields(hit)
     assert fields["rrf_score"] == pytest.approx(0.01639 + 0.01587, abs=1e-5)
     assert (fields["semantic_rank"], fields["keyword_rank"]) == (1, 3)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from codelens.render.formats import PlainView, render_counts, render_paths, render_plain, render_vimgrep
 from codelens.render.paths import PathStyle
-from codelens.render.plain import PlainView, render_counts, render_paths, render_plain, render_vimgrep
-from tests.render.made import ROOT, result
+from tests.render.results import ROOT, result
 
 PATHS = PathStyle("root", ROOT)
 

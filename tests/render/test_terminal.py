@@ -5,12 +5,11 @@ import re
 import pytest
 
 from codelens.errors import UsageError
-from codelens.model import SnippetLine
+from codelens.model.search import SnippetLine
 from codelens.render.paths import PathStyle
-from codelens.render.snippet import shifted, snippet_text
-from codelens.render.terminal import TerminalView, link_template, render_terminal
+from codelens.render.terminal import TerminalView, link_template, render_terminal, shifted, snippet_text
 from codelens.render.visible import for_terminal
-from tests.render.made import ROOT, result
+from tests.render.results import ROOT, result
 
 PATHS = PathStyle("root", ROOT)
 STYLE = re.compile(r"\x1b\[[0-9;]*m")

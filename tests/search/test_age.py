@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from codelens.past import History
-from codelens.search.age import churn, recency
+from codelens.model.history import History
+from codelens.search.recency import churn, recency
 
 DAY = 86_400
 NOW = 1_700_000_000

@@ -10,8 +10,7 @@ import pytest
 
 from codelens.errors import SettingsError
 from codelens.index import Index
-from codelens.search.aliases import own_aliases, shipped_aliases, with_aliases
-from codelens.search.expand import expand
+from codelens.search.terms import expand, own_aliases, shipped_aliases, with_aliases
 from tests.search.trees import QUICK, Tree, ask, checked, find, names
 
 FILES = {
@@ -100,5 +99,5 @@ def test_a_file_that_says_something_else(text: str, said: str, tmp_path: Path) -
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="there is no such file"):
+    with pytest.raises(SettingsError, match="does not exist"):
         own_aliases(str(tmp_path / "none.toml"))

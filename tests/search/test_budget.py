@@ -19,15 +19,14 @@ from typing import Any
 
 import pytest
 
-from codelens.budget import OutOfTime, TimeBudget
-from codelens.explained import WhyResult
 from codelens.index import Index
-from codelens.model import SearchOptions, SearchResult
-from codelens.search.expand import MOST_BEGINNINGS, MOST_TERMS
+from codelens.model.budget import OutOfTime, TimeBudget
+from codelens.model.search import SearchOptions, SearchResult, WhyResult
+from codelens.query.lexer import MOST_PATTERNS
 from codelens.search.files import search_files
-from codelens.search.lexer import MOST_PATTERNS
-from codelens.search.pipeline import LONGEST, rank, search
-from codelens.search.spelling import MOST_UNKNOWN
+from codelens.search.pipeline import rank, search
+from codelens.search.run import LONGEST
+from codelens.search.terms import MOST_BEGINNINGS, MOST_TERMS, MOST_UNKNOWN
 from codelens.search.why import explain
 from codelens.store.store import Store
 from tests.cli.conftest import Run, plain_environment, run
@@ -118,6 +117,7 @@ PARTS: dict[str, tuple[Asked, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(PARTS))
 def test_whenever_the_budget_is_spent_the_answer_comes_and_says_so(name: str, large: Path) -> None:
     asked, parts = PARTS[name]
@@ -216,6 +216,7 @@ def test_a_long_name_is_no_error(large: Path) -> None:
         index.search(f"`{name}` {name}", SearchOptions())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [" ", " OR "])
 def test_work_grows_with_the_number_of_words_and_not_faster(large: Path, joint: str) -> None:
     """Calls of functions are counted: four times the words take less than six times the calls."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codelens.index import Index
-from codelens.related import RelationOptions
+from codelens.model.graph import RelationOptions
 from tests.search.trees import Tree, find, names
 
 FILES = {
@@ -35,7 +35,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 def documented(index: Index, target: str) -> list[str]:
     """What documents a target itself: the section and its line."""
-    found = [r for r in index.refs(target, RelationOptions()).relations if r.kind == "documents"]
+    found = [r for r in index.graph.refs(target, RelationOptions()).relations if r.kind == "documents"]
     found = [r for r in found if r.target.kind == "file"] if target.endswith((".md", ".rst", ".py")) else found
     return [f"{r.told.qualified_name}:{r.place.line}" for r in found]
 
@@ -75,9 +75,10 @@ def test_links_lead_from_document_to_document_and_to_code(index: Index) -> None:
     asked = RelationOptions()
     assert documented(index, "docs/guide.md") == ["Shop:3", "Shop:4"]
     assert documented(index, "src/shop/cart.py") == ["Shop:5"]
-    assert [r.kind for r in index.path("Shop", "docs/guide.md", asked).relations] == ["documents"]
+    assert [r.kind for r in index.graph.path("Shop", "docs/guide.md", asked).relations] == ["documents"]
 
 
+@pytest.mark.slow
 def test_a_link_is_followed_anew_when_its_file_comes_and_goes(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES)
     (tree.root / "docs/guide.md").unlink()

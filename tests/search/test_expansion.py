@@ -9,7 +9,7 @@ import pytest
 from codelens.config import load_weights
 from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.model import Hit
+from codelens.model.search import Hit
 from tests.search.test_knowing import STORE
 from tests.search.trees import QUICK, Tree, ask_one, checked, find, names
 

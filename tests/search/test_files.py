@@ -11,12 +11,10 @@ import pytest
 
 from codelens.config import load_weights
 from codelens.errors import TargetError, UsageError
-from codelens.explained import WhyResult
 from codelens.index import Index
-from codelens.model import SearchResult
-from codelens.render.explain import why_record
-from codelens.render.recompute import recompute
+from codelens.model.search import SearchResult, WhyResult
 from codelens.render.records import to_json
+from codelens.render.why_json import recompute, why_record
 from tests.cli.conftest import Run, indexed, plain_environment, run  # noqa: F401
 from tests.search.trees import Tree, ask, ask_one, find, paths
 
@@ -177,6 +175,7 @@ def test_a_search_for_units_knows_nothing_of_it(index: Index) -> None:
     assert "file" not in {hit.unit.kind for hit in find(index, "cart").hits}
 
 
+@pytest.mark.slow
 def test_on_the_command_line(run: Run, indexed: Path) -> None:  # noqa: F811
     def asked(*arguments: str) -> str:
         ran = run(*arguments, cwd=indexed / "notes")
@@ -191,7 +190,7 @@ def test_on_the_command_line(run: Run, indexed: Path) -> None:  # noqa: F811
     assert hits[0]["path"].endswith("notes/auth.py")
     for shown in ("--jsonl", "--vimgrep", "--csv", "--tsv", "--sarif", "--markdown", "--pretty", "-c", "-L"):
         assert asked("files", "password", shown)
-    assert "named" in asked("why", "--files-only", "auth.py", "-m", "1")
+    assert "named" in asked("why", "--all", "--files-only", "auth.py", "-m", "1")
     assert "all equal" in asked("why", "--files-only", "auth.py", "--check")
     assert len(asked("files", "a note of a user", "--min-score", "0").splitlines()) == 10
 

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.config import load_weights
-from codelens.model import Candidate, Contribution, DocumentId, Match, Span, UnitId, UnitRow
+from codelens.model.code import DocumentId, Span, UnitId, UnitRow
+from codelens.model.search import Candidate, Contribution, Match
 from codelens.search.features import FEATURES
 from codelens.search.fuse import fuse, normalised
 from codelens.search.intent import SHAPES
+from codelens.search.order import spread_files
 from codelens.search.retrieve import MODES
-from codelens.search.signals import spread_files
-from codelens.search.spread import WALK
+from codelens.search.walk import WALK
 
 
 def unit(number: int, path: str = "a.py") -> UnitRow:

@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 
 from codelens.errors import UsageError
-from codelens.model import Intent
+from codelens.model.search import Intent
+from codelens.query.parser import parse_query
 from codelens.search.intent import INTENTS, SHAPES, intent_of
-from codelens.search.query import parse_query
 
 
 def told(query: str, asked: str = "") -> Intent:

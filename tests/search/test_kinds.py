@@ -10,8 +10,8 @@ import pytest
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.lang.registry import is_prose, languages
-from codelens.model import QUOTING
-from codelens.search.nodes import KIND_GROUPS, KINDS
+from codelens.model.code import QUOTING
+from codelens.query.nodes import KIND_GROUPS, KINDS
 from tests.cli.conftest import Run, plain_environment, run  # noqa: F401
 from tests.search.trees import Tree, ask_one, find
 

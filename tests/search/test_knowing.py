@@ -13,13 +13,14 @@ import pytest
 from codelens.config import load_weights
 from codelens.graph.hits import Hits
 from codelens.index import Index
-from codelens.model import Candidate, Event, SearchOptions, UnitRow
-from codelens.relations import TIERS
-from codelens.search.composite import Composite, Standing, add_composite, no_hits
-from codelens.search.noise import noise_of
-from codelens.search.pipeline import Ranking, rank
+from codelens.model.code import UnitRow
+from codelens.model.graph import TIERS
+from codelens.model.search import Candidate, Event, SearchOptions
+from codelens.search.pipeline import rank
 from codelens.search.profiles import Profile, load_profile
-from codelens.search.seeds import NOISE, by_folder
+from codelens.search.rankers.knowing import Composite, GraphStanding, add_composite, no_hits
+from codelens.search.run import SearchRun
+from codelens.search.seeds import NOISE, by_folder, noise_of
 from codelens.store.store import Store
 from tests.search.test_fuse import unit
 from tests.search.trees import QUICK, Tree, ask_one, checked, find, functions, names
@@ -69,7 +70,7 @@ def index(tree: Tree) -> Iterator[Index]:
         yield opened
 
 
-def ranked(db: Path, query: str, profile: str = "knowing", **sections: Mapping[str, Any]) -> Ranking:
+def ranked(db: Path, query: str, profile: str = "knowing", **sections: Mapping[str, Any]) -> SearchRun:
     """One search by the profile with other settings of some stages."""
     options = SearchOptions(profile=profile)
     changed = load_profile(options)
@@ -84,7 +85,7 @@ def with_section(profile: Profile, section: str, **values: Any) -> Profile:
     return replace(profile, composite={**profile.composite, section: changed})
 
 
-def ranked_by(db: Path, query: str, options: SearchOptions, profile: Profile) -> Ranking:
+def ranked_by(db: Path, query: str, options: SearchOptions, profile: Profile) -> SearchRun:
     with Store.read(db) as store, store.reading():
         return rank(query, store, options, QUICK, profile)
 
@@ -93,7 +94,7 @@ def parts(candidate: Candidate) -> dict[str, float]:
     return {c.source: c.amount for c in candidate.contributions}
 
 
-def seeds_of(ranking: Ranking) -> list[str]:
+def seeds_of(ranking: SearchRun) -> list[str]:
     """Names of the candidates that the query itself led to, by name."""
     return sorted(c.unit.qualified_name for c in ranking.candidates if "0 hops" in reason(c, "distance"))
 
@@ -102,7 +103,7 @@ def reason(candidate: Candidate, source: str) -> str:
     return next(c.reason for c in candidate.contributions if c.source == source)
 
 
-def events(ranking: Ranking, stage: str) -> dict[str, str]:
+def events(ranking: SearchRun, stage: str) -> dict[str, str]:
     return {e.unit.qualified_name: e.text for e in ranking.trace.events if e.stage == stage}
 
 
@@ -156,6 +157,7 @@ def test_the_largest_folder_goes_first() -> None:
     assert by_folder([]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("steps", "expected"), [({"0": 15}, 15), ({"0": 15, "30": 20}, 20), ({"0": 15, "999": 20}, 15)]
 )
@@ -227,7 +229,7 @@ def test_names_of_callers_lead_to_what_they_call(tmp_path: Path) -> None:
     tree.index().close()
     ranking = ranked(tree.db, "blast radius of transitive callers")
     found = ranking.trace.rankings["neighbours"]
-    assert '"blast radius" is said around transitive_callers' in [m.reason for m in found]
+    assert '"blast radius" means around transitive_callers' in [m.reason for m in found]
 
 
 # The walk and the score
@@ -284,14 +286,16 @@ def test_the_parts_add_up_as_the_formula_says() -> None:
         ("knowing-base", no_hits(), 0.40 * 0.5 + 0.25 * 0.8 + 0.20 * 0.3 + 0.15),
     ):
         candidate = Candidate(unit(1, "a.py"))
-        add_composite(candidate, Standing(0.5, "way", 0.8, "seed 1"), Composite(**weights[profile]["composite"]), hits)
+        add_composite(
+            candidate, GraphStanding(0.5, "way", 0.8, "seed 1"), Composite(**weights[profile]["composite"]), hits
+        )
         assert candidate.score == pytest.approx(expected)
 
 
 def test_an_authority_that_all_code_uses_loses_where_it_is_no_seed() -> None:
     candidate = Candidate(unit(1, "a.py"))
     weights = Composite(**load_weights()["knowing"]["composite"])
-    add_composite(candidate, Standing(1.0, "way", None, ""), weights, Hits({1: 0.6}, {1: 0.9}))
+    add_composite(candidate, GraphStanding(1.0, "way", None, ""), weights, Hits({1: 0.6}, {1: 0.9}))
     assert parts(candidate) == pytest.approx(
         {"blast_radius": 0.35, "confidence": 0.14, "recency": 0.045, "distance": 0.075, "common_authority": -0.09}
     )
@@ -341,6 +345,7 @@ def test_the_walk_can_be_left_out(index: Index) -> None:
     assert found.hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["knowing", "knowing-base", "graph-memory"])
 def test_without_edges_there_is_an_answer_and_a_note(tmp_path: Path, profile: str) -> None:
     tree = Tree(tmp_path, STORE)
@@ -363,6 +368,7 @@ def test_scores_do_not_depend_on_the_limit(index: Index) -> None:
     assert all(h.score == math.fsum(c.amount for c in h.contributions) for h in whole)
 
 
+@pytest.mark.slow
 def test_an_index_s_history_changes_nothing(tmp_path: Path, index: Index) -> None:
     """Other ids for the same units: the files came one by one, last first."""
     tree = Tree(tmp_path)

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.index import Index
-from codelens.search.expand import expand
+from codelens.search.terms import expand
 from codelens.text.terms import beginning_of, beginning_terms
 from tests.search.trees import QUICK, Tree, ask, checked, find, names
+from tests.tiers import examples
 
 WORDS = (
     "deployment", "deploy", "deployer", "authentication", "configuration", "configurable", "happiness", "relational",
@@ -122,7 +123,7 @@ def test_a_compound_goes_on_at_its_end() -> None:
     assert [(t.text, t.tier) for t in query.names] == [("getus", "prefix")]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text(alphabet='ab*"`() -:OR/\\\x00é漢_', max_size=24))
 def test_prose_with_stars_never_fails(index: Index, text: str) -> None:
     for prefix in (False, True):

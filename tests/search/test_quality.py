@@ -14,20 +14,22 @@ import pytest
 
 from codelens.config import load_weights
 from codelens.index import Index
-from codelens.model import Match, SearchOptions, Trace, UnitId
-from codelens.remembered import FILE, Feedback, Place
-from codelens.render.marketplace import response_record
-from codelens.render.recompute import RULES
-from codelens.search.quality import Known, Standing, rank_by_quality
+from codelens.model.code import UnitId
+from codelens.model.memory import FILE, Feedback, Place
+from codelens.model.search import Match, SearchOptions, Trace
+from codelens.render.why_json import RULES
+from codelens.search.fuse import fuse
+from codelens.search.rankers.marketplace import Known, Standing, weigh
+from codelens.server.http.answers import response_record
 from codelens.store.memory import MemoryWriter
 from codelens.worktree.place import memory_place
-from tests.render import made
+from tests.render import results
 from tests.search.test_budget import large
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, names
-from tests.worktree.pasts import DAY, START, Past
+from tests.worktree.git_history import DAY, START, Past
 
 WEIGHTS = load_weights()["marketplace"]["quality"]
-UNITS = {UnitId(i): made.unit(i, f"skill_{i}", f"skills/{i}.py") for i in range(1, 6)}
+UNITS = {UnitId(i): results.unit(i, f"skill_{i}", f"skills/{i}.py") for i in range(1, 6)}
 BOTH = {"exact": 1.0, "vector": 1.0}
 
 
@@ -40,7 +42,9 @@ def ranked(
 ) -> dict[str, dict[str, float]]:
     """Name → its parts by source, with their sum as "score"; best first. Each part is what its rule and operands make."""
     known = {UnitId(unit): standing for unit, standing in standings.items()}
-    found = rank_by_quality(rankings, UNITS, BOTH, 60, {**WEIGHTS, **weights}, lambda units: known, Trace())
+    found = fuse(rankings, BOTH, 60, UNITS)
+    if "vector" in rankings:
+        found = weigh(found, {**WEIGHTS, **weights}, lambda units: known, Trace())
     for candidate in found:
         for part in candidate.contributions:
             assert RULES[part.rule](part.operands) == pytest.approx(part.amount, abs=1e-15)
@@ -49,14 +53,18 @@ def ranked(
 
 
 def test_the_weights_are_the_marketplaces() -> None:
-    shares = {name: weight for name, weight in WEIGHTS.items() if name != "pool"}
-    assert list(shares.values()) == [0.50, 0.15, 0.10, 0.08, 0.07, 0.05, 0.05]
-    assert math.fsum(shares.values()) == pytest.approx(1.0)
-    row = load_weights()["marketplace"]
-    assert row["rrf_k"] == 60
-    assert (row["fields"]["name"], row["fields"]["doc"], row["fields"]["body"]) == (10.0, 5.0, 1.0)
-    assert row["cuts"]["exact"] == row["cuts"]["vector"] == 3 * 100
-    assert WEIGHTS["pool"] == 2 * 100
+    """A unit that is best by every signal gets each signal's whole share, which together are 1."""
+    best = Standing(
+        rating=Known(10, ""),
+        stars=Known(9, ""),
+        uses=Known(9, ""),
+        success=Known(1, ""),
+        days=Known(0, ""),
+        pinned=True,
+    )
+    found = ranked({"vector": matches(1, 2), "exact": matches(1, 2)}, {1: best})
+    shares = {"rating": 0.15, "stars": 0.10, "usage": 0.08, "success": 0.07, "recency": 0.05, "favorite": 0.05}
+    assert found["skill_1"] == pytest.approx({"exact": 0.25, "vector": 0.25, **shares, "score": 1.0})
 
 
 def test_fused_ranks_are_normalised_by_the_best() -> None:
@@ -103,7 +111,7 @@ def test_where_nobody_has_stars_they_give_nothing() -> None:
 def test_only_the_best_of_the_fusion_are_weighed() -> None:
     trace = Trace()
     rankings = {"vector": matches(1, 2, 3, 4, 5), "exact": matches(5)}
-    found = rank_by_quality(rankings, UNITS, BOTH, 60, {**WEIGHTS, "pool": 2}, lambda units: {}, trace)
+    found = weigh(fuse(rankings, BOTH, 60, UNITS), {**WEIGHTS, "pool": 2}, lambda units: {}, trace)
     assert [c.unit.name for c in found] == ["skill_5", "skill_1"]
     assert [(e.stage, e.unit.name, e.text) for e in trace.events] == [
         ("pool", f"skill_{unit}", f"its ranks put it at place {place}, and the best 2 are weighed")

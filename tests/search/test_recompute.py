@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from codelens.evaluation.queries import make_queries
-from codelens.evaluation.recheck import main, recheck
 from codelens.index import Index
-from codelens.model import SearchOptions
-from codelens.render.recompute import recompute
+from codelens.model.search import SearchOptions
+from codelens.render.why_json import recompute
 from tests.cli.conftest import SAMPLES
 from tests.search.trees import QUICK, checked
+from tools.bench.recheck import main, make_queries, recheck
+
+pytestmark = pytest.mark.slow
 
 SAMPLE_QUERIES = [SAMPLES / name / "queries.jsonl" for name in ("notes", "shop")]
 QUERIES = [json.loads(line)["query"] for file in SAMPLE_QUERIES for line in file.read_text().splitlines()]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codelens.index import Index
-from codelens.search.rerank import POOL
+from codelens.search.order import POOL
 from tests.search.trees import QUICK, Tree, ask, checked, find, functions, names
 
 FILES = {
@@ -56,6 +56,6 @@ def test_without_vectors_the_order_stays_and_it_is_said(tmp_path: Path) -> None:
 
 
 def test_a_remedy_asks_for_it_too(index: Index) -> None:
-    from codelens.render.explain_text import option_flags
+    from codelens.render.why import option_flags
 
     assert "--rerank" in list(option_flags(ask(index, "entry", rerank=True).search.options))

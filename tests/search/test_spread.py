@@ -9,9 +9,9 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.search.spread import Surroundings
+from codelens.search.walk import Surroundings
 from codelens.store.store import Store
-from tests.precise.indexes import CASES
+from tests.linking.precise.indexes import CASES
 
 
 @pytest.mark.parametrize(("with_index", "share"), [(True, 0.5), (False, 1.0)])

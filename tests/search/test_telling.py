@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
 
 from .trees import Tree, names
 

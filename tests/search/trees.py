@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from codelens.config import Settings
-from codelens.explained import Explanation, WhyResult
 from codelens.index import Index
-from codelens.model import SearchOptions, SearchResult
-from codelens.render.explain import why_record
-from codelens.render.recompute import recompute
+from codelens.model.search import Explanation, SearchOptions, SearchResult, WhyResult
 from codelens.render.records import Record, render_json, to_json
+from codelens.render.why_json import recompute, why_record
 
 QUICK = Settings(jobs=1)
 

@@ -15,8 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from codelens.config import Settings
 from codelens.server.mcp.sdk import http_app
 from codelens.server.mcp.tools import TOOLS
-from codelens.server.served import Served
-from codelens.server.upkeep import Upkeep
+from codelens.server.upkeep import Served, Upkeep
 
 HOST = "127.0.0.1:8000"
 

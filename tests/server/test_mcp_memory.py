@@ -48,6 +48,7 @@ def test_a_hit_is_judged_by_its_rank(remembering: Client) -> None:
     assert "the last answer has no hit 4" in remembering.fault("feedback", hit="4", verdict="useful")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -10,6 +10,8 @@ import pytest
 from codelens.cli.main import main
 from tests.server.conftest import Client, client_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def noted(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:

@@ -24,12 +24,11 @@ from mcp.types import JSONRPCMessage
 
 from codelens.cli.main import main
 from codelens.config import Settings
-from codelens.server.mcp.desk import Desk
+from codelens.errors import install_command
 from codelens.server.mcp.door import VERSIONS, greeting
-from codelens.server.mcp.sdk import server_of
+from codelens.server.mcp.sdk import ToolDesk, server_of
 from codelens.server.mcp.tools import TOOLS
-from codelens.server.served import Served
-from codelens.server.upkeep import Upkeep
+from codelens.server.upkeep import Served, Upkeep
 from codelens.store.connection import writer_lock
 from codelens.worktree.place import BUILDING, IGNORE
 from tests.server.conftest import Client, client_of, patiently, text_of, variables
@@ -104,7 +103,7 @@ async def asked_of_the_sdk(server: Server[Any, Any], line: str) -> Any:
 def test_the_door_says_what_the_sdk_says(version: str, shop: Path) -> None:
     served = Served(shop, shop / ".codelens/index.db", Settings())
     line = json.dumps(hello(version, "first"))
-    wanted = anyio.run(asked_of_the_sdk, server_of(Desk(served, Upkeep(served, "a test"), TOOLS)), line)
+    wanted = anyio.run(asked_of_the_sdk, server_of(ToolDesk(served, Upkeep(served, "a test"), TOOLS)), line)
     said = greeting(line.encode())
     assert said is not None
     assert json.loads(said) == wanted
@@ -144,6 +143,7 @@ def test_a_first_line_that_is_no_handshake_is_answered_too(shop: Path, tmp_path:
         assert server.read()["result"]["serverInfo"]["name"] == "codelens"
 
 
+@pytest.mark.slow
 def test_calls_that_come_with_the_handshake_are_answered(shop: Path, tmp_path: Path) -> None:
     with pipes(shop, tmp_path, "--no-index") as server:
         call = request(2, "tools/call", name="search", arguments={"query": "Calculate", "limit": 1})
@@ -157,6 +157,7 @@ def test_calls_that_come_with_the_handshake_are_answered(shop: Path, tmp_path: P
 # Its end
 
 
+@pytest.mark.slow
 def test_it_ends_with_its_input(shop: Path, tmp_path: Path) -> None:
     with pipes(shop, tmp_path, "--no-index") as server:
         server.send(hello(), request(1, "tools/call", name="status", arguments={}))
@@ -169,6 +170,7 @@ def test_without_any_input_it_ends_too(shop: Path, tmp_path: Path) -> None:
         assert ended(server) == (0, b"", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 @pytest.mark.parametrize("before", [[], [hello()], [hello(), request(1, "tools/call", name="status", arguments={})]])
 def test_an_interrupt_ends_it_quietly(before: list[Message], shop: Path, tmp_path: Path) -> None:
@@ -184,6 +186,7 @@ def test_an_interrupt_ends_it_quietly(before: list[Message], shop: Path, tmp_pat
         assert ended(server) == (0, b"", b"")
 
 
+@pytest.mark.slow
 def test_a_cancelled_call_is_given_up_and_the_next_one_answered(bare: Path, tmp_path: Path) -> None:
     (bare / ".codelens").mkdir()
     index = bare / ".codelens/index.db"
@@ -201,6 +204,7 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(bare: Path, tmp_
 # The index
 
 
+@pytest.mark.slow
 def test_a_missing_index_is_made_meanwhile(bare: Path, tmp_path: Path) -> None:
     with client_of(bare, tmp_path) as client:
         before = client.gives("status")
@@ -224,6 +228,7 @@ def test_a_home_folder_is_not_indexed(bare: Path) -> None:
     assert not (bare / ".codelens").exists()
 
 
+@pytest.mark.slow
 def test_an_index_that_another_process_makes_is_waited_for(bare: Path, tmp_path: Path) -> None:
     index = bare / ".codelens/index.db"
     index.parent.mkdir()
@@ -236,6 +241,7 @@ def test_an_index_that_another_process_makes_is_waited_for(bare: Path, tmp_path:
         index.with_name(index.name + BUILDING).unlink()
 
 
+@pytest.mark.slow
 def test_what_was_edited_is_found_when_it_is_asked_for(bare: Path, tmp_path: Path) -> None:
     with client_of(bare, tmp_path) as client:
         patiently(client, "search", query="notes")
@@ -246,6 +252,7 @@ def test_what_was_edited_is_found_when_it_is_asked_for(bare: Path, tmp_path: Pat
         assert client.gives("search", query="path:notes/auth.py")["results"] == []
 
 
+@pytest.mark.slow
 def test_hits_of_changed_files_are_said_where_nothing_may_be_written(bare: Path, tmp_path: Path) -> None:
     with client_of(bare, tmp_path) as client:
         patiently(client, "search", query="notes")
@@ -303,7 +310,8 @@ def test_without_the_package_one_line_says_what_to_install(
     assert main(["mcp", str(shop)]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == "codelens: error: the package `mcp` is not installed\nhint: pip install 'codelens[mcp]'\n"
+    error = "codelens: error: mcp needs mcp, which a default install does not include"
+    assert said.err == f"{error}\nhint: {install_command('mcp')}\n"
 
 
 def test_what_makes_no_sense_is_said(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,6 +323,7 @@ def test_what_makes_no_sense_is_said(shop: Path, capsys: pytest.CaptureFixture[s
     assert "clients: claude-code, claude-desktop, cursor, vscode" in said.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("client", "key"),
     [("claude-code", "mcpServers"), ("claude-desktop", "mcpServers"), ("cursor", "mcpServers"), ("vscode", "servers")],

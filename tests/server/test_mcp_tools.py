@@ -222,6 +222,7 @@ def test_status_tells_what_is_indexed(client: Client, shop: Path) -> None:
     assert (repository["root"], repository["checked"], repository["new"]) == (str(shop), True, [])
 
 
+@pytest.mark.slow
 def test_of_several_repositories_paths_begin_with_their_names(samples: Path, tmp_path: Path) -> None:
     with client_of(samples, tmp_path, "--no-index") as several:
         hit = several.gives("search", query="hash_password", limit=1)["results"][0]

@@ -9,9 +9,8 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model import SearchOptions
-from codelens.server.served import Served
-from codelens.server.watched import WatchedUpkeep
+from codelens.model.search import SearchOptions
+from codelens.server.upkeep import Served, WatchedUpkeep
 
 pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")
 
@@ -33,6 +32,7 @@ def until(served: Served, name: str, there: bool) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_change_is_indexed_though_nobody_asks(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()

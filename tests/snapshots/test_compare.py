@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from codelens.past import Difference, SymbolPlace
+from codelens.model.history import SnapshotDifference, SymbolPlace
 from codelens.snapshots.compare import compare
 from codelens.snapshots.facts import from_text
 from tests.search.trees import Tree
+
+pytestmark = pytest.mark.slow
 
 CART = (
     "class Cart:\n    def add(self, x):\n        return total(x)\n\n\n"
@@ -19,12 +21,12 @@ CART = (
 BEFORE = {"cart.py": CART, "pay.py": "from cart import total\n\n\ndef pay(x):\n    return total(x)\n"}
 
 
-def between(folder: Path, old: Mapping[str, str], new: Mapping[str, str]) -> Difference:
+def between(folder: Path, old: Mapping[str, str], new: Mapping[str, str]) -> SnapshotDifference:
     facts = []
     for name, files in (("old", old), ("new", new)):
         (folder / name).mkdir()
         with Tree(folder / name, files).index() as index:
-            facts.append(index.facts())
+            facts.append(index.history.facts())
     return compare(*facts)
 
 
@@ -95,9 +97,9 @@ def test_what_is_local_belongs_to_the_function_around_it(tmp_path: Path) -> None
 
 def test_facts_are_kept_as_text_and_read_again(tmp_path: Path) -> None:
     with Tree(tmp_path, BEFORE | {"odd\x1f é.py": 'def f(a="\\n"):\n    pass\n'}).index() as index:
-        (line,) = index.snapshots()
-        assert len(index.facts()) == 3
-        assert index.facts(line.number) == index.facts()
+        (line,) = index.history.snapshots()
+        assert len(index.history.facts()) == 3
+        assert index.history.facts(line.number) == index.history.facts()
 
 
 @pytest.mark.parametrize("text", [b"", b"facts 0\n{}", b'"facts 2"'])

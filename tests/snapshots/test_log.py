@@ -10,9 +10,11 @@ import pytest
 
 from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.merkle import leaf_hash, root_hash
+from codelens.snapshots.record import content_digest
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree
+
+pytestmark = pytest.mark.slow
 
 FILES = {f"m{n}.py": f"def f{n}(x):\n    return f{(n + 1) % 5}(x)\n" for n in range(5)}
 
@@ -25,10 +27,10 @@ def test_each_state_can_be_told_as_it_was(tmp_path: Path) -> None:
         if step == 2:
             (tree.root / "n0.py").unlink()
         with tree.index() as index:
-            states.append(index.facts())
+            states.append(index.history.facts())
     with Index.open(tree.db) as index:
-        log = index.snapshots()
-        assert [index.facts(line.number) for line in reversed(log)] == states
+        log = index.history.snapshots()
+        assert [index.history.facts(line.number) for line in reversed(log)] == states
     assert [line.documents for line in reversed(log)] == [6, 7, 7, 8]
     assert len({line.root for line in log}) == len({line.snapshot for line in log}) == 4
 
@@ -38,7 +40,7 @@ def test_a_run_that_finds_nothing_logs_nothing_and_writes_nothing(tmp_path: Path
     tree.index().close()
     before = tree.db.read_bytes()
     with tree.index() as index:
-        assert len(index.snapshots()) == 1
+        assert len(index.history.snapshots()) == 1
     assert tree.db.read_bytes() == before
 
 
@@ -48,11 +50,11 @@ def test_only_the_last_are_kept(tmp_path: Path) -> None:
         tree.write({"m0.py": f"def f{step}():\n    pass\n"})
         tree.index().close()
     with Index.open(tree.db) as index:
-        log = index.snapshots()
+        log = index.history.snapshots()
         assert [line.kept for line in log] == [True, True, False, False]
-        assert "f2" in {symbol.name for document in index.facts(log[1].number) for symbol in document.symbols}
+        assert "f2" in {symbol.name for document in index.history.facts(log[1].number) for symbol in document.symbols}
         with pytest.raises(UsageError, match="not kept"):
-            index.facts(log[2].number)
+            index.history.facts(log[2].number)
 
 
 def test_an_update_keeps_the_facts_that_a_fresh_reading_gives(tmp_path: Path) -> None:
@@ -74,18 +76,17 @@ def test_an_update_keeps_the_facts_that_a_fresh_reading_gives(tmp_path: Path) ->
             else:
                 tree.write({name: text})
         with tree.index() as index:
-            log, now = index.snapshots(), index.facts()
+            log, now = index.history.snapshots(), index.history.facts()
             states.append(now)
-            assert index.facts(log[0].number) == now
+            assert index.history.facts(log[0].number) == now
             assert (log[0].symbols, log[0].edges) == (sum(len(d.symbols) for d in now), sum(len(d.edges) for d in now))
-            assert [index.facts(line.number) for line in log[: len(states)]] == states[::-1]
+            assert [index.history.facts(line.number) for line in log[: len(states)]] == states[::-1]
 
 
 def test_none_where_none_are_wanted(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES, replace(QUICK, snapshots_kept=0))
     with tree.index() as index:
-        assert index.snapshots() == []
-        assert index.prove("m0.py")["size"] == 5
+        assert index.history.snapshots() == []
 
 
 def test_the_root_is_that_of_the_files_bytes(tmp_path: Path) -> None:
@@ -93,11 +94,9 @@ def test_the_root_is_that_of_the_files_bytes(tmp_path: Path) -> None:
     tree.index().close()
     tree.write({"m3.py": b"\xef\xbb\xbf# changed\r\n"})
     with tree.index() as index:
-        root = index.snapshots()[0].root
-    leaves = [
-        leaf_hash("tree", file.name, hashlib.sha256(file.read_bytes()).digest()) for file in sorted(tree.root.iterdir())
-    ]
-    assert root == root_hash(leaves).hex()
+        root = index.history.snapshots()[0].root
+    files = sorted(tree.root.iterdir())
+    assert root == content_digest(("tree", f.name, hashlib.sha256(f.read_bytes()).digest()) for f in files)
 
 
 def test_the_same_state_again_is_the_same_root(tmp_path: Path) -> None:
@@ -107,7 +106,7 @@ def test_the_same_state_again_is_the_same_root(tmp_path: Path) -> None:
     tree.index().close()
     tree.write({"m0.py": FILES["m0.py"]})
     with tree.index() as index:
-        again, _, first = index.snapshots()
+        again, _, first = index.history.snapshots()
     assert (again.root, again.snapshot) == (first.root, first.snapshot)
 
 
@@ -120,4 +119,4 @@ def test_an_index_without_a_log_gets_one(tmp_path: Path) -> None:
             store.log.set_digest(document.id, b"")
     Index.build(tree.db, [tree.root], QUICK)
     with Index.open(tree.db) as index:
-        assert [line.documents for line in index.snapshots()] == [5]
+        assert [line.documents for line in index.history.snapshots()] == [5]

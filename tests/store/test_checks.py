@@ -1,4 +1,4 @@
-"""`doctor --check`: each thing that can be wrong in an index whose pages are whole."""
+"""`doctor --check`: each possible inconsistency in an index whose pages are intact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import zstandard
 from codelens.config import Settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted
 from codelens.index import Index
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
 from codelens.store.connection import load_vector_extension
 from codelens.store.store import Store
 from tests.writable import writable
@@ -30,7 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def index(made: Path) -> Iterator[Path]:
-    """In the place that it was made for; what a test does to it is undone."""
+    """An index at its final path; changes by a test are undone."""
     whole = made.read_bytes()
     yield made
     made.write_bytes(whole)
@@ -74,22 +74,22 @@ def test_each_fault_is_found(index: Path, statement: str, table: str, quick: boo
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE skips", "CREATE VIEW more AS SELECT 1"])
-def test_other_tables_are_nobody_s_accident(index: Path, statement: str) -> None:
+def test_unexpected_tables_are_refused(index: Path, statement: str) -> None:
     with writable(index) as connection:
         connection.execute(statement).fetchall()
     with pytest.raises(IndexNotTrusted, match="not those of a codelens index"):
         Index.check(index, full=False)
 
 
-def test_values_that_cannot_be_unpacked_are_damage_to_whoever_asks(index: Path) -> None:
-    """Their pages are whole: somebody wrote them so."""
+def test_readers_report_values_that_cannot_be_unpacked(index: Path) -> None:
+    """Pages are intact, because the values were written like this."""
     with writable(index) as connection:
         connection.execute("UPDATE snapshots SET bytes = x'28b52ffd'; UPDATE refs SET columns = x'00'").fetchall()
     with Index.open(index) as opened, pytest.raises(IndexCorrupt, match="cannot be unpacked"):
         opened.search("discount", SearchOptions())
 
 
-def test_a_text_that_is_another_is_damage(index: Path) -> None:
+def test_a_changed_text_is_damage(index: Path) -> None:
     with writable(index) as connection:
         other = zstandard.ZstdCompressor().compress(b"another text\n" * 100)
         connection.execute("UPDATE snapshots SET bytes = ?", (other,)).fetchall()
@@ -97,6 +97,6 @@ def test_a_text_that_is_another_is_damage(index: Path) -> None:
         opened.search("discount", SearchOptions())
 
 
-def test_a_fault_of_our_own_is_not_called_damage(index: Path) -> None:
+def test_our_own_bugs_are_not_reported_as_damage(index: Path) -> None:
     with Store.read(index) as store, pytest.raises(ZeroDivisionError), store.reading():
         1 / 0  # noqa: B018

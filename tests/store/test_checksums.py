@@ -1,4 +1,4 @@
-"""Pages with checksums: what is not whole is said by whoever reads it, and by a look at the whole file."""
+"""Page checksums: readers and the check of a whole file report every damaged page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from codelens.errors import IndexCorrupt, MemoryFault
-from codelens.remembered import Place
+from codelens.model.memory import Place
 from codelens.store.checksums import RESERVED, file_faults
 from codelens.store.connection import open_reader, open_writer, to_rest, to_wal
 from codelens.store.memory import Memory, MemoryWriter
@@ -22,7 +22,7 @@ COUNT = "SELECT count(*), sum(length(content)), sum(instr(content, 'x')) FROM no
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A database of some hundred pages, overflow pages among them."""
+    """A database of some hundred pages, including overflow pages."""
     path = tmp_path / "pages.db"
     rng = random.Random(1)
     with closing(open_writer(path)[0]) as connection:
@@ -44,7 +44,8 @@ def test_a_whole_file_has_no_faults_and_a_plain_sqlite_reads_it(path: Path) -> N
         assert plain.execute(COUNT).fetchall() == _read(path)
 
 
-def test_every_damaged_page_is_said_by_its_reader_and_by_a_look_at_the_file(path: Path) -> None:
+@pytest.mark.slow
+def test_every_damaged_page_is_reported_by_readers_and_by_the_check(path: Path) -> None:
     whole, rng = path.read_bytes(), random.Random(2)
     pages = len(whole) // PAGE
     for page in range(1, pages, 7):
@@ -56,7 +57,7 @@ def test_every_damaged_page_is_said_by_its_reader_and_by_a_look_at_the_file(path
         assert list(file_faults(path)) == [f"1 of {pages} pages are damaged, the first is {page + 1}"]
 
 
-def test_pages_in_each_other_s_place_are_damaged(path: Path) -> None:
+def test_swapped_pages_are_damaged(path: Path) -> None:
     content = bytearray(path.read_bytes())
     one, other = slice(10 * PAGE, 11 * PAGE), slice(20 * PAGE, 21 * PAGE)
     content[one], content[other] = content[other], content[one]
@@ -67,6 +68,7 @@ def test_pages_in_each_other_s_place_are_damaged(path: Path) -> None:
     assert fault.startswith("2 of ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [-PAGE, -1, 1, PAGE])
 def test_a_file_of_another_length_is_damaged(path: Path, change: int) -> None:
     content = path.read_bytes()
@@ -86,7 +88,7 @@ def test_a_database_without_checksums_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_pages_that_were_never_written_are_no_damage(path: Path) -> None:
+def test_unwritten_pages_are_not_damaged(path: Path) -> None:
     with closing(open_writer(path)[0]) as connection:
         connection.execute("BEGIN; CREATE TABLE gone (content); CREATE TABLE last (content)").fetchall()
         fill = "INSERT INTO {} VALUES (zeroblob(40000))"
@@ -96,6 +98,7 @@ def test_pages_that_were_never_written_are_no_damage(path: Path) -> None:
     assert path.read_bytes().count(bytes(PAGE)), "there is a page that holds nothing, not even a checksum"
 
 
+@pytest.mark.slow
 def test_a_log_is_read_and_folded_in_with_checksums(path: Path) -> None:
     before = _read(path)
     with closing(open_writer(path)[0]) as connection:
@@ -111,13 +114,14 @@ def test_a_log_is_read_and_folded_in_with_checksums(path: Path) -> None:
     assert _read(copy) == _read(path) != before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "readable"), [("PRAGMA application_id = 7", True), ("UPDATE notes SET content = 'x'", False)]
 )
 def test_a_journal_that_holds_more_than_the_header_must_be_rolled_back(
     path: Path, statement: str, readable: bool
 ) -> None:
-    """Both as a killed writer leaves them: the journal is there, and some of the pages are written."""
+    """A killed writer leaves both: the journal, and some pages already written."""
     before = _read(path)
     with closing(open_writer(path)[0]) as connection:
         connection.execute(f"PRAGMA cache_size = 1; BEGIN; {statement}").fetchall()
@@ -128,7 +132,7 @@ def test_a_journal_that_holds_more_than_the_header_must_be_rolled_back(
     if readable:
         assert _read(copy) == before
     else:
-        with pytest.raises(IndexCorrupt, match="was not finished"):
+        with pytest.raises(IndexCorrupt, match="unfinished update"):
             _read(copy)
     with closing(open_writer(copy)[0]):
         pass

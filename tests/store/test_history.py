@@ -1,4 +1,4 @@
-"""The past of files in the index: by path, so that it is there before its document is, and after."""
+"""Histories in the index are stored by path, independently of the documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.past import History, HistoryRead
+from codelens.model.history import History, HistoryRead
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
 from tests.indexing.documents import derived
@@ -26,7 +26,7 @@ def repository(store: Store, tmp_path: Path) -> RepositoryRow:
     return store.documents.add_repository(tmp_path / "tree")
 
 
-def test_what_was_read_is_kept(store: Store, repository: RepositoryRow) -> None:
+def test_stored_histories_are_read_back(store: Store, repository: RepositoryRow) -> None:
     assert store.history.read(repository.id) is None
     with store.writing():
         store.history.replace(repository.id, READ, {"a.py": History(3, 900), "b.py": History(1, 20)})
@@ -36,7 +36,7 @@ def test_what_was_read_is_kept(store: Store, repository: RepositoryRow) -> None:
     assert store.history.by_path(repository.id) == {"a.py": History(4, 950), "c.py": History(1, 950)}
 
 
-def test_documents_are_asked_and_paths_answer(store: Store, repository: RepositoryRow, tmp_path: Path) -> None:
+def test_histories_of_documents_are_found_by_path(store: Store, repository: RepositoryRow, tmp_path: Path) -> None:
     other = store.documents.add_repository(tmp_path / "other")
     with store.writing():
         store.history.replace(repository.id, READ, {"a.py": History(3, 900), "gone.py": History(9, 20)})

@@ -1,4 +1,4 @@
-"""The memory file: what is recorded comes back by place, whole records or none, and damage is said."""
+"""The memory file: records come back by place, a record is written completely or not at all, and damage is reported."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import MemoryFault
-from codelens.remembered import FILE, Answer, Answered, Feedback, Learned, Place, file_of
-from codelens.store.memory import MOST_ANSWERS, MOST_STAMPS, Memory, MemoryWriter, remove_memory
+from codelens.model.memory import FILE, Answered, Feedback, Learned, Place, RecordedAnswer, file_of
+from codelens.processes.child import end_with
+from codelens.store.connection import remove_database
+from codelens.store.memory import MOST_ANSWERS, MOST_STAMPS, Memory, MemoryWriter
 from tests.writable import writable
 
 RUN = Place("app", "src/app.py", "Flask.run", "method")
@@ -26,7 +28,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
-def test_where_there_is_no_file_nothing_is_remembered_and_none_is_made(file: Path) -> None:
+def test_reading_a_missing_file_is_empty_and_creates_none(file: Path) -> None:
     with Memory.reading(file) as memory:
         assert memory.recall([RUN.path]).places == {}
         assert memory.learned(["run"], 1) == []
@@ -35,13 +37,13 @@ def test_where_there_is_no_file_nothing_is_remembered_and_none_is_made(file: Pat
     assert not file.exists()
 
 
-def test_a_file_that_is_just_being_made_holds_nothing_yet(file: Path) -> None:
+def test_a_file_being_created_is_empty(file: Path) -> None:
     file.touch()
     with Memory.reading(file) as memory:
         assert (memory.places(), memory.last_answer()) == ([], None)
 
 
-def test_what_is_recorded_of_a_place_comes_back(file: Path) -> None:
+def test_records_come_back_by_place(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         memory.pin(RUN, 1)
         memory.pin(RUN, 2)
@@ -66,7 +68,7 @@ def test_what_is_recorded_of_a_place_comes_back(file: Path) -> None:
     assert [f.name for f in file.parent.iterdir()] == [file.name]
 
 
-def test_what_is_said_of_a_file_holds_for_what_is_in_it(file: Path) -> None:
+def test_a_record_about_a_file_applies_to_its_symbols(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         memory.pin(file_of(RUN), 1)
         memory.rate(file_of(RUN), 4, 1)
@@ -79,7 +81,7 @@ def test_what_is_said_of_a_file_holds_for_what_is_in_it(file: Path) -> None:
     assert file_of(RUN).kind == FILE
 
 
-def test_unpinning_says_whether_there_was_a_pin(file: Path) -> None:
+def test_unpinning_returns_whether_there_was_a_pin(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         memory.pin(RUN, 1)
         assert memory.unpin(RUN)
@@ -95,7 +97,7 @@ def test_only_the_newest_stamps_are_kept(file: Path) -> None:
         assert memory.recall([RUN.path]).of(RUN).stamps == tuple(range(125 - MOST_STAMPS, 125))
 
 
-def test_words_lead_to_places_once_they_were_used_often_enough(file: Path) -> None:
+def test_words_recall_places_used_often_enough(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         for at in range(3):
             memory.learn("serve", RUN, at)
@@ -110,8 +112,8 @@ def test_words_lead_to_places_once_they_were_used_often_enough(file: Path) -> No
 def test_the_last_answer_of_each_session(file: Path) -> None:
     places = (Answered(1, RUN, 10), Answered(2, OTHER, 20))
     with MemoryWriter.recording(file) as memory:
-        first = memory.add_answer(Answer("serve it", ("serve",), 1, places))
-        memory.add_answer(Answer("other", (), 2, (), session="b"))
+        first = memory.add_answer(RecordedAnswer("serve it", ("serve",), 1, places))
+        memory.add_answer(RecordedAnswer("other", (), 2, (), session="b"))
         memory.set_used(first, 2)
     with Memory.reading(file) as memory:
         told = memory.last_answer()
@@ -125,17 +127,17 @@ def test_the_last_answer_of_each_session(file: Path) -> None:
         memory.settle(first)
         assert memory.unsettled() == []
         for at in range(MOST_ANSWERS):
-            memory.add_answer(Answer("more", (), at, places))
+            memory.add_answer(RecordedAnswer("more", (), at, places))
         assert len(memory.everything()["answers"]) == MOST_ANSWERS
 
 
-def test_forgetting_a_place_leaves_nothing_that_names_it(file: Path) -> None:
+def test_forgetting_a_place_deletes_everything_about_it(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         for place in (RUN, OTHER):
             memory.pin(place, 1)
             memory.judge(place, Feedback(True, ""), "the words of a query", 1)
             memory.learn("serve", place, 1)
-        memory.add_answer(Answer("a secret", (), 1, (Answered(1, RUN, 10), Answered(2, OTHER, 20))))
+        memory.add_answer(RecordedAnswer("a secret", (), 1, (Answered(1, RUN, 10), Answered(2, OTHER, 20))))
         assert memory.forget([RUN]) == 4
     with Memory.reading(file) as memory:
         told = memory.everything()
@@ -144,7 +146,7 @@ def test_forgetting_a_place_leaves_nothing_that_names_it(file: Path) -> None:
         assert len(told["pins"]) == len(told["feedback"]) == len(told["vocabulary"]) == 1
 
 
-def test_a_record_that_fails_leaves_nothing(file: Path) -> None:
+def test_a_failed_record_is_rolled_back(file: Path) -> None:
     with pytest.raises(ZeroDivisionError), MemoryWriter.recording(file) as memory:
         memory.pin(RUN, 1 // 0 if memory.places() == [] else 1)
     with MemoryWriter.recording(file) as memory:
@@ -157,6 +159,7 @@ def test_a_record_that_fails_leaves_nothing(file: Path) -> None:
 
 
 def _use_often(file: Path, place: Place, times: int) -> None:
+    end_with(os.getppid())
     for at in range(times):
         with MemoryWriter.recording(file) as memory:
             memory.use(place, at)
@@ -178,6 +181,7 @@ def test_two_processes_record_at_once(file: Path) -> None:
 
 
 def _record_and_hang(file: Path) -> None:
+    end_with(os.getppid())  # even if the tests are killed
     with MemoryWriter.recording(file) as memory:
         memory.use(OTHER, 1)
         for number in range(20_000):  # more than SQLite's cache, so that the file itself is written before the commit
@@ -186,7 +190,8 @@ def _record_and_hang(file: Path) -> None:
         time.sleep(600)
 
 
-def test_a_killed_record_leaves_the_state_before_it(file: Path) -> None:
+@pytest.mark.slow
+def test_a_killed_record_leaves_the_previous_state(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         memory.use(RUN, 1)
     process = multiprocessing.get_context("spawn").Process(target=_record_and_hang, args=(file,))
@@ -207,18 +212,18 @@ def test_a_killed_record_leaves_the_state_before_it(file: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"nothing of the kind" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
-def test_a_damaged_file_is_said(file: Path, content: bytes) -> None:
+def test_a_damaged_file_is_reported(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(MemoryFault, match="is damaged"), Memory.reading(file):
         pass
     with pytest.raises(MemoryFault, match="is damaged"), MemoryWriter.recording(file):
         pass
     assert file.read_bytes() == content
-    assert remove_memory(file)
-    assert not remove_memory(file)
+    assert remove_database(file)
+    assert not remove_database(file)
 
 
-def test_damage_within_is_said_where_it_is_read(file: Path) -> None:
+def test_damage_inside_the_file_is_reported_when_it_is_read(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         for number in range(500):
             memory.pin(Place("app", f"{number}.py", "f", "function"), 1)
@@ -230,7 +235,7 @@ def test_damage_within_is_said_where_it_is_read(file: Path) -> None:
         memory.places()
 
 
-def test_a_newer_file_and_a_strange_one_are_left_alone(file: Path) -> None:
+def test_newer_and_foreign_files_are_left_alone(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         memory.pin(RUN, 1)
     with writable(file) as connection:
@@ -242,6 +247,6 @@ def test_a_newer_file_and_a_strange_one_are_left_alone(file: Path) -> None:
         connection.execute("CREATE TABLE songs (name)")
     connection.close()
     before = file.read_bytes()
-    with pytest.raises(MemoryFault, match="no memory"), MemoryWriter.recording(file):
+    with pytest.raises(MemoryFault, match="not a memory file"), MemoryWriter.recording(file):
         pass
     assert file.read_bytes() == before

@@ -1,4 +1,4 @@
-"""Where words stand: counted by FTS5's own postings, field by field."""
+"""Word counts by field, from FTS5's own postings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model import UnitId
+from codelens.model.code import UnitId
 from codelens.store.postings import COLUMNS
 from codelens.store.store import Store
+from codelens.store.units import UnitSet
 
 SOURCES = {
     "harbour/ship.py": '''
@@ -45,8 +46,8 @@ def units(store: Store) -> dict[str, UnitId]:
 
 def test_counts_are_by_word_and_field(store: Store) -> None:
     names = units(store)
-    store.units.set_pool(sorted(names.values()))
-    found = store.occurrences.in_pool(["ship", "cargo"])
+    pool = UnitSet(sorted(names.values()))
+    found = store.occurrences.in_units(pool, ["ship", "cargo"])
     ship, load = found[names["Ship"]], found[names["Ship.load"]]
 
     def counted(counts: Mapping[int, bytes], word: int) -> dict[str, int]:
@@ -63,18 +64,18 @@ def test_counts_are_by_word_and_field(store: Store) -> None:
 
 def test_only_the_pool_is_counted(store: Store) -> None:
     names = units(store)
-    store.units.set_pool([names["lift"]])
-    assert set(store.occurrences.in_pool(["cargo"])) == {names["lift"]}
-    assert store.occurrences.in_pool([]) == {}
-    assert store.occurrences.in_pool(["nowhere"]) == {}
+    pool = UnitSet([names["lift"]])
+    assert set(store.occurrences.in_units(pool, ["cargo"])) == {names["lift"]}
+    assert store.occurrences.in_units(pool, []) == {}
+    assert store.occurrences.in_units(pool, ["nowhere"]) == {}
 
 
 def test_means_are_of_all_units(store: Store) -> None:
     names = units(store)
     means = store.occurrences.mean_lengths("cargo")
     assert store.occurrences.mean_lengths("nowhere") == ()
-    store.units.set_pool(sorted(names.values()))
-    lengths = [o.lengths for o in store.occurrences.in_pool(["ship", "cargo"]).values()]
+    pool = UnitSet(sorted(names.values()))
+    lengths = [o.lengths for o in store.occurrences.in_units(pool, ["ship", "cargo"]).values()]
     doc = COLUMNS.index("doc")
     assert means[doc] == pytest.approx(sum(length[doc] for length in lengths) / store.units.count())
 

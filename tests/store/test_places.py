@@ -1,4 +1,4 @@
-"""What an index may be written to and what it may not: nothing that is not its own is overwritten or removed."""
+"""Files at an index's path: nothing that is not the index's own is overwritten or removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.index import Index
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
 
 posix = pytest.mark.skipif(os.name == "nt", reason="links and pipes")
 
@@ -32,6 +32,7 @@ def finds(path: Path) -> list[str]:
         return [hit.unit.name for hit in index.search("alpha", SearchOptions()).hits]
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("there", [True, False])
 def test_a_link_stays_a_link(there: bool, root: Path, tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def test_a_link_stays_a_link(there: bool, root: Path, tmp_path: Path) -> None:
 
 
 @posix
-def test_a_lock_that_a_killed_run_left_is_taken_over(root: Path, tmp_path: Path) -> None:
+def test_the_lock_file_of_a_killed_run_is_taken_over(root: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.db.lock").write_text("4194303\n")
     seen = []
 
@@ -58,15 +59,15 @@ def test_a_lock_that_a_killed_run_left_is_taken_over(root: Path, tmp_path: Path)
     assert not (tmp_path / "mine.db.lock").exists()
 
 
-def test_a_pipe_is_no_index_file(root: Path, tmp_path: Path) -> None:
+def test_a_pipe_is_refused_as_an_index(root: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         build(tmp_path / "pipe", root)
     assert [p.name for p in tmp_path.iterdir() if p != root] == ["pipe"]
 
 
 @pytest.mark.parametrize("suffix", [".lock", ".building"])
-def test_somebody_s_file_of_that_name_is_left_alone(suffix: str, root: Path, tmp_path: Path) -> None:
+def test_a_foreign_file_of_that_name_is_left_alone(suffix: str, root: Path, tmp_path: Path) -> None:
     theirs = tmp_path / f"mine.db{suffix}"
     theirs.write_text("precious\n")
     with pytest.raises(UsageError, match="in the way"):
@@ -75,7 +76,7 @@ def test_somebody_s_file_of_that_name_is_left_alone(suffix: str, root: Path, tmp
 
 
 @posix
-def test_a_lock_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_lock_is_not_followed(root: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("1")
     (tmp_path / "mine.db.lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(CannotWrite, match=r"mine\.db\.lock"):
@@ -83,7 +84,7 @@ def test_a_lock_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> No
     assert (tmp_path / "elsewhere").read_text() == "1"
 
 
-def test_an_index_within_its_tree_is_no_part_of_it(root: Path) -> None:
+def test_an_index_inside_its_tree_is_not_indexed(root: Path) -> None:
     path = root / "my.db"
     build(path, root)
     (report,) = Index.build(path, [root], Settings(jobs=1))
@@ -102,7 +103,7 @@ def test_another_program_s_database_is_not_cleaned_away(root: Path, tmp_path: Pa
     connection.execute("CREATE TABLE precious (a)").fetchall()
     for version in (0, 2, 999):
         connection.pragma("user_version", version)
-        assert main(["clean", "--yes", "--db", str(theirs)]) == 2
+        assert main(["index", "--remove", "--yes", "--db", str(theirs)]) == 2
         assert theirs.exists()
 
 

@@ -1,4 +1,4 @@
-"""Readers while an index is written, swapped and protected: always a whole state, and never a file left behind."""
+"""Readers while an index is written, replaced and protected: they see one complete state and leave no files behind."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import IndexBusy
 from codelens.index import Index
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
 from codelens.store.connection import writer_lock
 from codelens.store.store import Store
+
+pytestmark = pytest.mark.slow
 
 SLOW_UPDATE = """
 import sys
@@ -54,7 +56,7 @@ def write(root: Path, word: str) -> None:
 
 
 def answers(index: Path) -> list[str]:
-    """Names of hits for each of both states; opened as any search does."""
+    """Names of hits for both states, searched as usual."""
     with Index.open(index) as opened:
         hits = [hit for word in ("oldword", "newword") for hit in opened.search(word, SearchOptions(mode="exact")).hits]
     return sorted(hit.unit.name for hit in hits)
@@ -86,7 +88,7 @@ def heard(process: subprocess.Popen[str]) -> str:
 def test_a_search_during_an_update_sees_the_old_state(index: Path, root: Path) -> None:
     write(root, "new")
     process = begin(index, root)
-    assert heard(process) == "index"  # all is written, nothing is committed
+    assert heard(process) == "index"  # everything is written, nothing committed
     assert answers(index) == OLD
     stays = Index.open(index)
     assert stays.search("oldword", SearchOptions()).hits
@@ -143,7 +145,7 @@ def test_searches_go_on_while_a_build_is_swapped_in(index: Path, root: Path) -> 
 
 
 def test_an_index_is_searched_while_updates_come_and_go(index: Path, root: Path) -> None:
-    """Many short readers against many commits: each sees one state, and the file comes to rest."""
+    """Many short readers during many commits: each sees one state, and the file ends up at rest."""
     ended, seen = threading.Event(), []
 
     def search_on() -> None:
@@ -175,15 +177,15 @@ def test_a_search_in_a_folder_that_cannot_be_written(index: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="becomes another user")
 def test_an_unprivileged_reader_of_somebody_elses_index(index: Path, tmp_path: Path) -> None:
-    """Root may write anywhere; this reader may not. Also while the index has a log."""
-    for folder in (f for f in index.parents if "pytest-" in str(f)):  # those that pytest made private
+    """Root may write anywhere, this reader may not. Also covers an index with a log."""
+    for folder in (f for f in index.parents if "pytest-" in str(f)):  # folders that pytest made private
         folder.chmod(0o755)
     code = """
 import os, sys
 from pathlib import Path
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
 
 def hits():
     with Index.open(Path(sys.argv[1]), Settings(trust_indexes=True)) as index:
@@ -234,7 +236,7 @@ def test_the_second_of_two_index_runs_names_the_first(index: Path, root: Path) -
     assert files(index) == ["index.db"]
 
 
-def test_a_lock_that_a_dead_process_left_is_no_lock(index: Path, root: Path) -> None:
+def test_the_lock_file_of_a_dead_process_does_not_lock(index: Path, root: Path) -> None:
     index.with_name("index.db.lock").write_text("1\n")
     Index.build(index, [root], Settings())
     assert files(index) == ["index.db"]

@@ -1,4 +1,4 @@
-"""The schema that an index must have, as the migrations make it."""
+"""The schema of an index, as the migrations create it."""
 
 from __future__ import annotations
 

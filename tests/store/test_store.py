@@ -49,7 +49,7 @@ def test_a_reader_keeps_its_state_during_an_update(index: Path) -> None:
         assert reader.meta("snapshot") == "new"
 
 
-def test_a_reader_that_stays_only_delays_the_return_to_one_file(index: Path) -> None:
+def test_a_long_reader_only_delays_the_return_to_a_single_file(index: Path) -> None:
     writer = Store.write(index)
     writer.begin_work()
     with writer.writing():
@@ -74,7 +74,7 @@ def test_an_index_in_a_folder_that_cannot_be_written_is_read(index: Path) -> Non
         index.parent.chmod(0o755)
 
 
-def test_two_writers_are_one_too_many(index: Path) -> None:
+def test_a_second_writer_is_refused(index: Path) -> None:
     with writer_lock(index):
         code = (
             "import sys; from pathlib import Path; from codelens.store.connection import writer_lock\n"
@@ -90,14 +90,14 @@ def test_two_writers_are_one_too_many(index: Path) -> None:
     assert [f.name for f in index.parent.iterdir()] == ["index.db"]
 
 
-def test_a_missing_file_is_no_index(tmp_path: Path) -> None:
+def test_a_missing_file_raises_no_index(tmp_path: Path) -> None:
     with pytest.raises(NoIndex):
         Store.read(tmp_path / "none.db")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\0" + b"\xff" * 200])
-def test_another_file_is_called_damaged(tmp_path: Path, content: bytes) -> None:
+def test_a_foreign_file_is_reported_as_damaged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.db"
     path.write_bytes(content)
     with pytest.raises(IndexCorrupt):
@@ -105,7 +105,7 @@ def test_another_file_is_called_damaged(tmp_path: Path, content: bytes) -> None:
     assert path.read_bytes() == content
 
 
-def test_an_index_that_lacks_a_page_is_called_damaged(index: Path) -> None:
+def test_an_index_without_its_last_page_is_reported_as_damaged(index: Path) -> None:
     whole = index.read_bytes()
     for size in range(1, len(whole) - 4096, 8191):
         index.write_bytes(whole[:size])
@@ -122,7 +122,7 @@ def test_a_newer_schema_is_refused(index: Path) -> None:
         Store.write(index)
 
 
-def test_a_build_that_never_ended_is_not_read(tmp_path: Path) -> None:
+def test_an_unfinished_build_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "index.db"
     with Store.write(path) as store:
         store.begin_build()

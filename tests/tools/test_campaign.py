@@ -43,6 +43,7 @@ def test_a_campaign_that_breaks_off_is_a_failure() -> None:
     assert main("tools.odd", (broken,), []) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="forks, preloads, makes files of Unix")
 @pytest.mark.parametrize(
     ("campaign", "count"),

@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
 from tests.search.trees import Tree, functions
-from tools.fuzz.queries import SHAPES, Case, make_case, material_of, run, run_case, summary
+from tools.fuzz.queries import SHAPES, Case, Series, make_case, material_of, run, run_case, summary
 
 FILES: dict[str, str | bytes] = {
     "src/a.py": functions(30, "widget"),
@@ -29,7 +29,7 @@ def test_a_number_is_a_query(tmp_path: Path) -> None:
 def test_a_small_campaign_finds_nothing(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES)
     rows: list[dict[str, Any]] = []
-    told = run(15, 7, tree.root, rows.append, budget=1000.0)
+    told = run(Series(15, 7, budget=1000.0), tree.root, rows.append)
     assert (told["tried"], told["over"], told["exceptions"], len(rows)) == (15, 0, 0, 15)
     assert set(told["codes"]) <= {0, 2}
 

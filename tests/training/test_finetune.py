@@ -9,24 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codelens.embed.model_file import ModelFile
-from codelens.embed.words import PIECE, rows_of
+from codelens.embed.model_file import PIECE, ModelFile, rows_of
 from codelens.errors import UsageError
-from codelens.training.corpus import Encoder
-from codelens.training.finetune import OWN, Tuned, between, fine_tune
-from codelens.training.histories import bare_subject, history_pairs
-from codelens.training.own import HELD_OUT, LEARNT, VALIDATION, own_pairs
-from codelens.training.quantise import model_of, write_quantised
-from codelens.training.recipe import Model, Recipe
-from codelens.training.trainer import begin, train
-from codelens.training.vocabulary import as_rows, build, frequencies
-from codelens.training.widen import FEWEST_TIMES, widened
-from codelens.worktree.history import commits, texts_at
+from codelens.training.corpus import Encoder, as_rows
+from codelens.training.finetune import OWN, FineTuned, between, fine_tune
+from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, bare_subject, history_pairs, own_pairs
+from codelens.training.model import FEWEST_TIMES, Model, Recipe, model_of, widened, write_quantised
+from codelens.training.trainer import train
+from codelens.worktree.commits import commits, texts_at
 from codelens.worktree.repository import Repository, enclosing_repository
 from tests.embed.models import make_model
 from tests.training.own_trees import COMMITS, SAID, WRITTEN, question, source, write_repository, write_tree
 from tests.training.small import corpus
 from tests.worktree.conftest import git
+from tools.model.build import begin, build, frequencies
 
 SHORT = replace(OWN, steps=60, rate=0.02)
 """The small model's 32 dimensions want larger steps than 256 do."""
@@ -60,11 +56,12 @@ def repository_of(folder: Path) -> Repository:
 
 
 @pytest.fixture(scope="module")
-def learnt(base: ModelFile, port: Path) -> Tuned:
+def learnt(base: ModelFile, port: Path) -> FineTuned:
     return fine_tune(base, [port], SHORT)
 
 
-def test_it_finds_better_what_it_was_not_shown(learnt: Tuned) -> None:
+@pytest.mark.slow
+def test_it_finds_better_what_it_was_not_shown(learnt: FineTuned) -> None:
     found = {measured.kind: measured for measured in learnt.measured}
     assert found["doc"].pairs > 200
     for kind in ("doc", "history"):
@@ -77,7 +74,8 @@ def test_it_finds_better_what_it_was_not_shown(learnt: Tuned) -> None:
     assert len({*SAID, *WRITTEN} & set(learnt.names[-learnt.new_rows :])) > 60
 
 
-def test_it_can_be_repeated(base: ModelFile, port: Path, learnt: Tuned) -> None:
+@pytest.mark.slow
+def test_it_can_be_repeated(base: ModelFile, port: Path, learnt: FineTuned) -> None:
     again = fine_tune(base, [port], SHORT)
     assert again.model.rows.tobytes() == learnt.model.rows.tobytes()
     assert (again.names, again.measured) == (learnt.names, learnt.measured)

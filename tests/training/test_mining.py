@@ -12,7 +12,7 @@ from codelens.lang.registry import detect_language
 from codelens.text.lines import TextMap
 from codelens.training.mining import CAPS, Pair, tree_pairs
 from codelens.worktree.decode import decode
-from codelens.worktree.freshness import content_hash
+from codelens.worktree.files import content_hash
 
 QUERY = "Splits a quokka line into its parts"
 BODY = "alpha = beta(gamma, delta); epsilon = zeta(eta, theta); iota = kappa(lambda_, mu);"
@@ -47,6 +47,7 @@ def mined(
     return tree_pairs(root, known, excluded, counts), counts  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SOURCES)
 def test_a_doc_asks_for_its_definition_and_stands_nowhere_in_the_answer(tmp_path: Path, path: str) -> None:
     pairs, _ = mined(tmp_path, {path: SOURCES[path]})
@@ -129,6 +130,7 @@ def test_an_answer_that_repeats_the_question_is_no_pair(tmp_path: Path) -> None:
     assert counts["doc: the answer holds the question"] == 1
 
 
+@pytest.mark.slow
 def test_the_cap_of_a_package_draws_the_same_pairs_whatever_the_order_of_files(tmp_path: Path) -> None:
     functions = [
         f'def f{i}(a):\n    """Returns the part {i} of a thing."""\n    return a[{i}]\n'

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codelens.embed.words import PIECE
-from codelens.training.parts import Summed, parts_of, shares
-from codelens.training.recipe import Recipe
+from codelens.embed.model_file import PIECE
+from codelens.training.model import Recipe
+from codelens.training.trainer import Summed, parts_of, shares
 
 NAMES = ["parse", "parser", "parsing", "walk", "walks", PIECE + "pars"]
 RECIPE = Recipe(dimensions=8, part_lengths=(4,), part_rows=2)

@@ -7,15 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codelens.training.bags import matrix
-from codelens.training.batches import batches
-from codelens.training.contrast import forget, gradients, same_question
-from codelens.training.corpus import KINDS, Corpus
-from codelens.training.ranks import mean_reciprocal_rank, vectors
-from codelens.training.recipe import DOC, FIELDS, Model, Recipe
-from codelens.training.trainer import begin, train
-from codelens.training.vocabulary import as_rows, build, frequencies
+from codelens.training.corpus import KINDS, Corpus, as_rows, matrix
+from codelens.training.model import DOC, FIELDS, Model, Recipe
+from codelens.training.trainer import batches, forget, gradients, mean_reciprocal_rank, same_question, train, vectors
 from tests.training.small import SAID, WRITTEN, corpus
+from tools.model.build import begin, build, frequencies
 
 SMALL = Recipe(dimensions=16, steps=120, batch=128, run=32, rate=0.02, sif=0.1)
 WHOLE = replace(SMALL, dropped=(0.0, 0.0, 0.0, 0.0), forgotten=(0.0, 0.0))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codelens.embed.words import PIECE, rows_of, words_of
-from codelens.training.corpus import TEXTS, Encoder
-from codelens.training.vocabulary import as_rows, build, frequencies
+from codelens.embed.model_file import PIECE, rows_of, words_of
+from codelens.training.corpus import TEXTS, Encoder, as_rows
 from tests.training.small import pairs
+from tools.model.build import build, frequencies
 
 
 def test_a_token_is_split_as_the_index_splits_it() -> None:

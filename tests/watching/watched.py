@@ -1,4 +1,4 @@
-"""A watch over a tree in a thread of this process, and what it said so far."""
+"""A watch over a tree in a thread of this process, with the events it has reported."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Thread
 
 from codelens.config import Settings
 from codelens.errors import NoIndex
 from codelens.index import Index
-from codelens.model import SearchOptions
-from codelens.runs import WatchEvent, WatchStep
-from codelens.watching.keep import Watch
+from codelens.model.runs import WatchEvent, WatchStep
+from codelens.model.search import SearchOptions
+from codelens.watching.watch import DEFAULTS, Watch, WatchOptions
 
 PATIENCE = 300.0
 """Seconds after which a test gives up: on a busy machine an update may take long."""
@@ -22,7 +22,7 @@ SMALL = Settings(vector=False, fuzzy=False, jobs=1)
 
 
 class Heard:
-    """Events in order; `until` takes them off."""
+    """Events in order; `until` removes them from the queue."""
 
     def __init__(self) -> None:
         self.all: list[WatchEvent] = []
@@ -33,14 +33,14 @@ class Heard:
         self._waiting.put(event)
 
     def until(self, *steps: WatchStep) -> WatchEvent:
-        """The next event of one of these kinds, without those before it."""
+        """The next event of one of these kinds; drops those before it."""
         while True:
             event = self._waiting.get(timeout=PATIENCE)
             if event.step in steps:
                 return event
 
     def until_fresh(self, index: Path) -> None:
-        """Until the disk and the index agree."""
+        """Wait until the disk and the index agree."""
         await_true(lambda: is_fresh(index))
 
     def count(self, step: WatchStep) -> int:
@@ -48,22 +48,26 @@ class Heard:
 
 
 @contextmanager
-def watching(index: Path, *roots: Path, settings: Settings = SMALL, **more: Any) -> Iterator[Heard]:
-    """A watch that has made its first update."""
+def watching(
+    index: Path, *roots: Path, settings: Settings = SMALL, options: WatchOptions = DEFAULTS
+) -> Iterator[Heard]:
+    """The events of a watch that has made its first update."""
     heard = Heard()
-    watch = Watch(index, roots, settings, tell=heard, **more)
-    watch.start()
+    watch = Watch(index, roots, settings, options, report=heard)
+    thread = Thread(target=watch.run, daemon=True)
+    thread.start()
     try:
         heard.until(WatchStep.WATCHING)
         yield heard
     finally:
-        watch.stop(PATIENCE)
+        watch.stop()
+        thread.join(PATIENCE)
 
 
 def await_true(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < end, "it did not come to pass"
+        assert time.monotonic() < end, "the condition did not become true"
         time.sleep(0.05)
 
 
@@ -73,7 +77,7 @@ def is_fresh(index: Path) -> bool:
 
 
 def finds(index: Path, query: str) -> list[str]:
-    """Paths of the hits; none where there is no index."""
+    """Paths of the hits; empty if there is no index."""
     try:
         with Index.open(index) as opened:
             return [hit.unit.path for hit in opened.search(query, SearchOptions(mode="exact")).hits]

@@ -1,4 +1,4 @@
-"""A git without the machine's own configuration, and trees written from a mapping of paths to content."""
+"""A git without the machine's configuration, and trees written from a mapping of paths to content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture(autouse=True, scope="session")
 def quiet_git(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An empty home, so that a developer's global excludes decide nothing."""
+    """An empty home, so that a developer's global excludes have no effect."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
@@ -30,7 +30,7 @@ def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
 
 
 def write_tree(root: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Writes files below `root`; a path that ends in a slash is an empty folder."""
+    """Write files below `root`; a path that ends in a slash is an empty folder."""
     for path, content in files.items():
         place = root / path
         if path.endswith("/"):

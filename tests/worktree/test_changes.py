@@ -1,4 +1,4 @@
-"""What the commits say of each file: real histories, and what is carried on against what is read anew."""
+"""Counts of commits by file from real histories; updating a known history equals reading everything."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from codelens.past import History, HistoryRead
+from codelens.model.history import History, HistoryRead
 from codelens.worktree import changes
 from codelens.worktree.changes import TooSlow, head_of, read_changes
-from codelens.worktree.plumbing import GitError
-from codelens.worktree.repository import LONGEST_RULES
-from tests.worktree.pasts import DAY, START, Past
+from codelens.worktree.repository import LONGEST_RULES, GitError
+from tests.worktree.git_history import DAY, START, Past
 
 
 @pytest.fixture
@@ -48,13 +47,13 @@ def test_a_file_that_went_and_came_back_has_all_its_commits(past: Past) -> None:
     assert read(past.root)[1] == {"a.py": History(3, day(3))}
 
 
-def test_a_renamed_file_begins_anew(past: Past) -> None:
+def test_a_renamed_file_starts_with_an_empty_history(past: Past) -> None:
     past.commit({"a.py": "one\ntwo\nthree\n"})
     past.commit({"a.py": None, "b.py": "one\ntwo\nthree\n"})
     assert read(past.root)[1]["b.py"] == History(1, day(2))
 
 
-def test_merges_do_not_count_and_what_they_bring_does(past: Past) -> None:
+def test_merges_do_not_count_but_merged_commits_do(past: Past) -> None:
     past.commit({"a.py": "1"})
     past.git("switch", "--quiet", "--create", "side")
     past.commit({"b.py": "1"})
@@ -77,7 +76,7 @@ def test_only_the_last_commits_are_read(past: Past, monkeypatch: pytest.MonkeyPa
     assert (found.commits, found.whole) == (2, False)
 
 
-def test_many_commits_are_told_by_several_processes(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_commits_are_read_by_several_processes(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "AT_ONCE", 2)
     for number in range(5):
         past.commit({"a.py": str(number)})
@@ -104,7 +103,7 @@ def test_a_folder_within_a_repository_has_its_part_of_the_history(past: Past) ->
     assert found.terms != read(past.root)[0].terms
 
 
-def test_a_time_that_nobody_lived_in_is_bounded(past: Past) -> None:
+def test_absurd_times_are_limited(past: Past) -> None:
     past.commit({"a.py": "1"})
     tree = past.git("rev-parse", "HEAD^{tree}")
     (past.root / "commit").write_text(f"tree {tree}\nauthor a <a> 1 +0000\ncommitter a <a> {10**30} +0000\n\nm\n")
@@ -113,7 +112,7 @@ def test_a_time_that_nobody_lived_in_is_bounded(past: Past) -> None:
     assert 0 <= found.time <= changes.LATEST and 0 <= files["a.py"].changed <= changes.LATEST
 
 
-# Where HEAD is
+# Finding HEAD
 
 
 def test_head_is_found_where_git_keeps_it(past: Past) -> None:
@@ -129,7 +128,7 @@ def test_head_is_found_where_git_keeps_it(past: Past) -> None:
     assert head_of(past.root).commit == second
 
 
-def test_git_is_asked_where_the_files_do_not_say(past: Past) -> None:
+def test_git_is_run_if_the_files_do_not_tell(past: Past) -> None:
     head = past.commit({"a.py": "1"})
     past.git("pack-refs", "--all")
     packed = past.root / ".git/packed-refs"
@@ -141,7 +140,7 @@ def test_git_is_asked_where_the_files_do_not_say(past: Past) -> None:
 @pytest.mark.parametrize(
     "said", ["ref: ../../../secret", "ref: refs/../../secret", "--output=x", "ref: refs/heads/main\n" * 9]
 )
-def test_a_head_that_leads_astray_is_not_followed(said: str, past: Past) -> None:
+def test_a_head_outside_refs_is_not_followed(said: str, past: Past) -> None:
     past.commit({"a.py": "1"})
     (past.root.parent / "secret").write_text("0" * 40)
     (past.root / ".git/HEAD").write_text(said)
@@ -162,7 +161,7 @@ def test_a_linked_worktree_and_a_submodule_have_their_own_heads(past: Past, tmp_
     assert "b.py" in read(outer.root)[1] and "inner/a.py" not in read(outer.root)[1]
 
 
-# Where nothing is known
+# Missing histories
 
 
 def test_a_folder_without_git_has_no_history(tmp_path: Path) -> None:
@@ -178,7 +177,7 @@ def test_a_repository_without_commits_has_none(past: Past) -> None:
         head_of(past.root)
 
 
-def test_without_git_there_is_none(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_there_is_no_history(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     past.commit({"a.py": "1"})
     monkeypatch.setenv("PATH", str(past.root))
     with pytest.raises(GitError, match=r"^git is not installed$"):
@@ -192,7 +191,7 @@ def test_objects_that_are_missing_are_a_fault(past: Past) -> None:
         read(past.root)
 
 
-def test_what_takes_too_long_is_given_up(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_stops_at_the_time_limit(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     past.commit({"a.py": "1"})
     head = head_of(past.root)
     monkeypatch.setattr(changes, "SECONDS", 0.0)
@@ -212,7 +211,7 @@ def test_a_git_that_hangs_is_ended(past: Past, tmp_path: Path, monkeypatch: pyte
         read_changes(head)
 
 
-def test_the_commit_at_which_a_shallow_clone_ends_says_nothing(past: Past, tmp_path: Path) -> None:
+def test_the_last_commit_of_a_shallow_clone_is_ignored(past: Past, tmp_path: Path) -> None:
     for number in range(4):
         past.commit({"a.py": str(number), f"{number}.py": "1"})
     past.git("clone", "--quiet", "--depth=3", f"file://{past.root}", str(tmp_path / "three"))
@@ -249,17 +248,17 @@ def test_nothing_that_a_repository_configures_is_executed(past: Past, tmp_path: 
     assert not trap.exists()
 
 
-# Carried on
+# Updated histories
 
 
 def carried(root: Path, before: tuple[HistoryRead, dict[str, History]]) -> tuple[HistoryRead, dict[str, History]]:
-    """What is read on from `before`, which is what is read anew."""
+    """The history updated from `before`, after checking that it equals a full read."""
     found = read_changes(head_of(root), *before)
     assert found == read(root)
     return found
 
 
-def test_reading_on_takes_what_came_and_no_more(past: Past) -> None:
+def test_an_update_reads_only_new_commits(past: Past) -> None:
     for number in range(4):
         past.commit({"a.py": str(number), "b.py": "1"})
     before = read(past.root)
@@ -281,7 +280,7 @@ def test_the_window_moves_on(past: Past, monkeypatch: pytest.MonkeyPatch) -> Non
     assert sorted(before[1]) == ["5.py", "6.py", "7.py", "8.py", "a.py"]
 
 
-def test_a_history_that_was_written_anew_is_followed(past: Past) -> None:
+def test_rewritten_history_is_followed(past: Past) -> None:
     for number in range(5):
         past.commit({"a.py": str(number), f"{number}.py": "1"})
     before = read(past.root)
@@ -295,7 +294,7 @@ def test_a_history_that_was_written_anew_is_followed(past: Past) -> None:
     assert carried(past.root, before)[1]["a.py"] == History(4, day(7))
 
 
-def test_other_terms_are_read_anew(past: Past, tmp_path: Path) -> None:
+def test_other_limits_cause_a_full_read(past: Past, tmp_path: Path) -> None:
     for number in range(6):
         past.commit({"a.py": str(number), f"{number}.py": "1"})
     clone = tmp_path / "clone"

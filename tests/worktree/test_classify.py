@@ -1,4 +1,4 @@
-"""Vendored, minified, generated, binary: what is recognised, and above all what is not."""
+"""Vendored, minified, generated and binary files are recognised, ordinary ones are not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from codelens.model import SkipReason
+from codelens.model.code import SkipReason
 from codelens.worktree.classify import classify_bytes, classify_folder, classify_name
 
 LICENSE = "/*\nCopyright The Authors.\n\nLicensed under the Apache License, Version 2.0\n*/\n\n"
@@ -54,7 +54,7 @@ def test_generated_by_its_header(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", HAND_WRITTEN)
-def test_mention_of_generated_code_is_no_header(path: str) -> None:
+def test_mentioning_generated_code_is_not_a_header(path: str) -> None:
     assert classify_bytes(path, HAND_WRITTEN[path].encode()) is None
 
 
@@ -81,7 +81,7 @@ def test_header_is_found_in_utf16() -> None:
         ("lock.py", None),
     ],
 )
-def test_names_that_tell_all(path: str, reason: SkipReason | None) -> None:
+def test_names_that_decide_alone(path: str, reason: SkipReason | None) -> None:
     found = classify_name(path)
     assert (found[0] if found else None) is reason
 

@@ -1,4 +1,4 @@
-"""Bytes → text in each encoding that sources are written in: long files, late accents, three words, no text at all."""
+"""Decoding source files in many encodings: long files, late accents, a few words, binary data."""
 
 from __future__ import annotations
 
@@ -106,6 +106,7 @@ def test_file_with_many_comments(codec: str) -> None:
     assert_text(text.encode(codec), text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", [*ENCODED, "latin-1"])
 def test_accents_only_after_300_kilobytes(codec: str) -> None:
     comments = LATIN if codec == "latin-1" else [t for name in ENCODED[codec].split() for t in COMMENTS[name]]

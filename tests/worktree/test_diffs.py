@@ -1,4 +1,4 @@
-"""Diffs as git and others write them; git itself is the measure where it can be."""
+"""Diffs by git and other programs, compared with git itself where possible."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.errors import UsageError
+from codelens.worktree.commits import diff_between
 from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.repository import repository_at
-from codelens.worktree.revisions import diff_between
 from tests.worktree.conftest import git, git_tree, write_tree
 
 LINES = "".join(f"line {n}\n" for n in range(1, 31))
@@ -96,7 +96,7 @@ def test_removed_lines_that_look_like_headers(tmp_path: Path) -> None:
     assert len(change.hunks[0].old) == 5
 
 
-def test_a_range_may_leave_an_end_out_or_begin_where_two_branches_part(tmp_path: Path) -> None:
+def test_a_range_may_omit_an_end_or_start_at_the_merge_base(tmp_path: Path) -> None:
     root = repository(tmp_path, {"a.py": "a = 1\n"}, {"b.py": "b = 1\n"}, [])
     git(root, "checkout", "--quiet", "-b", "side", "HEAD~1")
     write_tree(root, {"c.py": "c = 1\n"})
@@ -109,7 +109,7 @@ def test_a_range_may_leave_an_end_out_or_begin_where_two_branches_part(tmp_path:
 
 
 @pytest.mark.parametrize("revisions", ["", "HEAD", "nothing..HEAD", "--output=x..HEAD", "HEAD..--help", "a b..c"])
-def test_what_is_no_range_is_refused(revisions: str, tmp_path: Path) -> None:
+def test_invalid_ranges_are_refused(revisions: str, tmp_path: Path) -> None:
     root = repository(tmp_path, {"a.py": ""}, {"a.py": "1\n"}, [])
     with pytest.raises(UsageError):
         changes(root, revisions)
@@ -146,7 +146,7 @@ Some words of a mail
 """
 
 
-def test_a_diff_that_git_did_not_write() -> None:
+def test_a_diff_from_another_program() -> None:
     first, second = read_diff(PLAIN)
     assert (first.paths, second.paths) == ((b"new/a.c", b"old/a.c"), (b"b.c",))
     assert first.hunks[0].new == [b"one", b"", b"deux"]
@@ -159,7 +159,7 @@ def test_prefixes_as_git_may_be_told_to_write_them() -> None:
     assert read_diff(b"diff --git a/m b/m\nold mode 100644\nnew mode 100755\n")[0] == FileChange(b"m", b"m", ())
 
 
-def test_a_merge_in_its_own_format_says_nothing() -> None:
+def test_the_combined_format_of_a_merge_is_ignored() -> None:
     assert (
         read_diff(b"diff --cc a.py\nindex 1,2..3\n--- a/a.py\n+++ b/a.py\n@@@ -1,1 -1,1 +1,1 @@@\n- a\n++b\n")[0].hunks
         == ()
@@ -167,7 +167,7 @@ def test_a_merge_in_its_own_format_says_nothing() -> None:
     assert read_diff(b"diff --cc a.py\n") == []
 
 
-def test_a_hunk_that_ends_too_early_is_taken_as_far_as_it_goes() -> None:
+def test_a_truncated_hunk_is_read_as_far_as_it_goes() -> None:
     [change] = read_diff(b"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n-b\n")
     assert change.hunks[0].old == [b"a", b"b", b""] or change.hunks[0].old == [b"a", b"b"]
 

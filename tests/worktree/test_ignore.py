@@ -1,4 +1,4 @@
-"""Which files git would show against which files the walk sees, on generated trees; and the sources of the verdicts."""
+"""Generated trees: the walk sees the files that git would show, and names the rule that git names."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from codelens.config import Settings
-from codelens.model import SeenFile, Skip, SkipReason
+from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.worktree.ignore import tracking_fault
 from codelens.worktree.walk import explain_path, walk
+from tests.tiers import examples
 from tests.worktree.conftest import git, git_tree, write_tree
 
 ALL = Settings(hidden=True, include_vendored=True)
@@ -48,7 +49,7 @@ def shown_by_git(root: Path) -> list[str]:
     return sorted((os.fsdecode(path) for path in listed.split(b"\0")[:-1]), key=os.fsencode)
 
 
-@hypothesis_settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@hypothesis_settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     files=st.lists(PATH, min_size=1, max_size=14, unique=True),
     rules=st.dictionaries(st.sampled_from(["", "a", "build", "a/b", "b/build"]), LINES, max_size=4),
@@ -87,9 +88,9 @@ def test_walk_sees_what_git_shows(
         (quiet_git / ".config/git/ignore").unlink()
 
 
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=examples(60), deadline=None)
 @given(files=st.lists(PATH, min_size=1, max_size=10, unique=True), top=LINES, below=LINES)
-def test_source_is_the_one_that_git_names(
+def test_the_source_is_the_rule_that_git_names(
     tmp_path_factory: pytest.TempPathFactory, files: list[str], top: list[str], below: list[str]
 ) -> None:
     root = tmp_path_factory.getbasetemp() / "sources"

@@ -1,10 +1,10 @@
-"""Who owns a path by CODEOWNERS; the cases follow GitHub's description of the syntax."""
+"""Owners by CODEOWNERS; the cases follow GitHub's description of the syntax."""
 
 from __future__ import annotations
 
 import pytest
 
-from codelens.worktree.owners import Owners
+from codelens.worktree.patterns import Owners
 
 TEXT = """\
 # all that nothing below speaks of
@@ -59,5 +59,5 @@ def test_a_section_gives_owners_to_lines_without() -> None:
     assert owners.of("a.py") is None
 
 
-def test_odd_lines_are_no_owners() -> None:
+def test_invalid_lines_are_ignored() -> None:
     assert Owners("\n\\\n/ @x\n[ @y\n\0 @z\n").of("a") is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.worktree.paths import os_path_of, path_bytes, shown_path
+from codelens.worktree.files import os_path_of, path_bytes, shown_path
 
 NAMES = st.lists(st.sampled_from([b"a", b"\\", b"x", b"5c", b"\xe9", b"\xc3\xa9", b"\xff", b"e9", b"/"])).map(b"".join)
 

@@ -1,4 +1,4 @@
-"""Pattern lines against git: a table of the habits that implementations get wrong, and generated patterns."""
+"""Patterns compared with git: a table of cases that implementations get wrong, and generated patterns."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.worktree.patterns import read_rule
+from tests.tiers import examples
 from tests.worktree.conftest import git
 
 TABLE = [
@@ -28,7 +29,7 @@ TABLE = [
     ("a/**/b", "a/x/y/b", True),
     ("a/**", "a/x", True),
     ("a/**", "a", False),
-    ("foo**/bar", "foo/x/bar", True),  # the '**' stands right behind literal text, which git compares by itself
+    ("foo**/bar", "foo/x/bar", True),  # '**' comes right after literal text, which git compares separately
     ("f?o**/bar", "foo/x/bar", False),
     ("a**b", "axxb", True),
     ("a?b", "aéb", False),  # '?' is one byte
@@ -54,7 +55,7 @@ TABLE = [
 
 
 def matches(pattern: bytes, path: bytes) -> bool:
-    """Whether the pattern names the path or a folder above it."""
+    """True if the pattern matches the path or a folder above it."""
     rule = read_rule(pattern, 1)
     if rule is None:
         return False
@@ -71,7 +72,7 @@ def test_pattern_table(pattern: str, path: str, expected: bool) -> None:
     assert matches(pattern.encode(), path.encode()) is expected
 
 
-def test_pattern_table_is_what_git_says(tmp_path: Path) -> None:
+def test_the_pattern_table_agrees_with_git(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     for pattern, path, expected in TABLE:
         assert ask_git(tmp_path, pattern.encode(), [path.encode()]) == [expected], pattern
@@ -93,7 +94,7 @@ NAMES = st.text(alphabet="abx-]![é\\ .", min_size=1, max_size=4).filter(lambda 
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     pattern=st.lists(st.sampled_from(TOKENS), min_size=1, max_size=7).map("".join).filter(lambda p: p[0] != "!"),
     paths=st.lists(PATHS, min_size=1, max_size=20, unique=True),

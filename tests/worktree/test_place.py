@@ -1,4 +1,4 @@
-"""Where indexes are found and made."""
+"""Finding and creating indexes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_ignore_file_that_is_a_link_leaves_what_it_leads_to_alone(tmp_path: P
 
 
 def test_a_linked_worktree_has_an_index_of_its_own(tmp_path: Path) -> None:
-    """What lies above it is of another checkout; a submodule's files are those of the tree around it."""
+    """An index above it belongs to another checkout; a submodule's files belong to the enclosing tree."""
     main = git_tree(tmp_path / "main", {"a.py": "x = 1\n", ".codelens/index.db": ""})
     git(main, "add", "a.py")
     git(main, "commit", "--quiet", "-m", "first")

@@ -1,10 +1,12 @@
-"""Path → roles, by the habits of each language. The empty ones matter as much: a wrong role pushes code down."""
+"""Roles by the naming habits of each language. Paths without roles matter as much: a wrong role lowers code in the
+ranking.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from codelens.worktree.roles import path_roles
+from codelens.worktree.classify import path_roles
 
 TABLE = {
     "test": """

@@ -1,4 +1,4 @@
-"""What `Sight` says of a path is what the walk does with it."""
+"""`Sight` decides about a path as the walk does."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import UsageError
-from codelens.model import Skip, SkipReason
+from codelens.model.code import Skip, SkipReason
+from codelens.watching.watch import GitFolder
 from codelens.worktree.place import own_files
-from codelens.worktree.settled import GitFolder
 from codelens.worktree.walk import Sight, explain_path
 
 FILES = {
@@ -40,7 +40,7 @@ FILES = {
     "tracked.gen": "t\n",
 }
 RULES = {".gitignore", ".codelensignore", "src/.gitignore"}
-"""Hidden, and yet they decide."""
+"""Hidden files that control the walk."""
 LEFT_OUT = (SkipReason.IGNORED, SkipReason.HIDDEN, SkipReason.NESTED_INDEX, SkipReason.VENDORED)
 
 
@@ -58,7 +58,7 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "settings", [Settings(), Settings(hidden=True), Settings(no_ignore=True, include_vendored=True)]
 )
-def test_as_the_walk(tree: Path, settings: Settings) -> None:
+def test_agrees_with_the_walk(tree: Path, settings: Settings) -> None:
     own = own_files(tree / "own/index.db")
     sight = Sight(tree, settings, own)
     seen = {}
@@ -68,13 +68,13 @@ def test_as_the_walk(tree: Path, settings: Settings) -> None:
             path = os.path.relpath(Path(folder, name), tree).replace(os.sep, "/")
             found = explain_path(tree, path, settings, own)
             seen[path] = (sight.holds(path), not (isinstance(found, Skip) and found.reason in LEFT_OUT))
-    # A folder that is left out for what it holds: its name says nothing.
+    # A folder left out for its entries, not its name.
     assert {path for path, both in seen.items() if both[0] != both[1]} - {*RULES, "env"} == set()
     assert all(sight.holds(path) for path in RULES)
     assert len(seen) > len(FILES)
 
 
-def test_what_is_gone_is_judged_by_its_name(tree: Path) -> None:
+def test_a_deleted_file_is_judged_by_its_name(tree: Path) -> None:
     sight = Sight(tree, Settings())
     assert sight.holds("src/was.py")
     assert sight.holds("was/here/before.py")
@@ -94,7 +94,7 @@ def test_a_root_that_is_gone(tmp_path: Path) -> None:
         Sight(tmp_path / "nowhere", Settings())
 
 
-def test_git_tells_of_its_work_and_of_commits(tree: Path) -> None:
+def test_git_activity_and_commits_are_noticed(tree: Path) -> None:
     git = GitFolder(tree / "src")
     before = git.mark()
     assert not git.is_at_work()

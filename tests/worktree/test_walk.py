@@ -1,4 +1,4 @@
-"""What the walk reports: each kind of entry once, with its reason, in the order of the paths' bytes."""
+"""Results of the walk: each kind of entry once, with its reason, in the order of the paths' bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from codelens.config import Settings
 from codelens.errors import UsageError
-from codelens.model import SeenFile, Skip, SkipReason
-from codelens.worktree.freshness import stamp_of
-from codelens.worktree.paths import os_path_of
+from codelens.model.code import SeenFile, Skip, SkipReason
+from codelens.worktree.files import os_path_of, stamp_of
 from codelens.worktree.walk import explain_path, walk
+from tests.tiers import examples
 from tests.worktree.conftest import git_tree, write_tree
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX only")
@@ -156,7 +156,9 @@ def test_stamp_is_the_stat(tmp_path: Path) -> None:
 PART = st.text(alphabet="ab.-0é/ ", min_size=1, max_size=3)
 
 
-@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(names=st.sets(PART, max_size=12))
 def test_order_is_that_of_the_path_bytes(tmp_path_factory: pytest.TempPathFactory, names: set[str]) -> None:
     root = tmp_path_factory.mktemp("order")
@@ -190,7 +192,7 @@ def test_git_own_folder_is_no_part_of_the_tree(tmp_path: Path) -> None:
     assert outcome(tmp_path, Settings(hidden=True)) == {"a.py": "seen"}
 
 
-def test_explain_says_what_the_walk_says(tmp_path: Path) -> None:
+def test_explain_agrees_with_the_walk(tmp_path: Path) -> None:
     git_tree(tmp_path, {".gitignore": "out/\n", "out/deep/a.py": "", "src/a.py": "", "src/b.min.js": "", ".x/y": ""})
     steps = {step.path: step for step in walk(tmp_path, Settings())}
     for path, step in steps.items():
@@ -205,7 +207,7 @@ def test_explain_says_what_the_walk_says(tmp_path: Path) -> None:
     )
 
 
-def test_explain_refuses_what_is_not_there(tmp_path: Path) -> None:
+def test_explain_refuses_missing_paths(tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     with pytest.raises(UsageError, match="no such file: nothing"):
         explain_path(tmp_path / "r", "nothing", Settings())

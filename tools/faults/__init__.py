@@ -1,1 +1,1 @@
-"""What codelens must survive: kills, failing disks, damaged files, hostile trees and repositories."""
+"""Fault injection: kills, failing disks, damaged files, hostile trees and repositories."""

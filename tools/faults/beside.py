@@ -1,4 +1,4 @@
-"""Readers beside a writer, which see the state before or after it, and pairs of writers, of which the second ends with 5."""
+"""Readers during a write, which see the state before or after it, and pairs of writers, of which the second exits with 5."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.dump import dump
 from tools.campaign import Campaign, Report, expect
-from tools.faults.kills import Running, beside, finish, index_command, start, write_tree
+from tools.faults.kills import Running, finish, index_command, index_files, start, write_tree
 
 READERS = (["search", "--json", "task"], ["status", "--json"], ["symbols", "part0/module0.py"], ["files", "module"])
 
@@ -29,7 +29,7 @@ class Place:
         self.new = dump(self.index)
 
     def writer(self, luck: random.Random) -> Running:
-        """A run that has begun."""
+        """Start an index run."""
         run = start(index_command(self.index, self.root, *luck.choice(((), ("--rebuild",), ("--force",)))), self.home)
         for _ in range(luck.randrange(1, 20)):
             if not run.hear():
@@ -42,14 +42,14 @@ class Place:
         shutil.copy2(self.old, self.index)
 
     def settled(self) -> None:
-        """After all have ended: the new state, and nothing beside it, once a writer has looked in peace."""
+        """Check that after a last, undisturbed run the index has the new state and no leftover files."""
         finish(self.index, self.root, self.home)
         expect(dump(self.index) == self.new, "the index differs from that of a writer that was alone")
-        expect(beside(self.index) == ["index.db"], f"left beside the index: {beside(self.index)}")
+        expect(index_files(self.index) == ["index.db"], f"files left next to the index: {index_files(self.index)}")
 
 
 def readers(count: int, seed: int, folder: Path, report: Report) -> None:
-    """At least `count` reads; an attempt is a writer, with reads until it ends."""
+    """Make at least `count` reads; an attempt is one writer, with reads until it ends."""
     if sys.platform != "linux":
         report.note("skipped: it forks")
         return
@@ -78,7 +78,7 @@ def readers(count: int, seed: int, folder: Path, report: Report) -> None:
 
 
 def writers(count: int, seed: int, folder: Path, report: Report) -> None:
-    """Pairs: while the first writes, the second is told who does."""
+    """Start pairs of writers: while the first writes, the second reports who holds the index."""
     if sys.platform != "linux":
         report.note("skipped: it forks")
         return
@@ -104,6 +104,6 @@ def writers(count: int, seed: int, folder: Path, report: Report) -> None:
 
 
 CAMPAIGNS = (
-    Campaign("readers-beside", readers, 1000, "reads beside a writer"),
+    Campaign("readers-beside", readers, 1000, "reads during a write"),
     Campaign("two-writers", writers, 100, "pairs of writers"),
 )

@@ -1,4 +1,4 @@
-"""A disk that is full, fails or is read-only, and a working directory that is gone: the fault is told, what was committed stays."""
+"""A disk that is full, fails or is read-only, and a working directory that is gone: the fault is reported, committed work stays."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pathlib import Path
 
 from tests.dump import dump
 from tools.campaign import Campaign, Report, expect
-from tools.faults.kills import beside
+from tools.faults.kills import index_files
 from tools.program import Program, Ran
 
 FILES = 8
 OPERATIONS = {"build": (), "update": (), "rebuild": ("--rebuild",)}
 TOLD = (2, 3, 5)
-"""Exit codes that say that an index could not be made or read: an error, an index that cannot be used, or that is still held."""
+"""Exit codes for an index that could not be written or read: an error, an unusable index, or one that is still locked."""
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("index",),
     ("search", "task"),
@@ -32,18 +32,18 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("callees", "task_1_1"),
     ("impact", "task_1_1"),
     ("map",),
-    ("export",),
-    ("snapshots",),
+    ("graph", "export"),
+    ("snapshot", "list"),
     ("status",),
     ("symbols", "module1.py"),
     ("config",),
     ("doctor",),
-    ("clean",),
+    ("index", "--remove"),
     ("note", "list"),
     ("hooks", "status"),
     ("help",),
 )
-"""Each that a user may run in a folder that is gone."""
+"""Commands that a user may run in a deleted folder."""
 
 
 def write_tree(root: Path, version: int) -> None:
@@ -78,27 +78,27 @@ class Disk:
         return self.program.run(*command, codes=codes, **how)  # type: ignore[arg-type]
 
     def prepare(self, operation: str) -> None:
-        for name in beside(self.index):
+        for name in index_files(self.index):
             self.index.with_name(name).unlink()
         if operation != "build":
             shutil.copy2(self._kept / "index.db", self.index)
 
     def told(self, ran: Ran) -> None:
-        """A run that failed says which file, and what to do."""
+        """Check that a failed run names the file and says what to do."""
         if ran.code:
-            expect("hint: " in ran.err and str(self.at) in ran.err, f"the fault is not told: {ran}")
+            expect("hint: " in ran.err and str(self.at) in ran.err, f"the fault is not reported: {ran}")
 
     def mended(self, operation: str) -> None:
-        """With a disk that works again: the old state or the new one is searched, and the next run ends the work."""
+        """Check on a working disk that a search shows the old state or the new one, and that the next run finishes the work."""
         codes = (0, 3) if operation == "build" else (0,)
         self.program.run("search", "task", "--db", str(self.index), codes=codes)
         self.run_index(*OPERATIONS[operation])
         expect(dump(self.index) == self.fresh, "the index differs from a fresh one after the next run")
-        expect(beside(self.index) == ["index.db"], f"left beside the index: {beside(self.index)}")
+        expect(index_files(self.index) == ["index.db"], f"files left next to the index: {index_files(self.index)}")
 
 
 def full(count: int, seed: int, folder: Path, report: Report) -> None:
-    """A small file system of memory where that is allowed, else a limit for each file."""
+    """Fill a small file system in memory where mounting is allowed, else limit the size of each file."""
     disk = Disk(folder, folder / "at")
     most = disk.index.stat().st_size * 3
     for number in range(seed, seed + count):
@@ -117,7 +117,7 @@ def full(count: int, seed: int, folder: Path, report: Report) -> None:
 
 @contextmanager
 def _filled(at: Path, room: int) -> Iterator[bool]:
-    """While it lasts, the folder lies on a file system with this much room beside what it holds; whether that can be."""
+    """Keep the folder on a file system with this much free room; yield False if that is not possible."""
     held = sum(file.stat().st_size for file in at.iterdir())
     small = at.with_name("small")
     small.mkdir(exist_ok=True)
@@ -148,7 +148,7 @@ def _ran(*command: str) -> bool:
 
 
 def compiled(folder: Path, report: Report) -> Path | None:
-    """The shim as a library; None, and a note, where there is no compiler."""
+    """Compile the shim into a library; None, with a note, if there is no compiler."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if sys.platform != "linux" or compiler is None:
         report.note("skipped: the shim that fails calls needs Linux and a C compiler")
@@ -164,7 +164,7 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EACCES)
 
 
 def failing(count: int, seed: int, folder: Path, report: Report) -> None:
-    """Calls on the index's folder fail from a random one on: once, some times, or for good."""
+    """Make calls on the index's folder fail from a random one on: once, some times, or for good."""
     library = compiled(folder, report)
     if library is None:
         return
@@ -188,7 +188,7 @@ def failing(count: int, seed: int, folder: Path, report: Report) -> None:
 
 
 def read_only(count: int, seed: int, folder: Path, report: Report) -> None:
-    """Each command with its index and tree on a medium that cannot be written: readers answer as before, writers say why not."""
+    """Run each command on a read-only medium: readers answer as before, writers report why they cannot."""
     disk = Disk(folder, folder / "tree/.codelens")
     shown = _ran("mount", "--bind", str(disk.root), str(disk.root)) and _ran(
         "mount", "-o", "remount,ro,bind", str(disk.root)
@@ -216,7 +216,7 @@ def _each_command(
 
 
 def vanished(count: int, seed: int, folder: Path, report: Report) -> None:
-    """Each command in a working directory that is no more."""
+    """Run each command in a working directory that was deleted."""
     if os.name != "posix":
         report.note("skipped: elsewhere a folder in use cannot be removed")
         return

@@ -1,6 +1,6 @@
-"""What a repository can make git run: each known way is proven with plain git first, then every codelens command is run there.
+"""Repositories that make git run a program: plain git proves each known way first, then every codelens command runs there.
 
-A way that plain git does not fire here is told and not counted.
+A way that does not work with the plain git of this machine is reported and not counted.
 """
 
 from __future__ import annotations
@@ -32,24 +32,23 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("status",),
     ("context", "--files", "a.py"),
     ("test-scope", "a.py"),
-    ("diff", "HEAD~1"),
-    ("prove", "a.py"),
+    ("snapshot", "diff", "HEAD~1"),
     ("hooks", "status"),
     ("hooks", "run"),
     ("watch", "--until-eof"),
     ("tune",),
     ("eval", "make-tasks", ".", "--out", "../tasks"),
 )
-"""Those that ask git, or that look at a work tree."""
+"""Commands that call git or read a work tree."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a repository is prepared so that a git command runs the marker."""
+    """A preparation of a repository that makes a git command run the marker."""
 
     name: str
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Of its .git/config; MARK stands for the marker's command."""
+    """Settings in its .git/config; MARK stands for the marker's command."""
     files: Mapping[str, str] = field(default_factory=dict)
     proof: tuple[str, ...] = ("status",)
     """Arguments of git, in a shell line after `git`."""
@@ -129,12 +128,12 @@ def _submodule(root: Path, script: Path) -> None:
 
 
 def _unset_index(root: Path, script: Path) -> None:
-    """So that files have to be read again through their filters."""
+    """Touch files, so that git reads them again through their filters."""
     (root / ".git/index").unlink()
 
 
 def _ways() -> tuple[Way, ...]:
-    """Each known way, and where git reads it."""
+    """The known ways, by where git reads them."""
     attributes = {".gitattributes": "*.py filter=x diff=x merge=x\n"}
     return (
         Way("core.fsmonitor", {"core.fsmonitor": "MARK"}),
@@ -230,7 +229,7 @@ def _ways() -> tuple[Way, ...]:
 
 
 def _hook_proof(name: str) -> tuple[str, ...]:
-    """A git command that runs this hook; `commit` where none is so simple."""
+    """The simplest git command that runs this hook; `commit` by default."""
     return {
         "post-checkout": ("checkout", "-q", "side"),
         "post-merge": ("merge", "-q", "side"),
@@ -309,7 +308,7 @@ def made(root: Path, way: Way, script: Path) -> dict[str, str]:
 
 
 def run(count: int, seed: int, folder: Path, report: Report) -> None:
-    """Way number `seed` and those after it."""
+    """Try way number `seed` and those after it."""
     if sys.platform == "win32" or shutil.which("git") is None:
         report.note("skipped: needs git, and the marker is a shell script")
         return

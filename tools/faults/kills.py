@@ -38,14 +38,14 @@ MOST_IN_A_ROW = 3
 """Signals that one attempt may send to runs that go on from each other."""
 SEARCH = ["search", "--json", "task"]
 DONE = "up to date"
-"""In what an interrupted run says when its work was already written."""
+"""Part of an interrupted run's message when its work was already written."""
 Content = dict[str, list[tuple[object, ...]]]
 State = Content | set[str]
-"""What an index holds; of an unfinished build, the documents."""
+"""The content of an index; for an unfinished build, the documents."""
 
 
 def write_tree(root: Path, version: int) -> None:
-    """Every file differs between two versions."""
+    """Write a tree in which every file differs between two versions."""
     for number in range(FILES):
         folder = root / f"part{number % 7}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,34 +58,34 @@ def write_tree(root: Path, version: int) -> None:
 
 @dataclass
 class Running:
-    """A command in a session of its own; `lines` is what it says on stderr: progress by phase, then messages."""
+    """A command in its own session; `lines` is its stderr: progress by phase, then messages."""
 
     pid: int
     lines: IO[str]
-    said: list[str] = field(default_factory=list)
+    heard: list[str] = field(default_factory=list)
 
     def hear(self) -> str:
         """The next line; empty at the end."""
         line = self.lines.readline().rstrip("\n")
         if line:
-            self.said.append(line)
+            self.heard.append(line)
         return line
 
     def end(self) -> int:
-        """Read to the end, and give the exit code; minus the signal that ended it."""
-        self.said += self.lines.read().splitlines()
+        """Read to the end and return the exit code, or minus the signal that ended it."""
+        self.heard += self.lines.read().splitlines()
         self.lines.close()
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     @property
     def messages(self) -> list[str]:
-        return [line for line in self.said if not line.startswith("@")]
+        return [line for line in self.heard if not line.startswith("@")]
 
 
 def start(arguments: list[str], home: Path, variables: Mapping[str, str] = {}) -> Running:
-    """A codelens command. It is forked, since importing everything anew would be half of such a short run.
+    """Start a codelens command in a fork, since imports would take half the time of such a short run.
 
-    Progress is said as `@index`, …, and `@indexed`, `@linked` where a phase is at its end.
+    It prints its progress as `@index`, …, and as `@indexed`, `@linked` at the end of a phase.
     """
     from codelens.cli import index, search  # noqa: F401 - once here, instead of in each child
     from codelens.cli.main import main
@@ -121,9 +121,9 @@ def start(arguments: list[str], home: Path, variables: Mapping[str, str] = {}) -
 
 
 def _tell_each_step() -> None:
-    """In a forked child: `--progress json` is too coarse to aim at."""
+    """Print every step of a forked child: `--progress json` is too coarse to aim at."""
     import codelens.cli.progress as shown
-    from codelens.runs import Progress
+    from codelens.model.runs import Progress
 
     def say(step: Progress) -> None:
         phase = f"{step.phase}ed" if step.total and step.done == step.total else step.phase
@@ -144,7 +144,7 @@ class Chance:
         """Seconds from the last document read, or linked, to the end; adapted, since it differs from minute to minute."""
 
     def signal(self, run: Running, luck: random.Random, number: int) -> str:
-        """Send the signal at its moment; the last step that was heard before."""
+        """Send the signal at its moment; return the last step read before."""
         awaited = luck.choices(["", *LATE], [1 - sum(LATE.values()), *LATE.values()])[0]
         steps, heard, share = luck.randrange(FILES), "", luck.random()
         while line := run.hear():
@@ -163,12 +163,12 @@ class Chance:
             self._tails[heard] = min(5.0, self._tails[heard] * (0.8 if ended else 1.25))
 
 
-def beside(index: Path) -> list[str]:
+def index_files(index: Path) -> list[str]:
     return sorted(file.name for file in index.parent.glob(f"{index.name}*"))
 
 
 def committed(building: Path) -> set[str]:
-    """Documents that an unfinished build has; reading it rolls a half-written batch back, as the next run would."""
+    """Documents of an unfinished build. Reading it rolls a half-written batch back, as the next run would."""
     if not building.exists():
         return set()
     with Store.write(building, accepted=True) as store:  # signed with the key of the user in `home`
@@ -178,14 +178,14 @@ def committed(building: Path) -> set[str]:
 
 @dataclass(frozen=True)
 class Operation:
-    """What is done to an index: from the state that `make` leaves, this command to the state of a fresh build."""
+    """An operation on an index: a command that leads from the state made by `make` to that of a fresh build."""
 
     make: Callable[[Path, Path, Path], None]
-    """(root, index, home): the tree, and the index as it is before."""
+    """(root, index, home) → None. Makes the tree, and the index as it is before the command."""
     more: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     readable: bool = True
-    """Whether what is there before can be searched."""
+    """The index can be searched before the command."""
 
 
 def _nothing(root: Path, index: Path, home: Path) -> None:
@@ -210,11 +210,11 @@ def _old_schema(root: Path, index: Path, home: Path) -> None:
 
 
 OLD_SCHEMA = 3
-"""The oldest that `downgrade` can make: before, there was a table of sqlite-vec."""
+"""The oldest schema that `downgrade` can make: older ones have a table of sqlite-vec."""
 
 
 def downgrade(index: Path, version: int) -> None:
-    """Take out all that later migrations brought. Nothing counts as linked: each schema came with a linker of its own."""
+    """Remove everything that later migrations added. Nothing counts as linked: each schema came with its own linker."""
     old = apsw.Connection(":memory:")
     load_vector_extension(old)
     for number, file in migrations():
@@ -249,7 +249,7 @@ SIGNALS = {"kills": signal.SIGKILL, "interrupts": signal.SIGINT} if sys.platform
 
 
 def finish(index: Path, root: Path, home: Path, operation: Operation | None = None) -> None:
-    """A whole run; raises Failed unless it ends well."""
+    """Run to the end; raise Failed unless the run succeeds."""
     more, variables = (operation.more, operation.variables) if operation else ((), {})
     run = start(index_command(index, root, *more), home, variables)
     code = run.end()
@@ -257,7 +257,7 @@ def finish(index: Path, root: Path, home: Path, operation: Operation | None = No
 
 
 class Broken:
-    """One operation, broken off by one signal again and again, each time from the same state."""
+    """One operation, interrupted by one signal again and again, each time from the same state."""
 
     def __init__(self, operation: Operation, number: int, folder: Path) -> None:
         self._operation, self._number, self._folder = operation, number, folder
@@ -277,7 +277,7 @@ class Broken:
         self._after = dump(self._index)
 
     def attempt(self, luck: random.Random, report: Report) -> None:
-        """Break a run off, up to some times in a row; then look, search, end the work and compare."""
+        """Interrupt runs, up to MOST_IN_A_ROW in a row; then check, search, finish the work and compare."""
         shutil.rmtree(self._index.parent)
         shutil.copytree(self._start, self._index.parent)
         state = self._before
@@ -288,7 +288,7 @@ class Broken:
         self._reader_works_or_says_why()
         finish(self._index, self._root, self._home, self._operation)
         expect(dump(self._index) == self._after, "the index differs from a fresh one after the next run")
-        expect(beside(self._index) == ["index.db"], f"left beside the index: {beside(self._index)}")
+        expect(index_files(self._index) == ["index.db"], f"files left next to the index: {index_files(self._index)}")
         expect(not orphans(self._index), f"rows that belong to nothing: {orphans(self._index)[:3]}")
 
     def _broken_off(self, luck: random.Random) -> str:
@@ -307,7 +307,7 @@ class Broken:
         return f"{heard}, exit {code}"
 
     def _whole(self, before: State) -> State:
-        """What is there is the old state or the new one, as the run said; of an unfinished build, no less than before."""
+        """Check that the index has the state that the run reported, old or new; an unfinished build keeps its documents."""
         if not self._index.exists():
             now = committed(self._index.with_name(self._index.name + BUILDING))
             assert isinstance(before, set)
@@ -319,12 +319,13 @@ class Broken:
         for message in self._messages:
             changed = state != before and not isinstance(state, set)
             expect(
-                changed == (DONE in message), f"the index {'changed' if changed else 'stayed'}, and told was: {message}"
+                changed == (DONE in message),
+                f"the index {'changed' if changed else 'stayed'}, and the run reported: {message}",
             )
         return state
 
     def _content(self, before: State) -> State:
-        """As a reader sees it: whole, and of one state. An old schema that is not migrated yet is the state before."""
+        """The state that a reader sees, checked to be whole. An old schema that is not migrated yet is the state before."""
         try:
             with Store.read(self._index, accepted=True) as store:
                 store.load_vectors()
@@ -336,7 +337,7 @@ class Broken:
             raise
         expect(said == found, "the snapshot is not that of the documents")
         with tempfile.TemporaryDirectory() as folder:  # to read a log that was left, it has to be folded in
-            for name in beside(self._index):
+            for name in index_files(self._index):
                 shutil.copy2(self._index.with_name(name), folder)
             put_to_rest(Path(folder, self._index.name))
             return dump(Path(folder, self._index.name))
@@ -350,7 +351,7 @@ class Broken:
 
 
 def run(name: str, operation: str, count: int, seed: int, folder: Path, report: Report) -> None:
-    """Attempts with one operation and one signal."""
+    """Make attempts with one operation and one signal."""
     if sys.platform != "linux":
         report.note("needs Linux: it forks, and looks into /proc")
         return

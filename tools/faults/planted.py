@@ -1,4 +1,4 @@
-"""What a repository can plant: an index, settings, notes, skills, precise indexes. codelens tells it and reads nothing outside."""
+"""Planted indexes, settings, notes, skills and precise indexes: codelens reports them and reads nothing outside the repository."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.campaign import ROOT, Campaign, Report, expect
 from tools.program import Program, listed, unchanged
 
 SECRET = "secret_outside_of_the_root"
-"""A word of files beside the repository: no answer may hold it."""
+"""A word of files outside the repository: no answer may hold it."""
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("search", "one", "--json"),
     ("search", SECRET),
@@ -28,9 +28,9 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("symbols", "a.py"),
     ("map",),
     ("note", "list"),
-    ("snapshots",),
+    ("snapshot", "list"),
     ("memory", "stats"),
-    ("traces",),
+    ("graph", "traces"),
     ("config",),
     ("doctor",),
     ("index",),
@@ -38,9 +38,9 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("note", "list"),
     ("status", "--skipped"),
 )
-"""Readers first, before anything is made anew."""
+"""Commands that only read come first, before any of them writes."""
 Plant = Callable[[Path, random.Random, Path], None]
-"""(repository, luck, a good index of it that lies elsewhere)."""
+"""(repository, luck, a good index of it elsewhere) → None. Plants one thing."""
 
 
 def _sql(index: Path, *statements: str) -> None:
@@ -73,7 +73,7 @@ def _outside_path(root: Path, luck: random.Random, good: Path) -> None:
 
 
 def _bomb(root: Path, luck: random.Random, good: Path) -> None:
-    """zstandard that claims, or holds, gigabytes."""
+    """Zstandard data that claims, or holds, gigabytes."""
     import zstandard
 
     raw = zstandard.ZstdCompressor(level=19).compress(bytes(300_000_000))
@@ -85,7 +85,7 @@ def _bomb(root: Path, luck: random.Random, good: Path) -> None:
 
 
 def _view(root: Path, luck: random.Random, good: Path) -> None:
-    """A view, or a trigger, in the place of a table."""
+    """Replace a table by a view or a trigger."""
     table = luck.choice(("documents", "meta", "units", "repositories", "snapshots"))
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
     _place(
@@ -102,7 +102,7 @@ def _trigger(root: Path, luck: random.Random, good: Path) -> None:
 
 
 def _values(root: Path, luck: random.Random, good: Path) -> None:
-    """Values of other types and sizes in a random column."""
+    """Put values of other types and sizes in a random column."""
     table = luck.choice(("documents", "units", "meta", "vectors", "repositories", "snapshots", "edges", "refs"))
     with sqlite3.connect(good) as connection:
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if not row[5]]
@@ -188,7 +188,7 @@ def _precise(root: Path, luck: random.Random, good: Path) -> None:
 
 
 def _folder(root: Path, luck: random.Random, good: Path) -> None:
-    """The index's folder, or files in it, are links, pipes, folders, other databases."""
+    """Replace the index's folder, or files in it, by links, pipes, folders or other databases."""
     at = root / ".codelens"
     outside = root.parent / "outside"
     name = at / luck.choice(
@@ -236,7 +236,7 @@ KINDS: dict[str, Plant] = {
 
 
 def run(count: int, seed: int, folder: Path, report: Report) -> None:
-    """Each attempt plants one kind, in turn, and runs every command."""
+    """Plant one kind per attempt, in turn, and run every command."""
     if os.name == "nt":
         report.note("skipped: plants pipes and links")
         return
@@ -258,7 +258,7 @@ def _attempt(folder: Path, kind: str, luck: random.Random) -> None:
     Program(victim).run("index", str(root), "--db", str(good), codes=(0,))
     (root / ".codelens").mkdir()
     KINDS[kind](root, luck, good)
-    # Else all indexes are refused: what reading them would do is to be tried too.
+    # Otherwise all indexes are refused: the campaign also checks reading them.
     accepting = {"CODELENS_TRUST_INDEXES": "1"} if luck.random() < 0.7 else {}
     program, before = Program(home, accepting), listed(folder)
     for arguments in COMMANDS:

@@ -21,9 +21,9 @@ from tools.program import Program, Ran, listed, unchanged
 FILES_A_TREE = 250
 """Files of one attempt."""
 LIMITS = {"CODELENS_MAX_FILE_SIZE": "300000", "CODELENS_PARSE_SECONDS": "2"}
-"""So that 10 000 files take minutes; a file over a limit is a skip with a reason, which is checked too."""
+"""Limits with which 10 000 files take minutes; a file over a limit is a skip with a reason, which is checked too."""
 DEEP = 60
-"""Folders in each other, of names that together reach the longest path that Linux takes."""
+"""Nested folders whose names together reach the longest path of Linux."""
 SECRET = "secret_outside_of_the_root"
 """A word of files that only links lead to: none of it may be found."""
 
@@ -160,7 +160,7 @@ CONTENTS: tuple[tuple[tuple[str, ...], Content], ...] = (
     (("yaml",), lambda luck: b"".join(b" " * n + b"a:\n" for n in range(luck.randint(1, 500)))),
     (("proto",), _nested(b"message A { ", b"}", 5000)),
 )
-"""Name extensions, of any language where there are none, and what makes a content."""
+"""(name extensions, a function that makes a content); without extensions, those of any language."""
 
 
 def extensions() -> list[str]:
@@ -168,7 +168,7 @@ def extensions() -> list[str]:
 
 
 class Grown:
-    """A hostile tree, and what lies beside it that must not be read."""
+    """A hostile tree, and files outside it that must not be read."""
 
     def __init__(self, root: Path, outside: Path, luck: random.Random, files: int) -> None:
         self.root, self.luck, self._outside = os.fsencode(root), luck, outside
@@ -261,7 +261,7 @@ class Grown:
 
 
 def stir(root: Path, luck: random.Random, ended: threading.Event) -> None:
-    """Until told to end: files grow, shrink, vanish, come back, and become folders or links."""
+    """Change the tree until `ended` is set: files grow, shrink, vanish, come back, and become folders or links."""
     number = 0
     folder = root / "stirred"
     while not ended.is_set():
@@ -288,9 +288,7 @@ def asked(luck: random.Random) -> Sequence[tuple[str, ...]]:
     form = luck.choice(((), ("--json",), ("--vimgrep",), ("-l",), ("-c",), ("--csv",), ("--markdown",), ("--sarif",)))
     return (
         ("search", *form, luck.choice(("def", "x", "class", "漢字", "red", SECRET, "a b c", '"return"'))),
-        luck.choice(
-            (("status", "--skipped"), ("files", "py"), ("map",), ("export",), ("communities",), ("note", "list"))
-        ),
+        luck.choice((("status", "--skipped"), ("files", "py"), ("map",), ("graph", "export"), ("note", "list"))),
         luck.choice((("why", "f1"), ("context", "change f1"), ("impact", "f1"), ("refs", "f1"), ("symbols", "f1.py"))),
     )
 

@@ -1,1 +1,1 @@
-"""What codelens must answer without breaking: any query, source, file format, request or message."""
+"""Fuzzing of the inputs of codelens: queries, sources, file formats, requests and messages."""

@@ -26,7 +26,7 @@ def _queries(count: int, seed: int, folder: Path, report: Report) -> None:
             elif row["seconds"] > BUDGET * queries.TOLERANCE:
                 report.fail(row["number"], f"{row['seconds']} CPU s: {row['shape']}, {row['query']!r}")
 
-    queries.run(count, 1, ROOT / "codelens", tell, db=folder / "index.db", first=seed)
+    queries.run(queries.Series(count, 1, first=seed), ROOT / "codelens", tell, folder / "index.db")
 
 
 CAMPAIGNS = (

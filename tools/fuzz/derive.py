@@ -11,11 +11,12 @@ from functools import cache
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.derived import DerivedDocument
-from codelens.indexing.wire import Result
-from codelens.indexing.workers import Job, derive_all
+from codelens.indexing.derive import Job
+from codelens.indexing.worker import Result
+from codelens.indexing.workers import derive_all
 from codelens.lang.registry import languages
-from codelens.model import CHUNK_KINDS, SYMBOL_KINDS, FileStamp, SeenFile, Skip
+from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, FileStamp, SeenFile, Skip
+from codelens.model.extraction import DerivedDocument
 from tools.campaign import ROOT, Campaign, Report, expect
 
 JUNK = (

@@ -27,9 +27,9 @@ EXAMPLES = 20
 SLOW_CLIENTS = 60
 """Connections that are held open with half a request."""
 SECONDS = 60.0
-"""How long a whole request may wait among them. A busy machine is slow; one that waits for the slow clients never answers."""
+"""Seconds that a whole request may wait among them. A busy machine is slow; a server that waits for slow clients never answers."""
 HELD_SECONDS = 45.0
-"""When the server has let go of half a request: it promises 20 s; the rest is for a busy machine."""
+"""Seconds in which the server drops half a request: it promises 20 s; the rest is for a busy machine."""
 REQUEST = (
     b"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n"
     + b'{"query": "order", "limit": 1}'
@@ -50,11 +50,11 @@ def described(count: int, seed: int, folder: Path, report: Report) -> None:
 
     from codelens.server.http.answers import ENDPOINTS
     from codelens.server.http.app import application
-    from codelens.server.http.desk import Desk
+    from codelens.server.http.desk import QueryDesk
     from codelens.server.http.gate import Rules
     from codelens.server.http.keys import KeyRing
 
-    desk = Desk(built(folder), Settings())
+    desk = QueryDesk(built(folder), Settings())
     app = application(desk, Rules(False, None), KeyRing(None))
     accepted = {"checks": {"positive_data_acceptance": {"expected-statuses": [200, 400, 404]}}}
     operations: Any = schemathesis.openapi.from_asgi(
@@ -88,7 +88,7 @@ def described(count: int, seed: int, folder: Path, report: Report) -> None:
 
 @contextmanager
 def serving(index: Path, home: Path) -> Iterator[int]:
-    """The port of a started server, which must end cleanly and leave no process."""
+    """Start a server and yield its port; the server must end cleanly and leave no process."""
     home.mkdir()
     command = [sys.executable, "-P", "-m", "codelens", "serve", "--db", str(index), "--port", "0", "--workers", "1"]
     errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - a pipe that nobody reads would fill, and stop the server
@@ -117,7 +117,7 @@ def serving(index: Path, home: Path) -> Iterator[int]:
         errors.seek(0)
         said = errors.read()
         errors.close()
-    expect(not any(word in said for word in UNEXPECTED), f"the server said: {said[-900:]}")
+    expect(not any(word in said for word in UNEXPECTED), f"the server wrote: {said[-900:]}")
     expect(not left, f"processes left by the server: {left}")
 
 
@@ -132,7 +132,7 @@ def answered(port: int, request: bytes, whole: bool = True) -> bytes:
 
 
 def requests(count: int, seed: int, folder: Path, report: Report) -> None:
-    """Broken requests to a started server; each is answered or refused, and a whole one is answered after it."""
+    """Send broken requests to a server: it answers or refuses each, and answers a whole one after it."""
     with report.attempt(seed, tries=0), serving(built(folder), folder / "home") as port:
         answered(port, REQUEST)
         for number in range(seed, seed + count):
@@ -146,7 +146,7 @@ def requests(count: int, seed: int, folder: Path, report: Report) -> None:
 
 
 def slow(count: int, seed: int, folder: Path, report: Report) -> None:
-    """Many clients that send half a request and wait: whole requests are answered meanwhile, and the halves are let go."""
+    """Open many connections with half a request: the server answers whole requests meanwhile and drops the halves."""
     with report.attempt(seed, tries=0), serving(built(folder), folder / "home") as port:
         answered(port, REQUEST)
         for number in range(seed, seed + count):
@@ -155,7 +155,7 @@ def slow(count: int, seed: int, folder: Path, report: Report) -> None:
                 held = [socket.create_connection(("127.0.0.1", port), timeout=SECONDS) for _ in range(SLOW_CLIENTS)]
                 for one in held:
                     one.sendall(REQUEST[: luck.randrange(len(REQUEST))])
-                expect(b" 200 " in answered(port, REQUEST), "a whole request is not answered beside slow clients")
+                expect(b" 200 " in answered(port, REQUEST), "a whole request is not answered while slow clients wait")
                 if number == seed:
                     _let_go(held)
                 for one in held:

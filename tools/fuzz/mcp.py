@@ -16,9 +16,9 @@ from tools.fuzz.http import built
 from tools.program import UNEXPECTED, Program, left_behind
 
 MESSAGES = 60
-"""Messages that one started server is sent."""
+"""Messages for one started server."""
 SECONDS = 120.0
-"""How long it may take for them. Chosen wide, for a busy machine."""
+"""Seconds the server may take for them. Generous, for a busy machine."""
 TOOLS = (
     "search",
     "files",
@@ -66,7 +66,7 @@ HELLO = request(
 
 
 def message(luck: random.Random) -> bytes:
-    """One line: a call with odd arguments, another method, no request at all, or an honest one broken."""
+    """One line: a call with odd arguments, another method, no request at all, or a valid one that was broken."""
     arguments = {luck.choice(ARGUMENTS): luck.choice((*VALUES, "order", 5)) for _ in range(luck.randrange(4))}
     call: Any = request(
         luck.choice((luck.randrange(9), "a", *VALUES)),
@@ -102,7 +102,7 @@ def message(luck: random.Random) -> bytes:
 
 
 def run(count: int, seed: int, folder: Path, report: Report) -> None:
-    """At least `count` messages; an attempt is one server."""
+    """Send at least `count` messages; an attempt is one server."""
     index = built(folder)
     number = seed
     while report.tried < count:
@@ -149,7 +149,7 @@ def _attempt(index: Path, folder: Path, luck: random.Random, report: Report) -> 
 
 
 def _spoken(process: subprocess.Popen[bytes], lines: list[bytes]) -> tuple[bytes, bytes]:
-    """All that the server writes. The pipe is closed only when the last answer has come, for a close ends it at once."""
+    """The server's whole output. The pipe stays open until the last answer, since closing it ends the server at once."""
     assert process.stdin and process.stdout and process.stderr
     errors = bytearray()
     listening = threading.Thread(target=lambda: errors.extend(process.stderr.read()))  # type: ignore[union-attr]

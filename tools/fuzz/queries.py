@@ -25,12 +25,12 @@ from typing import Any
 from codelens.config import Settings, load_weights
 from codelens.errors import CodelensError
 from codelens.index import Index
-from codelens.model import SearchOptions
+from codelens.model.search import SearchOptions
+from codelens.query.nodes import FIELDS, KINDS
 from codelens.search.intent import INTENTS
-from codelens.search.nodes import FIELDS, KINDS
 
 TOLERANCE = 1.1
-"""Times the budget: one step of work may end after the budget has."""
+"""Factor on the budget: one step of work may end after it."""
 SHOWN = 200
 """Characters of a query that a report shows."""
 WORST = 25
@@ -47,7 +47,7 @@ SCRIPTS = (
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What generated queries are made of: words, lines, and paths of a tree, and names of its symbols."""
+    """The raw material of generated queries: words, lines, and paths of a tree, and names of its symbols."""
 
     words: Sequence[str]
     lines: Sequence[str]
@@ -69,7 +69,7 @@ class Case:
 
 
 def material_of(index: Index, root: Path) -> Material:
-    """Read from the files of an indexed tree, in a fixed order."""
+    """The material from the files of an indexed tree, in a fixed order."""
     paths = sorted(path for _, path in index.files(SearchOptions()))
     read = [(root / path).read_bytes()[:200_000] for path in paths[:: max(1, len(paths) // FILES_READ)]]
     texts = [raw.decode("utf-8", "replace") for raw in read]
@@ -324,7 +324,7 @@ def make_case(number: int, seed: int, of: Material) -> Case:
 
 
 def _options(rng: random.Random, shape: str, asked: str, of: Material) -> SearchOptions:
-    """Mostly the defaults; each option now and then, so that many meet each other."""
+    """Options that are mostly the defaults; each is set now and then, so that many combinations occur."""
     options = SearchOptions(
         regex=shape == "regex" or rng.random() < 0.02,
         literal=shape != "regex" and rng.random() < 0.04,
@@ -369,7 +369,7 @@ def _options(rng: random.Random, shape: str, asked: str, of: Material) -> Search
 
 
 def run_case(case: Case, index: Index) -> dict[str, Any]:
-    """CPU seconds, the exit code that a command would have, and what was told."""
+    """Run one query; return its CPU seconds, a command's exit code for it, and its notices."""
     row: dict[str, Any] = {
         "number": case.number,
         "shape": case.shape,
@@ -388,7 +388,7 @@ def run_case(case: Case, index: Index) -> dict[str, Any]:
         row |= {"hits": len(result.hits), "notices": sorted({notice.code for notice in result.notices})}
     except CodelensError as fault:
         row |= {"code": fault.exit_code, "error": f"{type(fault).__name__}: {fault}"[:SHOWN]}
-    except Exception as fault:  # what the campaign looks for
+    except Exception as fault:  # the campaign looks for these
         row |= {
             "code": -1,
             "error": f"{type(fault).__name__}: {fault}"[:SHOWN],
@@ -405,7 +405,7 @@ def _given(options: SearchOptions) -> dict[str, Any]:
 
 
 def summary(rows: Sequence[dict[str, Any]], budget: float) -> dict[str, Any]:
-    """What a person wants to know of a campaign."""
+    """The summary of a campaign for a reader."""
     seconds = sorted(row["seconds"] for row in rows)
     over = [row for row in rows if row["seconds"] > budget * TOLERANCE]
     shapes: dict[str, list[float]] = {}
@@ -453,22 +453,26 @@ def as_text(told: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def run(
-    count: int,
-    seed: int,
-    folder: Path,
-    report: Callable[[dict[str, Any]], None],
-    *,
-    db: Path | None = None,
-    first: int = 0,
-    budget: float | None = None,
-) -> dict[str, Any]:
-    """Ask `count` queries about the tree at `folder`, tell each one's row to `report`, and return the summary.
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The queries to run: `count` of them, from number `first` on, drawn with `seed`."""
 
-    The tree is indexed into `db` unless that is there already; without one into a file that is removed afterwards.
+    count: int
+    seed: int
+    first: int = 0
+    budget: float | None = None
+    """CPU seconds a query may take; None takes the default of codelens."""
+
+
+def run(
+    series: Series, folder: Path, report: Callable[[dict[str, Any]], None], db: Path | None = None
+) -> dict[str, Any]:
+    """Run the queries on the tree at `folder`, pass the row of each to `report`, and return the summary.
+
+    The tree is indexed into `db` unless that exists already; without `db`, into a file that is removed afterwards.
     """
     settings = Settings()
-    limit = getattr(settings, "query_seconds", 2.0) if budget is None else budget
+    limit = getattr(settings, "query_seconds", 2.0) if series.budget is None else series.budget
     with tempfile.TemporaryDirectory() as scratch:
         place = db or Path(scratch) / "index.db"
         if not place.exists():
@@ -477,8 +481,8 @@ def run(
             of = material_of(index, folder)
             index.search("warm up `the` imports /a.c/", SearchOptions())
             rows = []
-            for number in range(first, first + count):
-                row = run_case(make_case(number, seed, of), index)
+            for number in range(series.first, series.first + series.count):
+                row = run_case(make_case(number, series.seed, of), index)
                 report(row)
                 rows.append(row)
     return summary(rows, limit)
@@ -486,29 +490,28 @@ def run(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz.queries", description="Generated queries, timed.")
-    parser.add_argument("--tree", type=Path, required=True, metavar="DIR", help="what is searched")
-    parser.add_argument("--db", type=Path, metavar="FILE", help="its index; made if it is not there, and kept")
+    parser.add_argument("--tree", type=Path, required=True, metavar="DIR", help="the tree to search")
+    parser.add_argument("--db", type=Path, metavar="FILE", help="its index; built if it does not exist, and kept")
     parser.add_argument("--count", type=int, default=3000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="S")
     parser.add_argument("--first", type=int, default=0, metavar="I", help="number of the first query (default 0)")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="CPU seconds a query may take")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write all rows and the summary")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     rows: list[dict[str, Any]] = []
 
     def report(row: dict[str, Any]) -> None:
         rows.append(row)
         if len(rows) % 100 == 0:
-            print(f"{len(rows)} of {asked.count}", file=sys.stderr, flush=True)
+            print(f"{len(rows)} of {options.count}", file=sys.stderr, flush=True)
 
-    told = run(
-        asked.count, asked.seed, asked.tree.absolute(), report, db=asked.db, first=asked.first, budget=asked.budget
-    )
-    print(as_text(told))
-    if asked.out:
-        text = json.dumps({"summary": told, "rows": rows}, indent=1, ensure_ascii=True)
-        asked.out.write_text(text + "\n", encoding="utf-8")
-    return 1 if told["over"] or told["exceptions"] else 0
+    series = Series(options.count, options.seed, options.first, options.budget)
+    result = run(series, options.tree.absolute(), report, options.db)
+    print(as_text(result))
+    if options.out:
+        text = json.dumps({"summary": result, "rows": rows}, indent=1, ensure_ascii=True)
+        options.out.write_text(text + "\n", encoding="utf-8")
+    return 1 if result["over"] or result["exceptions"] else 0
 
 
 if __name__ == "__main__":

@@ -9,17 +9,16 @@ from pathlib import Path
 
 from codelens.config import load_settings
 from codelens.errors import CodelensError, PreciseIndexError
+from codelens.linking.precise.documents import PreciseDocument, in_utf8
+from codelens.linking.precise.indexes import match
+from codelens.linking.precise.lsif import read_lsif
+from codelens.linking.precise.scip import read_scip
 from codelens.notes.note import read_note
-from codelens.precise.columns import in_utf8
-from codelens.precise.facts import PreciseDocument
-from codelens.precise.lsif import read_lsif
-from codelens.precise.matching import match
-from codelens.precise.scip import read_scip
-from codelens.runtime.otlp import read_spans
-from codelens.search.aliases import own_aliases
-from codelens.search.metadata import load_metadata
+from codelens.query.facts import load_metadata
+from codelens.search.terms import own_aliases
 from codelens.text.frontmatter import read_front_matter
 from codelens.text.notebook import read_notebook
+from codelens.traces.otlp import read_spans
 from tools.campaign import ROOT, Campaign, Report, expect
 from tools.fuzz.derive import broken
 
@@ -64,7 +63,7 @@ VALUES = (
 
 
 def survives(index: str, content: bytes) -> bool:
-    """Whether a reader of precise indexes took these bytes. What it gives must be usable; its own fault names a place in them."""
+    """Test whether a reader of precise indexes accepts these bytes. Its result must be usable; its fault names a place in them."""
     reader = read_lsif if index.endswith(".lsif") else read_scip
     try:
         documents = [facts for facts in reader(content, index) if isinstance(facts, PreciseDocument)]
@@ -107,7 +106,7 @@ def _ignored(_: object) -> None:
 
 
 def _readers() -> dict[str, tuple[bytes, Callable[[bytes, Path], None]]]:
-    """Name → an honest content, and what reads it. The file given has a name of its own: some readers keep what they read."""
+    """Name → a valid content and its reader. Each file has its own name: some readers cache by name."""
     return {
         "scip": _precise("python/index.scip"),
         "scip-typescript": _precise("typescript/index.scip"),
@@ -124,7 +123,7 @@ def _readers() -> dict[str, tuple[bytes, Callable[[bytes, Path], None]]]:
 
 
 def altered(content: bytes, luck: random.Random) -> bytes:
-    """Cut, broken, with a value of another type or depth in it, or nothing of it."""
+    """The content truncated, corrupted, with a value of another type or depth, or replaced."""
     match luck.randrange(5):
         case 0:
             return content[: luck.randrange(len(content) + 1)]
@@ -145,12 +144,12 @@ def altered(content: bytes, luck: random.Random) -> bytes:
 
 
 def run(count: int, seed: int, folder: Path, report: Report) -> None:
-    """Each attempt gives one altered content to one reader, in turn."""
+    """Give one altered content per attempt to one reader, in turn."""
     readers = _readers()
     names: Sequence[str] = list(readers)
     for name, (honest, read) in readers.items():
         (folder / name).mkdir()
-        read(honest, folder / name / "file")  # or what is altered would be refused for another reason
+        read(honest, folder / name / "file")  # otherwise the altered one could be refused for another reason
     for number in range(seed, seed + count):
         name, luck = names[number % len(names)], random.Random(number)
         honest, read = readers[name]

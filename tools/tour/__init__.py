@@ -1,1 +1,1 @@
-"""`make tour`: what indexing many real source trees costs, beside the bars that codelens must keep."""
+"""`make tour`: the cost of indexing many real source trees, compared with the limits that codelens must keep."""

@@ -93,7 +93,7 @@ def _progress(row: Row) -> str:
 
 
 def _circumstances() -> dict[str, Any]:
-    """What the figures depend on: the commit of the codelens that runs, with a plus if files differ from it, and the machine."""
+    """The environment of the figures: the commit of codelens, with a plus if files differ from it, and the machine."""
     where = [*interpreter(), "-c", "import codelens; print(codelens.__path__[0])"]
     package = subprocess.run(where, env=environment(), capture_output=True, text=True, check=True).stdout.strip()
     git = ["git", "-C", package]

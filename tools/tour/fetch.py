@@ -26,7 +26,7 @@ BROKEN = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFE
 
 
 class Unfetched(Exception):
-    """The tree cannot be had; the message says why."""
+    """The tree is not available; the message says why."""
 
 
 def fetched(tree: Tree, folder: Path) -> Path:
@@ -42,7 +42,7 @@ def fetched(tree: Tree, folder: Path) -> Path:
     if not archives:
         raise Unfetched("no archive was downloaded")
     verify(tree, archives)
-    # Unpacked beside its place and then renamed: an interrupted run leaves no half tree behind.
+    # Unpacked next to its place and then renamed, so that an interrupted run leaves no partial tree.
     with tempfile.TemporaryDirectory(dir=folder, prefix="unpack-") as temporary:
         root = Path(temporary) / "tree"
         for archive in archives:
@@ -88,13 +88,13 @@ def _download(tree: Tree, store: Path) -> None:
 
 
 def _download_commands(tree: Tree, archives: Path) -> list[list[str]]:
-    """What downloads the archives into the working directory; below `archives`, APT has its state."""
+    """Commands that download the archives into the working directory; APT keeps its state below `archives`."""
     if tree.source == "debian":
         wanted = f"{tree.package}={tree.version}"
         return [[*_apt(archives / "apt"), "source", "--download-only", "--tar-only", wanted]]
     if tree.source == "npm":
         return [["npm", "pack", "--ignore-scripts", f"{tree.package}@{tree.version}"]]
-    # Only the package itself is asked for as sources: what its build needs may come as wheels.
+    # Only the package itself comes as source: its build requirements may be wheels.
     kind = ["--no-binary", tree.package] if tree.source == "sdist" else ["--only-binary", ":all:"]
     pip = [*interpreter(), "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
     return [[*pip, *kind, "--dest", ".", f"{tree.package}=={tree.version}"]]
@@ -191,5 +191,5 @@ def _below_top(name: str) -> PurePosixPath:
 
 
 def _wanted(path: PurePosixPath, parts: Iterable[str]) -> bool:
-    """Whether a path of the tree fits one of the parts or lies below it."""
+    """Test whether a path of the tree matches one of the parts or lies below it."""
     return not parts or any(fnmatch(str(path), part) or fnmatch(str(path), f"{part}/*") for part in parts)

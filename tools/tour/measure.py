@@ -25,7 +25,7 @@ SAMPLE_SECONDS = 0.2
 MB = 1_000_000
 
 Row = dict[str, Any]
-"""What is known of a tree, as it stands in the JSON; `ended` is empty if all went well."""
+"""The figures of a tree, as in the JSON; `ended` is empty if all went well."""
 
 COMMENTS = {
     **dict.fromkeys((".py", ".rb", ".sh", ".ex", ".R", ".r"), "#"),
@@ -35,7 +35,7 @@ COMMENTS = {
     **dict.fromkeys((".erl", ".hrl"), "%"),
     **dict.fromkeys((".f", ".f90"), "!"),
 }
-"""What begins a comment, by file name extension."""
+"""File name extension → start of a comment."""
 CHANGES_TRIED = 5
 MEASURE_CHANGE_FROM_MB = 80
 
@@ -50,7 +50,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a command cost, with all its children. CPU seconds of a killed command are a lower bound, from samples.
+    """The cost of a command with all its children. CPU seconds of a killed command are a lower bound, from samples.
     `ended` says why it did not finish; empty if it did."""
 
     wall: float
@@ -112,10 +112,10 @@ class _Watch:
             self._kill()  # an interrupt ends the group too; and no worker may outlive its parent
             waiter.join()
         if self.killed_by:
-            self.cpu = max(self.cpu, self._cpu_seen)  # nobody waited for the children
+            self.cpu = max(self.cpu, self._cpu_seen)  # the children were not waited for
 
     def _wait(self) -> None:
-        """In a thread, so that the end is noticed when it comes, not at the next sample."""
+        """Wait in a thread, which notices the end at once, not at the next sample."""
         _, status, used = os.wait4(self.process.pid, 0)
         self.wall = time.perf_counter() - self.started
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -145,7 +145,7 @@ class _Watch:
 
 
 def measure(tree: Tree, root: Path, limits: Limits, change_all: bool = False) -> Row:
-    """Index the tree into a temporary file beside it; then again after a change, if it is large or `change_all`."""
+    """Index the tree into a temporary file next to it; then again after a change, if it is large or `change_all`."""
     with tempfile.TemporaryDirectory(dir=root.parent, prefix="index-") as temporary:
         folder = Path(temporary)
         command = index_command(folder / "tour.db", root)
@@ -165,8 +165,8 @@ def index_command(db: Path, root: Path) -> list[str]:
 
 
 def figures(record: Mapping[str, Any]) -> Row:
-    """What a row takes from the JSON of `codelens index`. Phases and counts of references are whatever it names; an older
-    codelens names none."""
+    """The figures from the JSON of `codelens index`, with whatever phases and counts of references it names; an older codelens
+    names none."""
     repositories = record["repositories"]
     row: Row = {
         "files": sum(r["indexed"] for r in repositories),

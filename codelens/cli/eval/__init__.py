@@ -8,28 +8,23 @@ from typing import Any, ClassVar
 
 import typer
 
-from codelens.cli.declare import CONTEXT, LazyGroup
-
-COMMANDS: Mapping[str, str] = {"make-tasks": "codelens.cli.eval.make_tasks"}
-"""The commands below `eval`, and their modules."""
+from codelens.cli.declare import APP, CONTEXT, LazyGroup
 
 
 class Measuring(LazyGroup):
     """Without the name of a command below it, `eval` is the command that measures, with its own arguments and help."""
 
-    places: ClassVar[Mapping[str, str]] = COMMANDS
+    places: ClassVar[Mapping[str, Mapping[str, str]]] = {"Commands": {"make-tasks": "codelens.cli.eval.make_tasks"}}
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Called by typer with what follows `eval`; a context knows whose it is."""
-        if args[:1] and args[0] in self.places:
+        if args[:1] and args[0] in self.list_commands(None):
             return super().make_context(info_name, args, parent, **extra)
         measure = import_module("codelens.cli.eval.measure").command
         return measure.make_context(info_name, args, parent, **extra)
 
 
-_app = typer.Typer(
-    name="eval", cls=Measuring, rich_markup_mode=None, context_settings=CONTEXT, pretty_exceptions_enable=False
-)
+_app = typer.Typer(name="eval", cls=Measuring, context_settings=CONTEXT, **APP)
 
 
 @_app.callback()

@@ -1,64 +1,52 @@
-"""codelens eval make-tasks: tasks of one's own, from a repository's history, documentation and names."""
+"""codelens eval make-tasks: makes tasks from a repository's history, documentation and names."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.progress import watcher
-from codelens.cli.streams import say, say_plain, write_json
+from codelens.cli.streams import say, say_plain, write_record
 from codelens.cli.workplace import working_folder
 from codelens.errors import UsageError
 
 if TYPE_CHECKING:
-    from codelens.evaluation.made.making import Made
+    from codelens.evaluation.make_tasks import MadeTasks
 
 MUCH = "How much"
 
 
 class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """Of which repository, where to, and how much."""
+    """Options: the repository, the output folder, and the number of tasks."""
 
-    repo: Annotated[
-        Path | None, argument("A clone with its history; a bare one too [default: this repository]", "[REPO]")
-    ] = None
-    out: Annotated[
-        Path | None, option("--out", metavar="FOLDER", help="Where to: a new folder, or one of such tasks")
-    ] = None
-    name: Annotated[
-        str, option("--name", metavar="NAME", help="What tasks call the repository [default: its folder's name]")
-    ] = ""
-    head: Annotated[str, option("--head", metavar="REV", help="The last commit that is asked for [default: HEAD]")] = (
-        "HEAD"
+    repo: Path | None = argument(None, "A clone with its history; a bare one too [default: this repository]", "[REPO]")
+    out: Path | None = option(None, "--out", metavar="FOLDER", help="Where to: a new folder, or one of such tasks")
+    name: str = option("", "--name", metavar="NAME", help="What tasks call the repository [default: its folder's name]")
+    head: str = option("HEAD", "--head", metavar="REV", help="The last commit that is asked for [default: HEAD]")
+    commits: int = option(60, "--commits", section=MUCH, metavar="N", help="Tasks of commits [default: 60]")
+    docs: int = option(40, "--docs", section=MUCH, metavar="N", help="Tasks of documentation [default: 40]")
+    identifiers: int = option(40, "--identifiers", section=MUCH, metavar="N", help="Names to look up [default: 40]")
+    topics: int = option(40, "--topics", section=MUCH, metavar="N", help="Tasks of guides [default: 40]")
+    concepts: int = option(
+        40, "--concepts", section=MUCH, metavar="N", help="Tasks of comments that name others [default: 40]"
     )
-    commits: Annotated[int, option("--commits", section=MUCH, metavar="N", help="Tasks of commits [default: 60]")] = 60
-    docs: Annotated[int, option("--docs", section=MUCH, metavar="N", help="Tasks of documentation [default: 40]")] = 40
-    identifiers: Annotated[
-        int, option("--identifiers", section=MUCH, metavar="N", help="Names to look up [default: 40]")
-    ] = 40
-    topics: Annotated[int, option("--topics", section=MUCH, metavar="N", help="Tasks of guides [default: 40]")] = 40
-    concepts: Annotated[
-        int, option("--concepts", section=MUCH, metavar="N", help="Tasks of comments that name others [default: 40]")
-    ] = 40
-    max_files: Annotated[
-        int,
-        option("--max-files", section=MUCH, metavar="N", help="Of a tree; a larger one is drawn from [default: 3000]"),
-    ] = 3000
+    max_files: int = option(
+        3000, "--max-files", section=MUCH, metavar="N", help="Of a tree; a larger one is drawn from [default: 3000]"
+    )
 
 
 def make_tasks(flags: MakeTasksFlags) -> int:
     """Make evaluation tasks from a git history: a commit's subject asks for the definitions that it changed.
 
-    They are asked of the tree before those commits, which is laid beside them: NAME-commits.jsonl, NAME-tasks.jsonl (with what
+    Queries run on the tree before those commits, which is written too: NAME-commits.jsonl, NAME-tasks.jsonl (with what
     commits explain), NAME-names.jsonl and NAME-topics.jsonl (sections of guides, for the definitions that they name) go with
     NAME-commits/; NAME-docs.jsonl and NAME-concepts.jsonl (comments, for their definition and those that they name) with
     NAME-docs/. Nothing of the repository is run, and the same history gives the same files.
     """
-    from codelens.evaluation.made.folder import cannot_write, name_meant, repository_meant
-    from codelens.evaluation.made.making import Wanted, make_tasks
-    from codelens.worktree.plumbing import GitError
+    from codelens.evaluation.make_tasks import TaskCounts, cannot_write, make_tasks, name_meant, repository_meant
+    from codelens.worktree.repository import GitError
 
     if flags.out is None:
         raise UsageError("--out is missing", "name a folder for the tasks, as --out ../tasks")
@@ -66,7 +54,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     repository = repository_meant(cwd / flags.repo if flags.repo else cwd)
     name = name_meant(flags.name, repository)
     counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.concepts
-    wanted = Wanted(*counts, max_files=flags.max_files)
+    wanted = TaskCounts(*counts, max_files=flags.max_files)
     if min(counts) < 0 or flags.max_files < 1:
         raise UsageError(
             "--commits, --docs, --identifiers, --topics and --concepts are at least 0, --max-files at least 1"
@@ -84,14 +72,12 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     return 0 if any(count for _, count in made.tasks) else 1
 
 
-def _show(flags: MakeTasksFlags, name: str, made: Made) -> None:
+def _show(flags: MakeTasksFlags, name: str, made: MadeTasks) -> None:
     if flags.json:
-        from codelens.render.records import to_json
-
-        write_json([to_json(_record(name, made))])
+        write_record(_record(name, made))
     if flags.quiet:
         return
-    from codelens.evaluation.made.making import told
+    from codelens.evaluation.make_tasks import told
 
     for line in told(name, made):
         say(line)
@@ -99,7 +85,7 @@ def _show(flags: MakeTasksFlags, name: str, made: Made) -> None:
         say_plain(["hint: name a repository with more history, or in another language\n"])
 
 
-def _record(name: str, made: Made) -> dict[str, Any]:
+def _record(name: str, made: MadeTasks) -> dict[str, Any]:
     from codelens.render.records import SCHEMA
 
     return {

@@ -1,53 +1,193 @@
-"""codelens eval TASKS…: every query asked, every answer judged, one table. Or two runs compared, or parts left out."""
+"""Every option of `codelens eval TASKS...`."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from codelens.cli.declare import declare
-from codelens.cli.eval.flags import EvalFlags
-from codelens.errors import UsageError
+from codelens.cli.declare import argument, declare, defaults, option
+from codelens.cli.flags import ALLOW_NETWORK, OUTPUT, CommonFlags, JsonFlags, ProgressFlags, RankingFlags, ScoreFlags
+from codelens.cli.options import search_options
+from codelens.cli.streams import say
+from codelens.cli.workplace import Scope, reading_place, settings_at, working_folder
+from codelens.config import Settings
+from codelens.errors import CannotWrite, UsageError
+from codelens.evaluation.metrics import same_file, strict
+from codelens.evaluation.runner import Setup, TaskBatch, batches_of_folder, batches_of_one, counts
+from codelens.evaluation.tasks import Task, read_tasks, read_trec
+from codelens.index import Index
+from codelens.render.records import to_json
+
+TASKS = "Tasks and indexes"
+WAYS = "Instead of measuring once"
+
+
+class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
+    """Options: the tasks, the indexes, the judgement, and the output."""
+
+    tasks: list[Path] | None = argument(
+        None, "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known", "[TASKS]..."
+    )
+    topics: Path | None = option(
+        None, "--topics", section=TASKS, metavar="FILE", help="TREC topics: <top> elements, or number, tab, query"
+    )
+    qrels: Path | None = option(
+        None,
+        "--qrels",
+        section=TASKS,
+        metavar="FILE",
+        help="Their judgements; a document is PATH or PATH:Container.name",
+    )
+    indexes: Path | None = option(
+        None,
+        "--indexes",
+        section=TASKS,
+        metavar="FOLDER",
+        help="Ask REPO.db of this folder, REPO being the task's; else --db",
+    )
+    suffix: str = option(
+        "", "--suffix", section=TASKS, metavar="TEXT", help="Of those files: REPO{TEXT}.db, as in --suffix=-commits"
+    )
+    same_file: bool = option(
+        False,
+        "--same-file",
+        section=TASKS,
+        help="The strict rule asks for name and file, as for commits, in place of name and enclosing name",
+    )
+    jobs: int = option(
+        1, "--jobs", metavar="N", help="Processes that ask; more than the cores spoils latency [default: 1]"
+    )
+    allow_network: bool = ALLOW_NETWORK
+    out: Path | None = option(
+        None, "--out", section=OUTPUT, metavar="FILE", help="Keep everything in FILE as JSON, task by task"
+    )
+    compare: bool = option(
+        False, "--compare", section=WAYS, help="TASKS are two runs that --out kept: B against A, with a paired test"
+    )
+    ablate: bool = option(
+        False, "--ablate", section=WAYS, help="Each channel, rule and signal of the profile left out in turn"
+    )
+    rows: str | None = option(
+        None, "--rows", section=WAYS, metavar="A,B", help="Only what is named so of --ablate, as in --rows channel,walk"
+    )
+    metrics: str | None = option(
+        None, "--metrics", section=OUTPUT, metavar="A,B", help="Only these in the table, as strict_ndcg@10,candidates"
+    )
+    markdown: bool = option(False, "--markdown", section=OUTPUT, help="A table of Markdown")
+    plot: Path | None = option(
+        None, "--plot", section=OUTPUT, metavar="FILE", help="Draw nDCG by repository and tier: PNG or SVG"
+    )
+
+
+class Prepared(NamedTuple):
+    """All that a measurement starts from."""
+
+    batches: list[TaskBatch]
+    missing: dict[str, int]
+    """Repository → number of tasks that have no index."""
+    setup: Setup
+
+
+def prepared(flags: EvalFlags) -> Prepared:
+    """Run the tasks; those that cannot run are reported on stderr."""
+    if flags.jobs < 1:
+        raise UsageError(f"--jobs is at least 1, not {flags.jobs}")
+    tasks = _tasks(flags)
+    settings, batches, missing = _of_folder(flags, tasks) if flags.indexes else _of_one(flags, tasks)
+    if missing and not flags.quiet:
+        say(f"warning: not asked, for want of an index: {counts(missing)}")
+    ranking = defaults(RankingFlags)
+    vars(ranking).update({name: getattr(flags, name) for name in ScoreFlags.__annotations__})
+    # What one person did with results would measure that person.
+    options = search_options(ranking, replace(settings, memory=False), Scope())
+    return Prepared(batches, missing, Setup(options, settings, same_file if flags.same_file else strict))
+
+
+def _of_folder(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[TaskBatch], dict[str, int]]:
+    folder, cwd = flags.indexes or Path(), working_folder()
+    if flags.db is not None:
+        raise UsageError("use either --indexes or --db, not both")
+    if not folder.is_dir():
+        raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
+    batches, missing = batches_of_folder(tasks, cwd / folder, flags.suffix)
+    return settings_at(cwd, None, flags, _overrides(flags)).values, batches, missing
+
+
+def _of_one(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[TaskBatch], dict[str, int]]:
+    if flags.suffix:
+        raise UsageError("--suffix is of the files of --indexes")
+    place = reading_place(flags, _overrides(flags))
+    with Index.open(place.index_path, place.settings) as index:
+        return place.settings, batches_of_one(tasks, place.index_path, index.info()), {}
+
+
+def _overrides(flags: EvalFlags) -> dict[str, Any]:
+    return {"allow_network": flags.allow_network or None}
+
+
+def _tasks(flags: EvalFlags) -> list[Task]:
+    if (flags.topics is None) != (flags.qrels is None):
+        raise UsageError("--topics and --qrels go together")
+    tasks = read_tasks(flags.tasks or [])
+    if flags.topics is not None and flags.qrels is not None:
+        found, notes = read_trec(flags.topics, flags.qrels)
+        tasks += found
+        for note in notes if not flags.quiet else ():
+            say(f"note: {note}")
+    if not tasks:
+        raise UsageError("no task to ask", "`codelens eval TASKS...`, files of JSON Lines; or --topics and --qrels")
+    return tasks
+
+
+def keep(path: Path | None, record: dict[str, Any]) -> None:
+    """Write the file that --out names. Raises CannotWrite."""
+    if path is None:
+        return
+    try:
+        path.write_text(to_json(record, indent=1), encoding="utf-8", errors="backslashreplace")
+    except OSError as fault:
+        raise CannotWrite(f"{path}: {fault.strerror}", "name a file in a folder that there is") from None
 
 
 def measure(flags: EvalFlags) -> int:
     """Measure the ranking by tasks: queries whose answers are known.
 
-    P@10, R@10 and MRR go by the loose rule, in which names may agree in part; those with an `s` credit each answer once.
+    P@10, R@10 and MRR go by the loose rule, in which names may agree in part; the `strict_` ones credit each answer once.
     `candidates` is the share of the answers that the ranking had at all.
     """
     from codelens.evaluation.metrics import measures
 
     measures()  # before any work, if it is not installed
     if flags.compare and flags.ablate:
-        raise UsageError("--compare and --ablate cannot both be had")
+        raise UsageError("use either --compare or --ablate, not both")
     if flags.rows and not flags.ablate:
         raise UsageError("--rows chooses rows of --ablate")
     if flags.plot is not None:
-        from codelens.evaluation.plot import drawing
+        from codelens.evaluation.report import drawing
 
         if flags.compare or flags.ablate:
             raise UsageError("--plot draws a measurement, neither --compare nor --ablate")
         drawing()
     if flags.compare:
-        from codelens.cli.eval.compared import compared
+        from codelens.cli.eval.comparison import compared
 
         return compared(flags)
     if flags.ablate:
-        from codelens.cli.eval.ablated import ablated
+        from codelens.cli.eval.ablation import ablated
 
         return ablated(flags, _command())
     return _measured(flags)
 
 
 def _measured(flags: EvalFlags) -> int:
-    from codelens.cli.eval.prepared import keep, prepared
-    from codelens.cli.eval.shown import chosen, groups_table, show
+    from codelens.cli.eval.tables import chosen, groups_table, show
     from codelens.cli.progress import watcher
     from codelens.cli.streams import say
     from codelens.evaluation.metrics import figures
-    from codelens.evaluation.record import measurement, rows
+    from codelens.evaluation.report import measurement, summarise, task_rows
     from codelens.evaluation.runner import ask_all, infos, workers
-    from codelens.evaluation.summary import summarise
 
     metrics = chosen(flags)
     batches, missing, setup = prepared(flags)
@@ -60,10 +200,10 @@ def _measured(flags: EvalFlags) -> int:
         say(f"warning: {len(failed)} queries failed and score 0; first {failed[0].task.key}: {failed[0].fault}")
     tasks = [answer.task for answer in asked]
     record = measurement(setup, _command(), tasks, infos(batches, setup.settings), missing, groups)
-    keep(flags.out, record | {"rows": rows(asked, values)})
+    keep(flags.out, record | {"rows": task_rows(asked, values)})
     show(flags, record, groups_table(record["groups"], metrics), setup.settings.color)
     if flags.plot is not None:
-        from codelens.evaluation.plot import plot
+        from codelens.evaluation.report import plot
 
         plot(record["groups"], flags.plot, f"{len(tasks)} tasks, profile {setup.options.profile}")
     return 0

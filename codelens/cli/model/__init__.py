@@ -1,14 +1,29 @@
 """codelens model: the embeddings that make vectors here, and one of your own from your own code."""
 
-from codelens.cli.declare import group
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from codelens.cli.config import write_setting
+from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.streams import say, say_plain, write, write_record
+from codelens.cli.workplace import named_index, settings_at, working_folder
+from codelens.config import LoadedSettings, is_model_name, user_file_place
+from codelens.embed.model_file import ModelFile
+from codelens.embed.registry import HASHING, SHIPPED, lasting_name, model_place, open_embedder, own_models
+from codelens.errors import CannotWrite, SettingsError, UsageError
+from codelens.worktree.place import find_index, git_top
 
 COMMANDS = {
-    "info": "codelens.cli.model.about",
-    "list": "codelens.cli.model.known",
-    "use": "codelens.cli.model.use",
+    **{name: f"codelens.cli.model:{name}_command" for name in ("info", "list", "use", "export")},
     "train": "codelens.cli.model.train",
     "eval": "codelens.cli.model.evaluate",
-    "export": "codelens.cli.model.export",
 }
 
 command = group(
@@ -16,4 +31,293 @@ command = group(
     COMMANDS,
     help="Look at embeddings, choose one, or train one on your own code.",
     epilog="A model is `codelens` (the shipped one), `hashing` (none), the name of one of yours, or a file's path.",
+)
+
+
+def trees_meant(paths: Sequence[Path] | None) -> list[Path]:
+    """Absolute paths, without duplicates. Raises UsageError if one is not a directory."""
+    cwd = working_folder()
+    if not paths:
+        return [git_top(cwd) or cwd]
+    for path in paths:
+        if not (cwd / path).is_dir():
+            raise UsageError(f"not a folder: {path}", "name folders of source, as repositories that you have cloned")
+    return list(dict.fromkeys((cwd / path).resolve() for path in paths))
+
+
+NOT_CARD = frozenset({"name", "rows", "dimensions", "factors", "hash"})
+"""Keys of a file's header that are printed in addition to the card."""
+
+
+class Described(NamedTuple):
+    """A model that opens. Hashing has no file, rows or card."""
+
+    setting: str
+    name: str
+    digest: str
+    dimensions: int
+    rows: int | None
+    size: int | None
+    """Bytes of the file."""
+    path: Path | None
+    card: Mapping[str, Any]
+
+
+def described(setting: str, allow_network: bool = False) -> Described:
+    """A model's description; a model in a folder or behind an address has no card.
+
+    Raises UsageError where there is no such model, it is damaged, or it wants the network and that is not allowed.
+    """
+    embedder, path = open_embedder(setting, allow_network), model_place(setting)
+    if path is None or path.is_dir():
+        place = path.absolute() if path else None
+        return Described(setting, embedder.name, embedder.fingerprint(), embedder.dimensions, None, None, place, {})
+    header = ModelFile(path).header
+    card = {key: value for key, value in header.items() if key not in NOT_CARD}
+    return Described(
+        setting,
+        embedder.name,
+        embedder.fingerprint(),
+        embedder.dimensions,
+        int(header["rows"]),
+        path.stat().st_size,
+        path.absolute(),
+        card,
+    )
+
+
+def model_file(setting: str) -> ModelFile:
+    """The file of a model. Raises UsageError for what has none."""
+    path = model_place(setting)
+    if path is None or path.is_dir():
+        raise UsageError(f"'{setting}' has no model file here", "`codelens model list` shows those that have")
+    described(setting)
+    return ModelFile(path)
+
+
+def settings_here(flags: CommonFlags) -> LoadedSettings:
+    """The settings that apply in the working directory, with their origins."""
+    cwd = working_folder()
+    return settings_at(cwd, named_index(flags) or find_index(cwd), flags)
+
+
+class ModelInfoFlags(CommonFlags, JsonFlags):
+    """Which model."""
+
+    model: str | None = argument(None, "A model's name or file [default: the one in use]", "[MODEL]")
+
+
+def info(flags: ModelInfoFlags) -> int:
+    """Say what a model is. Its hash, its size, its file, and the card: what it was made from, how, and how well it finds."""
+    settings = settings_here(flags).values
+    found = described(flags.model or settings.model, settings.allow_network)
+    if flags.json:
+        from codelens.render.records import SCHEMA
+
+        write_record({"schema": SCHEMA, "model": _info_record(found), "exit_code": 0})
+        return 0
+    if not flags.quiet:
+        write(_info_lines(found))
+        if found.setting == SHIPPED and found.path is None:
+            say("note: no trained model came with this installation; hashing stands in for it")
+    return 0
+
+
+def _info_record(found: Described) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "hash": found.digest,
+        "dimensions": found.dimensions,
+        "rows": found.rows,
+        "bytes": found.size,
+        "path": str(found.path) if found.path else None,
+        "card": dict(found.card),
+    }
+
+
+def _info_lines(found: Described) -> Iterator[str]:
+    record = _info_record(found)
+    card = record.pop("card")
+    for key, value in {**record, **dict(_flat(card))}.items():
+        if value is not None:
+            yield f"{key + ':':24}{_text(value)}\n"
+
+
+def _flat(card: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """A card's entries, those of entries with their names joined by a dot."""
+    for key, value in card.items():
+        if isinstance(value, dict) and value and not _counts(value):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield above + key, value
+
+
+def _counts(value: Mapping[str, Any]) -> bool:
+    """True if the table counts things, such as licences; it is then printed on one line, most frequent first."""
+    return len(value) > 1 and all(type(count) is int for count in value.values())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict) and _counts(value):
+        return ", ".join(f"{name} {count}" for name, count in sorted(value.items(), key=lambda i: (-i[1], i[0])))
+    if isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+info_command = declare(
+    "info", ModelInfoFlags, info, epilog="Exit: 0 it opens, 2 there is no such model, or it is damaged."
+)
+
+
+class ModelListFlags(CommonFlags, JsonFlags):
+    """Options of `model list`."""
+
+
+def list_models(flags: ModelListFlags) -> int:
+    """List the models that there are. A * marks the one in use, and the line says where that is set."""
+    loaded = settings_here(flags)
+    used, origin = _same_as_a_known(loaded.values.model), loaded.origin["model"]
+    rows = [
+        _row(name, used, origin, loaded.values.allow_network)
+        for name in dict.fromkeys((SHIPPED, HASHING, *own_models(), used))
+    ]
+    if flags.json:
+        from codelens.render.records import SCHEMA
+
+        write_record({"schema": SCHEMA, "models": rows, "exit_code": 0})
+    elif not flags.quiet:
+        write(_list_lines(rows))
+    return 0
+
+
+def _same_as_a_known(setting: str) -> str:
+    """The name of the model whose file a path names; else the setting."""
+    for name, path in own_models().items():
+        if os.path.realpath(setting) == os.path.realpath(path):
+            return name
+    return setting
+
+
+def _row(setting: str, used: str, origin: str, allow_network: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"model": setting, "name": None, "hash": None, "bytes": None, "path": None}
+    try:
+        found = described(setting, allow_network)
+        row |= {"name": found.name, "hash": found.digest, "bytes": found.size}
+        row["path"] = str(found.path) if found.path else None
+        row["note"] = "none came with this installation: hashing stands in" if _stands_in(setting) else None
+    except UsageError as fault:
+        row["note"] = str(fault)
+    return row | {"in_use": setting == used, "origin": origin if setting == used else None}
+
+
+def _stands_in(setting: str) -> bool:
+    return setting == SHIPPED and model_place(setting) is None
+
+
+def _list_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    width = max(len(row["model"]) for row in rows)
+    for row in rows:
+        said = [row["note"] or "", f"in use: {row['origin']}" if row["in_use"] else ""]
+        line = (
+            f"{'*' if row['in_use'] else ' '} {row['model']:{width}}  {row['hash'] or '-':16}  {row['bytes'] or '-':>9}"
+        )
+        yield f"{line}  {'; '.join(filter(None, said))}".rstrip() + "\n"
+
+
+list_command = declare("list", ModelListFlags, list_models)
+
+
+class ModelUseFlags(CommonFlags):
+    """Which model."""
+
+    model: str | None = argument(None, "codelens, hashing, the name of a model of yours, or a file", "MODEL")
+
+
+def use(flags: ModelUseFlags) -> int:
+    """Make a model the one in use. The setting `model` of your own configuration file; the rest of the file stays as it is."""
+    if flags.model is None:
+        raise UsageError("which model?", "`codelens model list` shows those that there are")
+    found = described(flags.model, settings_here(flags).values.allow_network)
+    place = user_file_place()
+    if place is None:
+        raise SettingsError("there is no home directory to keep a setting in", "set CODELENS_MODEL instead")
+    setting = (
+        os.path.normpath(lasting_name(flags.model)) if found.path and not is_model_name(flags.model) else flags.model
+    )
+    before = settings_here(flags).values.model
+    write_setting(place, "model", setting)
+    if not flags.quiet:
+        say(f"model = {setting} ({found.name}, {found.digest}) in {place}")
+        _say_what_follows(flags, setting, before)
+    return 0
+
+
+def _say_what_follows(flags: CommonFlags, setting: str, before: str) -> None:
+    now = settings_here(flags)
+    if now.values.model != setting and not flags.no_config:
+        say(f"note: here {now.origin['model']} sets another, which wins: {now.values.model}")
+    elif setting != before:
+        say_plain(["hint: `codelens index` makes the vectors of an index again, without parsing\n"])
+
+
+use_command = declare(
+    "use", ModelUseFlags, use, epilog="Exit: 0 written, 2 no such model, or the file cannot be changed."
+)
+
+
+FORMATS = ("model", "npz", "text")
+ENDINGS = {".npz": "npz", ".txt": "text", ".vec": "text"}
+
+
+class ModelExportFlags(CommonFlags):
+    """Options: the model, the output file, and the format."""
+
+    model: str | None = argument(None, "A model's name or file", "MODEL")
+    out: Path | None = argument(None, "The file to write", "OUT")
+    format: str | None = option(
+        None,
+        "--format",
+        metavar="HOW",
+        help="model, npz (numpy's arrays) or text (word2vec's) [default: by OUT's ending, else model]",
+    )
+    force: bool = option(False, "--force", help="Write over a file that is there")
+
+
+def export(flags: ModelExportFlags) -> int:
+    """Write a model to a file. In its own form it can be used where it is copied to: `codelens model use ./OUT`."""
+    if flags.model is None or flags.out is None:
+        raise UsageError("which model, and to which file?", "as in `codelens model export codelens table.npz`")
+    how = flags.format or ENDINGS.get(flags.out.suffix, "model")
+    if how not in FORMATS:
+        raise UsageError(f"--format is {', '.join(FORMATS)}, not '{how}'")
+    out = working_folder() / flags.out
+    if out.is_dir():
+        raise UsageError(f"{flags.out} is a folder", f"name a file, as {flags.out / 'table.model'}")
+    if out.exists() and not flags.force:
+        raise UsageError(f"{flags.out} is there already", "--force writes over it")
+    _write(flags.model, out, how)
+    if not flags.quiet:
+        say(f"{flags.out}: {out.stat().st_size} bytes")
+    return 0
+
+
+def _write(model: str, out: Path, how: str) -> None:
+    file = model_file(model)
+    beside = out.with_name(out.name + ".part")
+    try:
+        if how == "model":
+            shutil.copyfile(file.path, beside)
+        else:
+            from codelens.embed.model_file import write_npz, write_text
+
+            (write_npz if how == "npz" else write_text)(file, beside)
+        beside.replace(out)
+    except OSError as fault:
+        beside.unlink(missing_ok=True)
+        raise CannotWrite(f"{out}: {fault.strerror or fault}", "name a file in a folder that can be written") from None
+
+
+export_command = declare(
+    "export", ModelExportFlags, export, epilog="Exit: 0 written, 2 no such model, or OUT cannot be written."
 )

@@ -1,4 +1,4 @@
-"""codelens model eval: how well models find definitions by what documented them, on trees of one's own."""
+"""codelens model eval: measures how well models find definitions by their documentation, on the user's trees."""
 
 from __future__ import annotations
 
@@ -6,37 +6,31 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.model.named import described, settings_here
-from codelens.cli.model.trees import trees_meant
+from codelens.cli.model import described, settings_here, trees_meant
 from codelens.cli.streams import say, say_plain, write, write_json
-from codelens.embed import HASHING, lasting_name
+from codelens.embed.registry import HASHING, lasting_name
 from codelens.errors import UsageError
 
 Figures = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
 """Tree → model → way of ranking → the reciprocal rank of each question's answer."""
 
 
-class EvalFlags(CommonFlags, JsonFlags):
+class ModelEvalFlags(CommonFlags, JsonFlags):
     """Which trees, and which models."""
 
-    paths: Annotated[
-        list[Path] | None, argument("Folders of documented code [default: this repository]", "[PATH]...")
-    ] = None
-    models: Annotated[
-        list[str] | None,
-        option(
-            "--models",
-            metavar="A,B",
-            help="Models to compare, by comma or repeated [default: the one in use, and hashing]",
-        ),
-    ] = None
+    paths: list[Path] | None = argument(None, "Folders of documented code [default: this repository]", "[PATH]...")
+    models: list[str] | None = option(
+        None,
+        "--models",
+        metavar="A,B",
+        help="Models to compare, by comma or repeated [default: the one in use, and hashing]",
+    )
 
 
-def evaluate(flags: EvalFlags) -> int:
+def evaluate(flags: ModelEvalFlags) -> int:
     """Measure models on your own code. Each definition's documentation is taken away, and its first sentence must find it.
 
     The table has the mean reciprocal rank of the first ten: of words alone (BM25), of vectors alone, of both, and of search.
@@ -65,7 +59,7 @@ def evaluate(flags: EvalFlags) -> int:
     return 0 if asked else 1
 
 
-def _models(flags: EvalFlags) -> list[str]:
+def _models(flags: ModelEvalFlags) -> list[str]:
     named = [name.strip() for listed in flags.models or () for name in listed.split(",") if name.strip()]
     models = list(dict.fromkeys(named or [settings_here(flags).values.model, HASHING]))
     if flags.models is not None and not named:
@@ -73,7 +67,9 @@ def _models(flags: EvalFlags) -> list[str]:
     return models
 
 
-def _of_tree(flags: EvalFlags, tree: Path, models: Sequence[str], folder: Path) -> dict[str, dict[str, list[float]]]:
+def _of_tree(
+    flags: ModelEvalFlags, tree: Path, models: Sequence[str], folder: Path
+) -> dict[str, dict[str, list[float]]]:
     from codelens.config import Settings
     from codelens.evaluation.docstrings import ask, without_documentation
     from codelens.index import Index
@@ -97,7 +93,7 @@ def _ways(figures: Figures) -> list[str]:
 
 
 def _mean(figures: Figures, model: str, way: str) -> float:
-    """Of the trees' means, so that no large one outweighs the others."""
+    """The mean over the trees' means, so that a large tree does not outweigh the others."""
     means = [statistics.mean(tree[model][way]) for tree in figures.values() if tree[model].get(way)]
     return statistics.mean(means) if means else 0.0
 
@@ -131,4 +127,6 @@ def _json(figures: Figures, asked: int) -> Iterator[str]:
     yield to_json(record)
 
 
-command = declare("eval", EvalFlags, evaluate, epilog="Exit: 0 measured, 1 nothing to ask, 2 error, or no such model.")
+command = declare(
+    "eval", ModelEvalFlags, evaluate, epilog="Exit: 0 measured, 1 nothing to ask, 2 error, or no such model."
+)

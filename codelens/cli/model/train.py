@@ -8,43 +8,39 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
-from codelens.cli.model.named import model_file
-from codelens.cli.model.trees import trees_meant
+from codelens.cli.model import model_file, trees_meant
 from codelens.cli.progress import watcher
-from codelens.cli.streams import say, say_plain, write, write_json
+from codelens.cli.streams import say, say_plain, write, write_record
 from codelens.config import MODEL_ENDING, models_folder
 from codelens.embed.model_file import ModelFile
-from codelens.embed.places import HASHING, SHIPPED
+from codelens.embed.registry import HASHING, SHIPPED
 from codelens.errors import CannotWrite, UsageError
 
 if TYPE_CHECKING:
-    from codelens.training.finetune import Step, Tuned
+    from codelens.training.finetune import FineTuned, TrainingStep
 
 LONGEST_NAME = 60
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class TrainFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """What to learn from, how long, and what to call it."""
+    """Options: the trees to learn from, the effort, and the model's name."""
 
-    paths: Annotated[
-        list[Path] | None,
-        argument("Folders to learn from, with their histories [default: this repository]", "[PATH]..."),
-    ] = None
-    name: Annotated[
-        str | None, option("--name", metavar="NAME", help="What to call it [default: the first folder's name]")
-    ] = None
-    base: Annotated[
-        str, option("--from", metavar="MODEL", help="The model to begin with [default: codelens, the shipped one]")
-    ] = SHIPPED
-    steps: Annotated[int | None, option("--steps", metavar="N", help="Batches to learn [default: 120]")] = None
-    seed: Annotated[int, option("--seed", metavar="N", help="What chance begins with [default: 1]")] = 1
-    keep_anyway: Annotated[bool, option("--keep-anyway", help="Write the model even if it gained nothing")] = False
-    force: Annotated[bool, option("--force", help="Write over a model of this name that is of other folders")] = False
+    paths: list[Path] | None = argument(
+        None, "Folders to learn from, with their histories [default: this repository]", "[PATH]..."
+    )
+    name: str | None = option(None, "--name", metavar="NAME", help="What to call it [default: the first folder's name]")
+    base: str = option(
+        SHIPPED, "--from", metavar="MODEL", help="The model to begin with [default: codelens, the shipped one]"
+    )
+    steps: int | None = option(None, "--steps", metavar="N", help="Batches to learn [default: 120]")
+    seed: int = option(1, "--seed", metavar="N", help="What chance begins with [default: 1]")
+    keep_anyway: bool = option(False, "--keep-anyway", help="Write the model even if it gained nothing")
+    force: bool = option(False, "--force", help="Write over a model of this name that is of other folders")
 
 
 def train(flags: TrainFlags) -> int:
@@ -73,7 +69,9 @@ def _place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
         raise UsageError("there is no home directory to keep models in", "set XDG_DATA_HOME")
     name = flags.name if flags.name is not None else _sanitised(trees[0].name)
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME or name.endswith(MODEL_ENDING):
-        raise UsageError(f"'{name}' is no name for a model", "letters, digits, `_`, `-` and `.`, as --name our-code")
+        raise UsageError(
+            f"'{name}' is not a valid name for a model", "letters, digits, `_`, `-` and `.`, as --name our-code"
+        )
     if name in (SHIPPED, HASHING):
         raise UsageError(f"'{name}' always means what comes with codelens", "choose another, as --name our-code")
     place = folder / f"{name}{MODEL_ENDING}"
@@ -98,7 +96,7 @@ def _names(trees: Sequence[Path]) -> list[str]:
     return [tree.name for tree in trees]
 
 
-def _tuned(flags: TrainFlags, base: ModelFile, trees: Sequence[Path]) -> Tuned:
+def _tuned(flags: TrainFlags, base: ModelFile, trees: Sequence[Path]) -> FineTuned:
     from codelens.training.finetune import OWN, fine_tune
 
     steps = OWN.steps if flags.steps is None else flags.steps
@@ -109,10 +107,10 @@ def _tuned(flags: TrainFlags, base: ModelFile, trees: Sequence[Path]) -> Tuned:
         return fine_tune(base, trees, recipe, _teller(flags), progress)
 
 
-def _teller(flags: TrainFlags) -> Callable[[Step], None]:
-    """What says how a training goes: a line on stderr, or an object for machines."""
+def _teller(flags: TrainFlags) -> Callable[[TrainingStep], None]:
+    """A callback that reports the progress of a training: a line on stderr, or an object for programs."""
 
-    def tell(step: Step) -> None:
+    def tell(step: TrainingStep) -> None:
         if flags.progress == "json":
             record = {"type": "progress", "phase": "train", "done": step.step, "total": step.steps, "path": ""}
             record |= {"loss": round(step.loss, 4), "validation": round(step.validation, 4)}
@@ -124,7 +122,7 @@ def _teller(flags: TrainFlags) -> Callable[[Step], None]:
     return tell
 
 
-def _card(flags: TrainFlags, place: Path, base: ModelFile, trees: Sequence[Path], tuned: Tuned) -> dict[str, Any]:
+def _card(flags: TrainFlags, place: Path, base: ModelFile, trees: Sequence[Path], tuned: FineTuned) -> dict[str, Any]:
     measured = {m.kind: m for m in tuned.measured}
     again = " ".join(
         (
@@ -151,8 +149,8 @@ def _card(flags: TrainFlags, place: Path, base: ModelFile, trees: Sequence[Path]
     }
 
 
-def _write(place: Path, tuned: Tuned, card: dict[str, Any]) -> None:
-    from codelens.training.quantise import write_quantised
+def _write(place: Path, tuned: FineTuned, card: dict[str, Any]) -> None:
+    from codelens.training.model import write_quantised
 
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -161,11 +159,11 @@ def _write(place: Path, tuned: Tuned, card: dict[str, Any]) -> None:
         raise CannotWrite(f"{place}: {fault.strerror or fault}", "set XDG_DATA_HOME to a folder for it") from None
 
 
-def _show(flags: TrainFlags, tuned: Tuned, kept: Path | None) -> None:
+def _show(flags: TrainFlags, tuned: FineTuned, kept: Path | None) -> None:
     if flags.json:
-        from codelens.render.records import SCHEMA, to_json
+        from codelens.render.records import SCHEMA
 
-        write_json([to_json({"schema": SCHEMA, **_record(tuned, kept), "exit_code": 0 if kept else 1})])
+        write_record({"schema": SCHEMA, **_record(tuned, kept), "exit_code": 0 if kept else 1})
     elif not flags.quiet:
         write(_table(tuned))
     if flags.quiet:
@@ -179,7 +177,7 @@ def _show(flags: TrainFlags, tuned: Tuned, kept: Path | None) -> None:
     say_plain([f"hint: `codelens model use {kept.name.removesuffix(MODEL_ENDING)}`, then `codelens index`\n"])
 
 
-def _record(tuned: Tuned, kept: Path | None) -> dict[str, Any]:
+def _record(tuned: FineTuned, kept: Path | None) -> dict[str, Any]:
     return {
         "path": str(kept) if kept else None,
         "gained": tuned.gained,
@@ -191,7 +189,7 @@ def _record(tuned: Tuned, kept: Path | None) -> dict[str, Any]:
     }
 
 
-def _table(tuned: Tuned) -> Iterator[str]:
+def _table(tuned: FineTuned) -> Iterator[str]:
     yield f"{'MRR@10':10}{'pairs':>8}{'held out':>10}{'before':>9}{'after':>9}\n"
     for m in tuned.measured:
         before, after = (f"{value:.3f}" if value is not None else "-" for value in (m.before, m.after))

@@ -1,37 +1,39 @@
 ; Definitions: each equation of a function is one, under the same name.
 
-(haskell module: (_) @namespace)
-(function name: (variable) @name rhs: (_) @body) @definition.function
-(function name: (variable) @name) @definition.function
-(adt name: (type) @name) @definition.type
-(newtype name: (type) @name) @definition.type
-(type_alias name: (type) @name) @definition.type
-(data_constructor . (constructor) @name) @definition.constant
-(data_constructor_record . (constructor) @name) @definition.constant
-(newtype_constructor . (constructor) @name) @definition.constant
-(class (class_head class: (class_name (type) @name)) (class_body)? @body) @definition.trait
-(class_body (signature name: (variable) @name) @definition.function)
-(instance (instance_head class: (class_name (type) @name))) @scope
+(header module: (module) @namespace)
+(function name: (variable) @name match: (_) @body) @definition.function
+(bind name: (variable) @name match: (_) @body) @definition.function
+(data_type name: (name) @name) @definition.type
+(newtype name: (name) @name) @definition.type
+(type_synonym name: (name) @name) @definition.type
+(data_constructor (prefix name: (constructor) @name)) @definition.constant
+(data_constructor (record name: (constructor) @name)) @definition.constant
+(newtype_constructor name: (constructor) @name) @definition.constant
+(class name: (name) @name "where"? @body) @definition.trait
+(class_declarations (signature name: (variable) @name) @definition.function)
+(instance name: (name) @name) @scope
 
 ; References
 
-(exp_apply . (exp_name (variable) @reference.call))
-(exp_apply . (exp_name (qualified_variable (_) @receiver (variable) @reference.call)))
-(exp_apply . (exp_name (constructor) @reference.construct))
-(exp_infix . (exp_name (variable) @reference.call) . (operator) @_apply (#any-of? @_apply "$" "$!" "<$>" "." ">>=" "=<<"))
-(exp_infix . (exp_name (qualified_variable (_) @receiver (variable) @reference.call)) . (operator) @_apply
+(apply function: (variable) @reference.call)
+(apply function: (qualified module: (module (module_id) @receiver .) id: (variable) @reference.call))
+(apply function: (constructor) @reference.construct)
+(infix left_operand: (variable) @reference.call operator: (operator) @_apply
   (#any-of? @_apply "$" "$!" "<$>" "." ">>=" "=<<"))
-(exp_apply (exp_name (variable) @reference.use))
-(exp_infix (exp_name (variable) @reference.use))
-(exp_infix (exp_name (qualified_variable (_) @receiver (variable) @reference.use)))
-(function rhs: (exp_name (variable) @reference.use))
-(type_name (type) @reference.type)
-(instance_head class: (class_name (type) @reference.implements))
-(deriving class: (constraint class: (class_name (type) @reference.implements)))
-(context (constraint class: (class_name (type) @reference.type)))
+(infix left_operand: (qualified module: (module (module_id) @receiver .) id: (variable) @reference.call) operator: (operator) @_apply
+  (#any-of? @_apply "$" "$!" "<$>" "." ">>=" "=<<"))
+(apply argument: (variable) @reference.use)
+(infix left_operand: (variable) @reference.use)
+(infix right_operand: (variable) @reference.use)
+(infix right_operand: (qualified module: (module (module_id) @receiver .) id: (variable) @reference.use))
+(match expression: (variable) @reference.use)
+(name) @reference.type
+(instance name: (name) @reference.implements)
+(deriving classes: (name) @reference.implements)
+(deriving classes: (_ (name) @reference.implements))
 
 ; Imports
 
-(import . (_) @import.module .)
-(import . (_) @import.module . (module) @import.alias)
-(import . (_) @import.module (import_list (import_item . (_) @import.name)))
+(import module: (module) @import.module !names !alias)
+(import module: (module) @import.module alias: (module) @import.alias)
+(import module: (module) @import.module names: (import_list name: (import_name . (_) @import.name)))

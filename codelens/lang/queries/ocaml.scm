@@ -1,13 +1,13 @@
 ; Definitions
 
-(module_binding name: (module_name) @name) @definition.module
-(module_type_definition name: (module_type_name) @name) @definition.interface
+(module_binding (module_name) @name) @definition.module
+(module_type_definition (module_type_name) @name) @definition.interface
 (type_binding name: (type_constructor) @name) @definition.type
 (exception_definition (constructor_declaration (constructor_name) @name)) @definition.type
 (external (value_name) @name) @definition.function
 (value_specification (value_name) @name) @definition.function
-(class_binding name: (class_name) @name) @definition.class
-(method_definition name: (method_name) @name) @definition.method
+(class_binding (class_name) @name) @definition.class
+(method_definition (method_name) @name) @definition.method
 (let_binding pattern: (value_name) @name . (parameter)) @definition.function
 (let_binding pattern: (value_name) @name body: [(fun_expression) (function_expression)]) @definition.function
 (compilation_unit (value_definition (let_binding pattern: (value_name) @name) @definition.variable))

@@ -1,13 +1,12 @@
-"""The ways to find things. Each ranks on its own and knows nothing of the others; fusion joins them."""
+"""The ways to find units. Each channel ranks by itself and knows nothing of the others; a ranker joins them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from codelens.model import Match
-from codelens.search.expand import ExpandedQuery
-from codelens.store.store import Store
+from codelens.model.search import Match
+from codelens.search.run import SearchRun
 
 
 class Channel(Protocol):
@@ -15,6 +14,6 @@ class Channel(Protocol):
 
     name: str
 
-    def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
-        """The best `limit` matches, best first, each unit once; [] if the channel has nothing to say."""
+    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+        """The best `limit` matches, best first, each unit once; [] if the channel finds nothing."""
         ...

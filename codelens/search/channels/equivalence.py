@@ -1,46 +1,50 @@
-"""Concepts: units that bear the usual names of what the query's phrases speak of."""
+"""Concepts: units named as code usually names what the query's phrases mean."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codelens.model import Match, UnitId
-from codelens.search.classfile import shipped_classes, user_classes
-from codelens.search.equivalence import ClassMatch, match_classes, stems_of, usable_targets
-from codelens.search.expand import ExpandedQuery
-from codelens.store.store import Store
+from codelens.model.code import UnitId
+from codelens.model.search import Match
+from codelens.search.equivalence import (
+    ClassMatch,
+    match_classes,
+    shipped_classes,
+    stems_of,
+    usable_targets,
+    user_classes,
+)
+from codelens.search.run import SearchRun
 
 NAMED_CAP = 20
 """Units of one name that are taken. Chosen: a third of what the symbol channel takes of a name that the query itself says;
 3 measured no other than 20."""
 WEAK = 0.5
-"""Of a class's weight, where a person's own class is matched by a single word: what it names is found, and does not go to the
-top. Chosen, not measured."""
+"""Share of its weight that a user's own class keeps if a single word matches it: its targets are found, but not at the top.
+Chosen, not measured."""
 
 
 class EquivalenceChannel:
-    """`classes`: a person's own file of classes, empty for none; `shipped`: whether those that come with codelens take part."""
+    """Uses the user's own classes; the shipped ones too, if the profile gives the channel a weight."""
 
     name = "equivalence"
 
-    def __init__(self, classes: str = "", shipped: bool = True) -> None:
-        self._classes, self._shipped = classes, shipped
+    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+        """Heaviest class first, and in it target by target. The raw score is the weight of the class, or of the learned unit.
 
-    def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
-        """Heaviest class first, and in it target by target. The raw score is the class's weight. What was learned has one too.
-
-        Shipped classes want a strong match. Raises SettingsError for a file of classes that cannot be taken.
+        Shipped classes need a strong match. Raises SettingsError for a file of classes with faults.
         """
-        own = user_classes(self._classes) if self._classes else ()
-        said = stems_of(query.texts) if own or self._shipped else []
-        matches = match_classes(said, (*own, *(shipped_classes(said) if self._shipped else ())))
+        query, store, shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
+        own = user_classes(run.settings.classes) if run.settings.classes else ()
+        words = stems_of(query.texts) if own or shipped else []
+        matches = match_classes(words, (*own, *(shipped_classes(words) if shipped else ())))
         learned = list(query.learned)
         found: dict[UnitId, Match] = {}
         for match in sorted((m for m in matches if m.strong or m.concept.own), key=lambda m: -_score(m)):
             while learned and learned[0].raw_score > _score(match):
                 found.setdefault(learned[0].unit, learned.pop(0))
             for target in usable_targets(match.concept):
-                for unit in store.units.named(target, query.scoped, NAMED_CAP, match.concept.languages):
+                for unit in store.units.named(target, run.within, NAMED_CAP, match.concept.languages):
                     found.setdefault(unit, Match(unit, _score(match), _reason(match, target)))
         for one in learned:
             found.setdefault(one.unit, one)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codelens.model import Match, UnitId
-from codelens.search.expand import ExpandedQuery, Term
-from codelens.store.store import Store
+from codelens.model.code import UnitId
+from codelens.model.search import Match
+from codelens.search.run import SearchRun
+from codelens.search.terms import Term
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
@@ -26,53 +27,54 @@ IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0
 
 
 class SymbolChannel:
-    """A unit is found in the first tier that it fits, and not again."""
+    """Finds each unit once, in the first tier that it fits."""
 
     name = "symbol"
 
-    def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
-        """Tier by tier, each only where those before found little. The raw score says the tier."""
+    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+        """Tier by tier, each only if those before found little. The raw score is the tier's."""
         found: dict[UnitId, Match] = {}
+        query = run.terms
         primary = [t for t in query.names if t.tier != "pair"]
         pairs = [t for t in query.names if t.tier == "pair"]
         words = sorted((t for t in query.words if t.tier == "component"), key=lambda t: -len(t.text))
         for terms in (primary, pairs, words):
             if len(found) < FEW_PRIMARY or terms is pairs:
-                self._exact(terms, query, store, found)
-        self._begun([t for t in (*query.names, *query.words) if t.tier == "prefix"], query, store, found)
+                self._exact(terms, run, found)
+        self._begun([t for t in (*query.names, *query.words) if t.tier == "prefix"], run, found)
         for terms in (primary, pairs, words):
             if len(found) < PREFIX_BELOW:
-                self._prefix(terms, query, store, found)
-        if len(found) < SUBSTRING_BELOW and "fuzzy" in query.features:
-            self._substring([*primary, *words], query, store, found)
+                self._prefix(terms, run, found)
+        if len(found) < SUBSTRING_BELOW and "fuzzy" in run.abilities:
+            self._substring([*primary, *words], run, found)
         return list(found.values())[:limit]
 
-    def _exact(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
+    def _exact(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
-            for unit in store.units.named(term.text, query.scoped, EXACT_CAP):
+            for unit in run.store.units.named(term.text, run.within, EXACT_CAP):
                 found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
 
-    def _begun(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
-        """Of what the query marks as a beginning: names that are it, then names that go on, however many others were found."""
+    def _begun(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
+        """For each beginning in the query: names equal to it, then names that go on, however many others were found."""
         for term in terms:
             begun = fold_identifier(term.text.removesuffix(BEGINNING))
-            for unit in store.units.named(begun, query.scoped, EXACT_CAP):
+            for unit in run.store.units.named(begun, run.within, EXACT_CAP):
                 found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
-            for unit in store.units.named_from(begun, query.scoped, EXACT_CAP):
+            for unit in run.store.units.named_from(begun, run.within, EXACT_CAP):
                 found.setdefault(unit, Match(unit, BEGINS, f"name begins with {term.origin}"))
 
-    def _prefix(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
+    def _prefix(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
             room = PREFIX_CAP - len(found)
             if room <= 0:
                 return
-            for unit in store.units.named_from(term.text, query.scoped, room):
+            for unit in run.store.units.named_from(term.text, run.within, room):
                 found.setdefault(unit, Match(unit, BEGINS, f"name begins with {term.origin}"))
 
-    def _substring(self, terms: Sequence[Term], query: ExpandedQuery, store: Store, found: dict[UnitId, Match]) -> None:
+    def _substring(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
             room = SUBSTRING_CAP - len(found)
             if room <= 0 or len(term.text) < SUBSTRING_LETTERS:
                 continue
-            for unit in store.postings.names_containing(term.text, query.scoped, room):
+            for unit in run.store.postings.names_containing(term.text, run.within, room):
                 found.setdefault(unit, Match(unit, HOLDS, f"name holds {term.origin}"))

@@ -6,13 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault
-from codelens.model import Match, UnitId
-from codelens.search.embedding import cosine, embedder_of_index, vector_of
-from codelens.search.expand import ExpandedQuery
+from codelens.model.code import UnitId
+from codelens.model.search import Match
+from codelens.search.run import SearchRun
 from codelens.store.store import Store
+from codelens.store.vectors import cosine
 
 OVERFETCH = (1.25, 3.0)
 """Times the limit. Long units have several vectors, so what fills the limit with vectors may not fill it with units; only
@@ -21,27 +21,23 @@ Three times is the marketplace's figure; a quarter more is chosen."""
 
 
 class VectorChannel:
-    """Asks the embedder that the index was made with; the settings say which to try first."""
+    """Uses the embedder of the index."""
 
     name = "vector"
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def retrieve(self, query: ExpandedQuery, store: Store, limit: int) -> Sequence[Match]:
+    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
         """Units by their nearest piece. The raw score is the cosine, the embedder's least or more."""
-        embedder = embedder_of_index(store, self._settings) if "vector" in query.features else None
+        store, embedder = run.store, run.embedder()
         if embedder is None:
             return []
-        says_something = query.vector or _says_something(query, store, embedder)
-        vector = vector_of(query, store, self._settings) if says_something else b""
+        vector = run.query_vector() if run.terms.vector or _says_something(run, embedder) else b""
         if not vector:
             return []
         if len(vector) != (width := store.vectors.width() or len(vector)):
             raise EmbedderFault(f"{embedder.name} gives {len(vector)} dimensions now, and the index has {width}")
         best: dict[UnitId, float] = {}
         for times in OVERFETCH:
-            pieces = store.vectors.nearest(vector, query.scoped, int(limit * times))
+            pieces = store.vectors.nearest(vector, run.within, int(limit * times))
             best, enough = _near(pieces, int(limit * times), embedder.least_cosine)
             if enough or len(best) >= limit:
                 break
@@ -50,7 +46,7 @@ class VectorChannel:
 
 
 def _near(pieces: Sequence[tuple[UnitId, float]], asked: int, least: float) -> tuple[dict[UnitId, float], bool]:
-    """(unit → its least distance, whether there are no others near enough), from the nearest pieces in order.
+    """(unit → its least distance, True if no others are near enough), from the nearest pieces in order.
 
     A full page is cut somewhere among the pieces that lie as far as its last; none of those is taken, or chance would choose.
     """
@@ -63,11 +59,10 @@ def _near(pieces: Sequence[tuple[UnitId, float]], asked: int, least: float) -> t
     return best, len(near) < asked
 
 
-def _says_something(query: ExpandedQuery, store: Store, embedder: Embedder) -> bool:
-    """Whether embedder or index knows any word of the query. Every vector has a nearest one, also that of a word nobody wrote."""
-    return embedder.knows(query.text) or any(
-        store.postings.document_frequency(t.text) for t in (*query.words, *query.extra)
-    )
+def _says_something(run: SearchRun, embedder: Embedder) -> bool:
+    """True if embedder or index knows any word of the query. Every vector has a nearest one, even that of an unknown word."""
+    terms = (*run.terms.words, *run.terms.extra)
+    return embedder.knows(run.terms.text) or any(run.store.postings.document_frequency(t.text) for t in terms)
 
 
 def _ordered(best: Mapping[UnitId, float], store: Store) -> list[UnitId]:

@@ -3,38 +3,78 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+import sys
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 from codelens.config import Settings
 from codelens.context.counters import counter_of
-from codelens.explained import NO_SUCH_FILE, WhyResult
+from codelens.errors import CodelensError
 from codelens.index import Index
-from codelens.model import SearchOptions
-from codelens.nouns import dataclass
-from codelens.packed import FILES, TASK, ContextRequest, Forms
-from codelens.related import Related, RelationOptions
+from codelens.model.context import FILES, TASK, ContextRequest, Forms
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import Related, RelationOptions
+from codelens.model.search import NO_SUCH_FILE, NOTHING_ASKED, Contribution, Hit, SearchOptions, SearchResult, WhyResult
 from codelens.render.context import layout_of
-from codelens.render.explain import why_record
-from codelens.render.marketplace import response_record
-from codelens.render.outline import outline_record, symbols_of
+from codelens.render.outline import files_record, outline_record, source_record, symbols_of
 from codelens.render.paths import PathStyle
-from codelens.render.records import Record
+from codelens.render.records import Record, hit_record, search_record, to_json
 from codelens.render.relations import related_record
 from codelens.render.reports import status_record
-from codelens.render.sources import files_record, source_record
+from codelens.render.why_json import why_record
+from codelens.server.http.faults import UNEXPECTED, Fault, fault_of
 from codelens.server.http.questions import (
+    ApiRequest,
     ContextAsked,
     FileAsked,
     FilesAsked,
     Filters,
-    Question,
     RelationsAsked,
     SearchAsked,
     StatusAsked,
     WhyAsked,
 )
+
+
+def response_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
+    """The object of `search --json` with `count`, and with `market_fields` in each of its results."""
+    record = search_record(result, exit_code, stats)
+    known = result.trace.metadata
+    results = [hit_record(hit) | market_fields(hit, known.get(hit.unit.document, {})) for hit in result.hits]
+    said = [notice.text for notice in result.notices if notice.code == NOTHING_ASKED]
+    return record | {"results": results, "count": len(results)} | ({"error": said[0]} if said else {})
+
+
+def market_fields(hit: Hit, metadata: Mapping[str, Any] = {}) -> Record:
+    """The marketplace's fields of a result. A rank is null if that channel did not find it, as is anything nobody recorded.
+
+    `id` tells units of one index apart; `description` is the documentation; `metadata` is what a person's table says of the file.
+    """
+    unit, rating = hit.unit, next((part.operands for part in hit.contributions if part.rule == "scaled"), {})
+    return {
+        "id": f"{unit.repository}:{unit.path}:{unit.span.start}",
+        "slug": unit.qualified_name,
+        "description": unit.doc,
+        "category": metadata.get("category"),
+        "avg_rating": rating.get("value", metadata.get("rating")),
+        "install_count": metadata.get("installs"),
+        "final_score": hit.score,
+        "rrf_score": math.fsum(_of_rank(part) for part in hit.contributions),
+        "semantic_rank": hit.channels.get("vector"),
+        "keyword_rank": hit.channels.get("exact"),
+    }
+
+
+def _of_rank(part: Contribution) -> float:
+    """The part of the fused score that a contribution is; 0 if it does not come from a rank."""
+    if part.rule == "rrf_share":
+        return part.operands["of_channel"] / (part.operands["k"] + part.operands["rank"])
+    return part.amount if part.rule in ("rrf", "share") else 0.0
+
 
 EVERYTHING = 1_000_000_000
 """The limit where the budget is one."""
@@ -45,17 +85,17 @@ class Endpoint:
     """One address of the API: what it takes, how it is answered, and what it says of itself."""
 
     name: str
-    asked: type[Question]
+    asked: type[ApiRequest]
     answer: Callable[[Index, Any], Record]
     schema: str
     """Its answer, in the OpenAPI document."""
     summary: str
     kept: bool = True
-    """Whether an answer may be served again while the index stays as it is."""
+    """True if an answer may be served again while the index does not change."""
 
 
 def search(index: Index, asked: SearchAsked) -> Record:
-    """The object of `search --json` with the marketplace's fields beside."""
+    """The object of `search --json` and the marketplace's fields."""
     result = index.search(asked.query, search_options(asked, index.settings))
     return response_record(result, 0 if result.hits else 1)
 
@@ -126,7 +166,8 @@ def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
             limit=asked.limit,
             where=where if _restricts(asked) else None,
         )
-        ask = {"refs": index.refs, "callers": index.callers, "callees": index.callees, "impact": index.impact}[question]
+        graph = index.graph
+        ask = {"refs": graph.refs, "callers": graph.callers, "callees": graph.callees, "impact": graph.impact}[question]
         result: Related = ask(asked.target, options)
         return related_record(result, 0 if result.relations else 1)
 
@@ -207,3 +248,29 @@ ENDPOINTS = {
         Endpoint("status", StatusAsked, status, "status", "The state of the index", kept=False),
     )
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of a request: the JSON text of its answer, or a fault."""
+
+    body: bytes
+    snapshot: str
+    """Snapshot of the index that answered; empty for a fault."""
+    fault: Fault | None = None
+
+
+def outcome(index: Path, settings: Settings, name: str, asked: str) -> Outcome:
+    """The answer of an endpoint to its question, which comes as the JSON text of its model."""
+    endpoint = ENDPOINTS[name]
+    try:
+        question = endpoint.asked.model_validate_json(asked)
+        with Index.open(index, settings) as opened:
+            record = endpoint.answer(opened, question)
+            snapshot = opened.info().snapshot
+        return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot)
+    except CodelensError as error:
+        return Outcome(b"", "", fault_of(error))
+    except Exception:  # the edge: whoever asked gets an object, whoever serves gets the trace
+        traceback.print_exc(file=sys.stderr)
+        return Outcome(b"", "", UNEXPECTED)

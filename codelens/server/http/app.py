@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
+import h11
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from codelens.nouns import dataclass
+from codelens.errors import UsageError
+from codelens.model.fast_dataclass import dataclass
 from codelens.server.http.answers import ENDPOINTS, Endpoint
-from codelens.server.http.desk import Desk
-from codelens.server.http.faults import UNEXPECTED, Fault, Refused
-from codelens.server.http.gate import Gate, Rules
+from codelens.server.http.desk import QueryDesk
+from codelens.server.http.faults import JSON, UNEXPECTED, Fault, RequestRefused, fault_response, wants_page
+from codelens.server.http.gate import Buckets, Gate, Rules
 from codelens.server.http.keys import KeyRing
+from codelens.server.http.openapi import document, question_of
 from codelens.server.http.page import page_routes
-from codelens.server.http.rates import Buckets
-from codelens.server.http.reading import document, question_of
-from codelens.server.http.sending import JSON, fault_response, wants_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Mounted:
     """Another application behind the same gate."""
 
     path: str
-    """As /mcp: this one address, nothing below it."""
+    """One address such as /mcp; nothing below it."""
     app: ASGIApp
     running: AbstractAsyncContextManager[None]
     """Entered for as long as the server runs."""
@@ -41,7 +45,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def application(
-    desk: Desk, rules: Rules, keys: KeyRing, buckets: Buckets | None = None, mounted: Sequence[Mounted] = ()
+    desk: QueryDesk, rules: Rules, keys: KeyRing, buckets: Buckets | None = None, mounted: Sequence[Mounted] = ()
 ) -> ASGIApp:
     """Everything behind the gate; whoever made the desk closes it. `buckets` are made from the settings unless they are given."""
 
@@ -56,7 +60,7 @@ def application(
     app = Starlette(
         routes=[*_api(desk), Route("/openapi.json", _openapi), *page_routes(desk), *others],
         lifespan=lifespan,
-        exception_handlers={Refused: _refused, HTTPException: _http, Exception: _unexpected},
+        exception_handlers={RequestRefused: _refused, HTTPException: _http, Exception: _unexpected},
     )
     app.router.redirect_slashes = False
     return Gate(app, rules, keys, buckets or Buckets(desk.settings.requests_per_minute))
@@ -72,14 +76,14 @@ class _Plain:
         await self._app(scope, receive, send)
 
 
-def _api(desk: Desk) -> list[BaseRoute]:
+def _api(desk: QueryDesk) -> list[BaseRoute]:
     return [
         Route(f"/api/{endpoint.name}", _answering(desk, endpoint), methods=["GET", "POST"])
         for endpoint in ENDPOINTS.values()
     ]
 
 
-def _answering(desk: Desk, endpoint: Endpoint) -> Handler:
+def _answering(desk: QueryDesk, endpoint: Endpoint) -> Handler:
     async def answer(request: Request) -> Response:
         answered = await desk.ask(endpoint, await question_of(request, endpoint.asked))
         age = {} if answered.age is None else {"Age": str(answered.age)}
@@ -93,12 +97,12 @@ async def _openapi(request: Request) -> Response:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+    assert isinstance(error, RequestRefused)
     return fault_response(error.fault, wants_page(request.scope))
 
 
 async def _http(request: Request, error: Exception) -> Response:
-    """What the router says: no such address, no such method."""
+    """Errors of the router: no such address, no such method."""
     assert isinstance(error, HTTPException)
     fault = Fault(error.status_code, error.detail.lower(), "/openapi.json lists the addresses")
     response = fault_response(fault, wants_page(request.scope))
@@ -109,3 +113,106 @@ async def _http(request: Request, error: Exception) -> Response:
 async def _unexpected(request: Request, error: Exception) -> Response:
     traceback.print_exception(error, file=sys.stderr)
     return fault_response(UNEXPECTED, wants_page(request.scope))
+
+
+BACKLOG = 128
+LONGEST_HEAD = 65_536
+"""Bytes of a request's line and headers. The same as uvicorn's default, explicit because an address may hold a long query."""
+
+
+HEAD_SECONDS = 10.0
+"""For the whole head of a request, from its first byte or the connection on; a slow line sends one in 1. Chosen, as the next."""
+BODY_SECONDS = 20.0
+"""For the whole body."""
+LEAVE_SECONDS = 30.0
+"""For a client to take its answer, once the connection is to be closed."""
+MOST_BODY = 5_000_000
+"""Bytes of a body, whoever reads it or not. The SDK of the Model Context Protocol takes 4 MB."""
+MOST_CONNECTIONS = 256
+"""Open at once; each needs a file descriptor, of which a process often has 1024. Chosen."""
+
+
+class Bounded(H11Protocol):
+    """A connection that is closed where a request takes too long or too much to send."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """One too many is closed at once."""
+        super().connection_made(transport)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._waits_for: object = None
+        self._bytes = 0
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+        else:
+            self._set_deadline(h11.IDLE, HEAD_SECONDS)
+
+    def data_received(self, data: bytes) -> None:
+        """The clock of a head or body runs from its beginning to its end, however slowly its bytes come."""
+        super().data_received(data)
+        state = self.conn.their_state
+        if state is h11.IDLE and self.conn.our_state is h11.IDLE:
+            self._set_deadline(h11.IDLE, HEAD_SECONDS)
+        elif state is h11.SEND_BODY:
+            self._set_deadline(h11.SEND_BODY, BODY_SECONDS)
+            self._bytes += len(data)
+            if self._bytes > MOST_BODY + LONGEST_HEAD:
+                self.transport.abort()
+        else:
+            self._set_deadline(None, 0)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is left to wait for."""
+        self._set_deadline(None, 0)
+        super().connection_lost(exc)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Closing waits until the client took its answer, which is not for ever."""
+        super().timeout_keep_alive_handler()
+        self.loop.call_later(LEAVE_SECONDS, self.transport.abort)
+
+    def _set_deadline(self, waits_for: object, seconds: float) -> None:
+        if waits_for is not None and waits_for is self._waits_for:
+            return
+        if self._deadline:
+            self._deadline.cancel()
+        self._waits_for, self._bytes = waits_for, 0
+        self._deadline = self.loop.call_later(seconds, self.transport.abort) if waits_for is not None else None
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one. Raises UsageError if the address is not available."""
+    name = host.strip("[]")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except (OSError, OverflowError, UnicodeError) as fault:
+        said = getattr(fault, "strerror", None) or str(fault)
+        raise UsageError(f"cannot listen on {host}:{port}: {said}", "another --port or --host") from None
+
+
+def address_of(listener: socket.socket) -> str:
+    """The URL of its page."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}/"
+
+
+def serve(app: ASGIApp, listener: socket.socket) -> None:
+    """Until SIGINT or SIGTERM; requests that are being answered are finished first."""
+    server_of(app).run(sockets=[listener])
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """The server, before it runs."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,  # nothing is recorded of what was searched
+        server_header=False,
+        date_header=True,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        http=Bounded,
+        ws="none",
+        timeout_graceful_shutdown=5,
+    )
+    return uvicorn.Server(config)

@@ -12,26 +12,26 @@ from pathlib import Path
 
 from codelens.config import Settings, with_absolute_paths
 from codelens.errors import CodelensError
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
 from codelens.processes.pool import WorkerPool
-from codelens.server.http.answers import Endpoint
-from codelens.server.http.faults import Fault, Refused, fault_of
-from codelens.server.http.kept import Answers, Key
-from codelens.server.http.questions import Question
-from codelens.server.http.state import Beside, State
-from codelens.server.http.work import Outcome, outcome
+from codelens.server.http.answers import Endpoint, Outcome, outcome
+from codelens.server.http.cache import Answers, Beside, IndexState, Key
+from codelens.server.http.faults import Fault, RequestRefused, fault_of
+from codelens.server.http.questions import ApiRequest
 
 MOST_WAITING = 200
 """Questions that may wait for a worker; further ones hear that the server is busy. Chosen."""
 MOST_WORKERS = 4
-"""Where nobody says how many: each holds some 100 MB. Chosen."""
+"""Default number of workers: each holds some 100 MB. Chosen."""
 THREADS = 2
-"""Where there are no worker processes: one computes while another reads. Chosen."""
+"""Threads if there are no worker processes: one computes while another reads. Chosen."""
 RETRY_SECONDS = 2
+ATTEMPTS = 2
+"""Workers that may die of one question before it fails."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServedAnswer:
     """The JSON text of an answer, and for how many seconds it has been kept."""
 
     body: bytes
@@ -39,7 +39,7 @@ class Answer:
     """None where it was made for this question."""
 
 
-class Desk:
+class QueryDesk:
     """Answers questions about one index file. Close it."""
 
     def __init__(self, index: Path, settings: Settings, workers: int = 0, answers: Answers | None = None) -> None:
@@ -48,7 +48,7 @@ class Desk:
         self._workers = WorkerPool(workers) if workers else None
         self._threads = ThreadPoolExecutor(THREADS, "codelens-search")
         self._quick = ThreadPoolExecutor(1, "codelens-snapshot")
-        self._state = State(index, settings)
+        self._state = IndexState(index, settings)
         self._beside = Beside(index, settings)
         self._answers = answers if answers is not None else Answers()
         self._underway: dict[Key, asyncio.Task[Outcome]] = {}
@@ -60,20 +60,20 @@ class Desk:
         if self._workers:
             self._workers.close()
 
-    async def ask(self, endpoint: Endpoint, asked: Question) -> Answer:
+    async def ask(self, endpoint: Endpoint, asked: ApiRequest) -> ServedAnswer:
         """Raises Refused with what went wrong."""
         text = asked.model_dump_json()
         beside, settled = self._beside.stamp()  # before the answer is made: so it is never older than its key
         may_keep = endpoint.kept and settled
         key = (f"{await self._snapshot()} {beside}", endpoint.name, text)
         if may_keep and (kept := self._answers.get(key)):
-            return Answer(*kept)
+            return ServedAnswer(*kept)
         found = await self._shared(key)
         if found.fault is not None:
-            raise Refused(found.fault)
+            raise RequestRefused(found.fault)
         if may_keep:
             self._answers.put((f"{found.snapshot} {beside}", endpoint.name, text), found.body)
-        return Answer(found.body)
+        return ServedAnswer(found.body)
 
     async def _snapshot(self) -> str:
         try:
@@ -81,28 +81,34 @@ class Desk:
                 return known
             return await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read)
         except CodelensError as error:
-            raise Refused(fault_of(error)) from None
+            raise RequestRefused(fault_of(error)) from None
 
     async def _shared(self, key: Key) -> Outcome:
         """Equal questions about one state of the index are answered once. Whoever goes away takes nothing from the others."""
         task = self._underway.get(key)
         if task is None:
             if len(self._underway) >= MOST_WAITING:
-                raise Refused(Fault(503, "too many questions at once", "ask again later", retry_after=RETRY_SECONDS))
+                raise RequestRefused(
+                    Fault(503, "too many questions at once", "ask again later", retry_after=RETRY_SECONDS)
+                )
             task = asyncio.create_task(self._worked(key[1], key[2]))
             self._underway[key] = task
             task.add_done_callback(lambda _: self._underway.pop(key, None))
         return await asyncio.shield(task)
 
     async def _worked(self, name: str, text: str) -> Outcome:
+        """The outcome from a worker. If the worker dies, the pool starts another, which gets the question once more."""
         pool = self._workers or self._threads
-        try:
-            return await asyncio.wrap_future(pool.submit(outcome, self.index, self.settings, name, text))
-        except (BrokenExecutor, OSError):  # killed or not started, as by a lack of memory: ask again and there is one
-            fault = Fault(503, "the worker that had the question ended", "ask again", retry_after=RETRY_SECONDS)
-            return Outcome(b"", "", fault)
-        except CodelensError as error:  # it ended at its start
-            return Outcome(b"", "", fault_of(error))
+        for _ in range(ATTEMPTS):
+            try:
+                return await asyncio.wrap_future(pool.submit(outcome, self.index, self.settings, name, text))
+            except (BrokenExecutor, OSError):  # killed or not started, for example for lack of memory
+                continue
+            except CodelensError as error:  # it ended at its start
+                return Outcome(b"", "", fault_of(error))
+        text = f"{ATTEMPTS} worker processes died while they answered this request"
+        fault = Fault(503, text, "ask again later; the server may lack memory", retry_after=RETRY_SECONDS)
+        return Outcome(b"", "", fault)
 
 
 def workers_here() -> int:

@@ -1,8 +1,12 @@
-"""Whatever goes wrong → a status, and one object `{error, hint}`; an ambiguous target has its `candidates` beside."""
+"""Errors → a status and one object `{error, hint}`; for an ambiguous target also its `candidates`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from codelens.errors import (
     CodelensError,
@@ -14,8 +18,8 @@ from codelens.errors import (
     SchemaTooNew,
     TargetError,
 )
-from codelens.nouns import dataclass
-from codelens.render.records import Record
+from codelens.model.fast_dataclass import dataclass
+from codelens.render.records import Record, to_json
 
 STATUS: Mapping[type[CodelensError], int] = {
     TargetError: 404,
@@ -31,7 +35,7 @@ STATUS: Mapping[type[CodelensError], int] = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An answer that is none."""
+    """An error response."""
 
     status: int
     error: str
@@ -46,7 +50,7 @@ class Fault:
         return record | ({"candidates": list(self.candidates)} if self.candidates else {})
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """Raised where a request goes no further."""
 
     def __init__(self, fault: Fault) -> None:
@@ -55,7 +59,7 @@ class Refused(Exception):
 
 
 def fault_of(error: CodelensError) -> Fault:
-    """What the command line prints, with the status that says as much as its exit code does."""
+    """The error as the command line prints it, with the status that corresponds to its exit code."""
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400)
     return Fault(
         status=status,
@@ -67,3 +71,40 @@ def fault_of(error: CodelensError) -> Fault:
 
 
 UNEXPECTED = Fault(500, "a fault of codelens itself", "its trace is on the server's stderr")
+
+
+JSON = "application/json"
+CHALLENGES = ('Bearer realm="codelens"', 'Basic realm="codelens", charset="UTF-8"')
+
+
+def json_response(record: Record, status: int = 200) -> Response:
+    """An object."""
+    return Response(to_json(record).encode("utf-8", "backslashreplace"), status, media_type=JSON)
+
+
+def fault_response(fault: Fault, wants_page: bool = False) -> Response:
+    """With the headers that its status asks for."""
+    if wants_page:
+        from codelens.server.http.page import fault_page
+
+        response = Response(fault_page(fault), fault.status, media_type="text/html")
+    else:
+        response = json_response(fault.record(), fault.status)
+    if fault.retry_after is not None:
+        response.headers["Retry-After"] = str(fault.retry_after)
+    if fault.status == 413:
+        response.headers["Connection"] = "close"  # what is still to come is not read
+    if fault.status == 401:
+        for challenge in CHALLENGES:
+            response.headers.append("WWW-Authenticate", challenge)
+    return response
+
+
+def wants_page(scope: Scope) -> bool:
+    """True for a request of a browser outside the API."""
+    return not str(scope["path"]).startswith("/api/") and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+async def send_fault(fault: Fault, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send a fault as an ASGI application does."""
+    await fault_response(fault, wants_page(scope))(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Who gets in: the Host header, the key, the rate; and the headers that every answer carries.
+"""Access control: the Host header, the key, the rate; and the headers that every answer carries.
 
 A server on loopback asks for no key, for whoever reaches it is this machine's; so it takes only the names of loopback as Host,
 or a page from elsewhere could have its own name point here and read what it likes.
@@ -9,17 +9,40 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
-from collections.abc import MutableMapping
+import math
+import time
+from collections.abc import Callable, MutableMapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from codelens.errors import CodelensError
-from codelens.nouns import dataclass
-from codelens.server.http.faults import Fault, Refused, fault_of
+from codelens.model.fast_dataclass import dataclass
+from codelens.server.http.faults import Fault, RequestRefused, fault_of, send_fault
 from codelens.server.http.keys import KeyRing, holder
-from codelens.server.http.rates import Buckets
-from codelens.server.http.sending import send_fault
+
+
+class Buckets:
+    """One bucket a name; it holds `per_minute` tokens, and gets as many back in a minute. 0 sets no limit."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = float(per_minute)
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str) -> int:
+        """Take a token; 0, or the whole seconds until there is one."""
+        if not self._most:
+            return 0
+        now = self._clock()
+        tokens, then = self._left.get(name, (self._most, now))
+        tokens = min(self._most, tokens + (now - then) * self._most / 60)
+        if tokens < 1:
+            self._left[name] = (tokens, now)
+            return max(1, math.ceil((1 - tokens) * 60 / self._most))
+        self._left[name] = (tokens - 1, now)
+        return 0
+
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -39,7 +62,7 @@ MCP = "/mcp"
 LONGEST_MESSAGE = 4_000_000
 """Bytes of a message to MCP: what its SDK takes."""
 OPEN = ("/static/",)
-"""What belongs to the program and tells nothing of the index."""
+"""Files of the program itself, which reveal nothing of the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +75,7 @@ class Rules:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address that is listened on can be reached from this machine alone."""
+    """True if a listening address can be reached from this machine alone."""
     if host.lower() == "localhost":
         return True
     try:
@@ -62,7 +85,7 @@ def is_loopback(host: str) -> bool:
 
 
 def rules_for(host: str, keys_needed: bool = False) -> Rules:
-    """Of a server that listens on a host."""
+    """Rules for a server that listens on a host."""
     if not is_loopback(host):
         return Rules(True, None)
     return Rules(keys_needed, frozenset({"localhost", "127.0.0.1", "[::1]", host.lower()}))
@@ -92,7 +115,7 @@ class Gate:
 
         try:
             self._admit(scope)
-        except Refused as refused:
+        except RequestRefused as refused:
             await send_fault(refused.fault, scope, receive, send_with_headers)
             return
         except CodelensError as error:
@@ -105,20 +128,24 @@ class Gate:
         headers = Headers(scope=scope)
         names = [_name_of(host) for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
-            raise Refused(Fault(400, "this is no name of this server", "ask for it as 127.0.0.1 or localhost"))
+            raise RequestRefused(Fault(400, "this server has another name", "ask for it as 127.0.0.1 or localhost"))
         if not str(scope["path"]).startswith("/"):  # http://other/, as proxies are asked
-            raise Refused(Fault(400, "this is no proxy", "the address of a request begins with a slash"))
+            raise RequestRefused(Fault(400, "this is no proxy", "the address of a request begins with a slash"))
         if _length(headers.get("content-length", "")) > longest_body(str(scope["path"])):
-            raise Refused(too_long(str(scope["path"])))
+            raise RequestRefused(too_long(str(scope["path"])))
         if str(scope["path"]).startswith(OPEN):
             return
         key = presented(headers.get("authorization", ""))
         name = holder(self._keys.rows(), key) if key is not None else None
         if name is None and (self._rules.keys_needed or key is not None):
             said = "this key is not known here" if key is not None else "a key is needed"
-            raise Refused(Fault(401, said, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` makes one"))
+            raise RequestRefused(
+                Fault(401, said, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` makes one")
+            )
         if name is not None and (seconds := self._buckets.take(name)):
-            raise Refused(Fault(429, "this key has asked too much", f"ask again in {seconds} s", retry_after=seconds))
+            raise RequestRefused(
+                Fault(429, "this key has asked too much", f"ask again in {seconds} s", retry_after=seconds)
+            )
 
 
 def longest_body(path: str) -> int:

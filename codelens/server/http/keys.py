@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
-from codelens.notation import parse_json
-from codelens.nouns import dataclass
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.notation import parse_json
 
 PREFIX = "codelens_"
 """Lets whoever finds one in a file know what it is."""
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """What is kept of a key."""
+    """The stored record of a key."""
 
     name: str
     sha256: str
@@ -34,7 +34,7 @@ class KeyRow:
 
 
 def read_keys(path: Path) -> tuple[KeyRow, ...]:
-    """Sorted by name; none where there is no file. Raises UsageError for one that others may read or that is broken."""
+    """Sorted by name; empty without a file. Raises UsageError if others may read the file or it is broken."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -51,9 +51,9 @@ def read_keys(path: Path) -> tuple[KeyRow, ...]:
 
 
 def add_key(path: Path, name: str) -> str:
-    """Make a key of this name; the key itself, which nothing keeps. Raises UsageError for a name that is taken or is none."""
+    """Make a key of this name and return it; it is not stored. Raises UsageError if the name is taken or malformed."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"'{name}' is no name of a key", "up to 64 letters, digits and . _ @ -")
+        raise UsageError(f"'{name}' is not a valid name of a key", "up to 64 letters, digits and . _ @ -")
     rows = read_keys(path)
     if any(row.name == name for row in rows):
         raise UsageError(f"there is a key '{name}'", f"`codelens serve keys revoke {name}` first, or another name")
@@ -63,7 +63,7 @@ def add_key(path: Path, name: str) -> str:
 
 
 def revoke_key(path: Path, name: str) -> None:
-    """Raises UsageError where there is none of this name."""
+    """Delete a key. Raises UsageError if no key has this name."""
     rows = read_keys(path)
     if all(row.name != name for row in rows):
         raise UsageError(f"no key is named '{name}'", "`codelens serve keys list` names them")
@@ -71,7 +71,7 @@ def revoke_key(path: Path, name: str) -> None:
 
 
 def digest(key: str) -> str:
-    """What is kept of a key."""
+    """The stored record of a key."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 

@@ -8,10 +8,17 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from pydantic import ValidationError
+from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect, Request
+
 from codelens import __version__
 from codelens.render.records import Record
 from codelens.server.http.answers import ENDPOINTS, Endpoint
-from codelens.server.http.questions import Question
+from codelens.server.http.faults import Fault, RequestRefused
+from codelens.server.http.gate import LONGEST_BODY, too_long
+from codelens.server.http.questions import ApiRequest
+from codelens.text.notation import parse_json
 
 SHORT: Mapping[str, str] = {"query": "q"}
 """Fields whose parameter in an address has another name: the marketplace's."""
@@ -64,7 +71,7 @@ def _path(endpoint: Endpoint) -> Record:
 
 
 @cache
-def parameters(asked: type[Question]) -> list[Record]:
+def parameters(asked: type[ApiRequest]) -> list[Record]:
     """A parameter for each field; a list is a parameter that is repeated."""
     schema = asked.model_json_schema(ref_template="#/components/schemas/{model}")
     required = schema.get("required", [])
@@ -122,7 +129,7 @@ def _moved(node: Any) -> Any:
 
 
 def _of_the_server(shipped: Record) -> Record:
-    """What only the server says."""
+    """Schemas of answers that only the server gives."""
     text, number = {"type": "string"}, {"type": "integer", "minimum": 0}
     strings = {"type": "array", "items": text}
     rank = {"type": ["integer", "null"], "minimum": 1}
@@ -155,7 +162,7 @@ def _of_the_server(shipped: Record) -> Record:
         "answer": _widened(
             shipped["search"],
             {"results": {"type": "array", "items": _ref("answer_hit")}, "count": number},
-            {"error": text | {"description": "why nothing was looked for, where no way to look could be had"}},
+            {"error": text | {"description": "why the search could not run"}},
         ),
         "answer_hit": _widened(shipped["hit"], market),
         "indexed_file": _closed(file, optional=("path_b64",)),
@@ -180,3 +187,79 @@ def _closed(properties: Record, optional: tuple[str, ...] = ()) -> Record:
         "required": [name for name in properties if name not in optional],
         "additionalProperties": False,
     }
+
+
+HINT = "/openapi.json says what there is"
+
+
+async def question_of(request: Request, asked: type[ApiRequest]) -> ApiRequest:
+    """From the body of a POST, else from the address."""
+    if request.method == "POST":
+        if request.query_params:
+            raise RequestRefused(Fault(422, "a POST has its question in the body alone", HINT))
+        return _validated(asked, _parsed(request, await _body(request)), strict=True)
+    return from_parameters(request.query_params, asked)
+
+
+def from_parameters(parameters_given: QueryParams, asked: type[ApiRequest]) -> ApiRequest:
+    """From the parameters of an address: a list is one that is repeated, any other may be there once."""
+    kinds = {p["name"]: p["schema"].get("type") for p in parameters(asked)}
+    long = {short: name for name, short in SHORT.items()}
+    fields: dict[str, Any] = {}
+    for name in parameters_given:
+        values = parameters_given.getlist(name)
+        if name not in kinds:
+            raise RequestRefused(Fault(422, f"{name}: there is no such parameter", f"parameters: {', '.join(kinds)}"))
+        if kinds[name] != "array" and len(values) > 1:
+            raise RequestRefused(Fault(422, f"{name}: is given {len(values)} times", HINT))
+        fields[long.get(name, name)] = values if kinds[name] == "array" else values[0]
+    return _validated(asked, fields, strict=False)
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > LONGEST_BODY:
+                raise RequestRefused(too_long(request.url.path))
+    except ClientDisconnect:  # nobody reads the answer; else it would be a traceback on stderr
+        raise RequestRefused(Fault(400, "the body ended early", HINT)) from None
+    return body
+
+
+def _parsed(request: Request, body: bytes) -> Any:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RequestRefused(Fault(422, "the body is no application/json", "`Content-Type: application/json`"))
+    try:
+        return parse_json(body, parse_float=_number, parse_constant=_no_constant)
+    except ValueError as error:
+        raise RequestRefused(Fault(400, "the body is no JSON", str(error)[:200] or HINT)) from None
+
+
+def _number(text: str) -> float:
+    """JSON has one kind of number: 20.0 is an integer, as JSON Schema has it."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _validated(asked: type[ApiRequest], fields: Any, strict: bool) -> ApiRequest:
+    try:
+        return asked.model_validate(fields, strict=strict)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = [str(part) for part in first["loc"]]
+        if place and not strict:
+            place[0] = SHORT.get(place[0], place[0])
+        where = ".".join(place)[:100]
+        raise RequestRefused(Fault(422, f"{where + ': ' if where else ''}{first['msg']}", HINT)) from None
+
+
+def document() -> bytes:
+    """/openapi.json."""
+    return json.dumps(openapi(), ensure_ascii=False, indent=1).encode()

@@ -7,30 +7,246 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
+from urllib.parse import urlencode
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+from pygments.lexer import Lexer
+from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
+from pygments.token import Comment, Generic, Keyword, Literal, Name, Number, Operator, String, Token, _TokenType
+from pygments.util import ClassNotFound
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Contribution
+from codelens.render.families import top_reason
 from codelens.render.records import Record
+from codelens.render.visible import for_terminal
 from codelens.server.http.answers import ENDPOINTS
-from codelens.server.http.desk import Desk
-from codelens.server.http.faults import Fault, Refused
-from codelens.server.http.highlight import code_lines
-from codelens.server.http.markup import page
-from codelens.server.http.pictures import bars
-from codelens.server.http.reading import from_parameters
+from codelens.server.http.desk import QueryDesk
+from codelens.server.http.faults import Fault, RequestRefused
+from codelens.server.http.openapi import from_parameters
+
+
+def address(place: str, /, **parameters: Any) -> str:
+    """A path with parameters; a list is one that is repeated, and what is empty is left out."""
+    given = {name: value for name, value in parameters.items() if value not in (None, "", [], 0, False)}
+    return f"{place}?{urlencode(given, doseq=True, errors='replace')}" if given else place
+
+
+class Parameters(dict[str, Any]):
+    """The parameters of an address; those that are not there are empty."""
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("codelens.server.http"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["shown"] = for_terminal
+    made.globals["address"] = address
+    return made
+
+
+def page(template: str, **values: Any) -> str:
+    """A whole page, or a part of one."""
+    values = {"title": "codelens"} | values | {"asked": Parameters(values.get("asked", {}))}
+    text = _templates().get_template(template).render(values)
+    return text.encode("utf-8", "replace").decode()
+
+
+def fault_page(fault: Fault) -> str:
+    """The error page for a browser."""
+    return page("fault.html", fault=fault)
+
+
+_ARROW = re.compile(r" (←[^ ]*─|─[^ ]*→) ")
+"""An edge of a path as `search.walk` writes it: 'a ─calls→ b ←imports─ c'."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A node of a way, or the edge behind it."""
+
+    text: str
+    edge: bool
+    backwards: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBar:
+    """A contribution as it is drawn: `start` and `width` are shares of the picture, in percent."""
+
+    source: str
+    amount: float
+    reason: str
+    start: float
+    width: float
+    way: tuple[PathStep, ...]
+    share: float = 0.0
+    """The part of all that raises the score; only for families."""
+
+
+def bars(contributions: Sequence[Record]) -> list[ScoreBar]:
+    """On one scale, with one zero; a negative amount lies left of it."""
+    most = max((c["amount"] for c in contributions), default=0.0)
+    least = min((c["amount"] for c in contributions), default=0.0)
+    zero, whole = max(0.0, -least), max(0.0, most) + max(0.0, -least)
+    scale = 100 / whole if whole else 0.0
+    return [
+        ScoreBar(
+            source=c["source"],
+            amount=c["amount"],
+            reason=c["reason"],
+            start=round(scale * (zero + min(0.0, c["amount"])), 2),
+            width=round(max(0.4, scale * abs(c["amount"])), 2),  # what is almost nothing is still to be seen
+            way=way(c["reason"]),
+        )
+        for c in contributions
+    ]
+
+
+def family_bars(families: Sequence[Record]) -> list[ScoreBar]:
+    """A bar for each family, with its strongest reasons in one text."""
+    rows = [{"source": f["family"], "amount": f["amount"], "reason": "; ".join(f["reasons"])} for f in families]
+    return [replace(bar, share=f["share"]) for bar, f in zip(bars(rows), families, strict=True)]
+
+
+def reason_of(hit: Record) -> str:
+    """The top reason of a hit in the list of results."""
+    return top_reason([Contribution(**part) for part in hit["contributions"]])
+
+
+def way(reason: str) -> tuple[PathStep, ...]:
+    """The nodes and edges that a reason names; empty where it names no way."""
+    parts = _ARROW.split(reason.rpartition(": ")[2])
+    if len(parts) < 3:
+        return ()
+    return tuple(
+        PathStep(part.strip("←─→"), True, part.startswith("←")) if i % 2 else PathStep(part, False)
+        for i, part in enumerate(parts)
+    )
+
+
+LONGEST_TEXT, LONGEST_LINE = 300_000, 2_000
+"""Characters; what is longer is shown without colours: a lexer is a set of patterns, and some are slow on odd texts. Chosen."""
+CLASSES = (
+    (Comment, "c"),
+    (Keyword, "k"),
+    (String, "s"),
+    (Number, "n"),
+    (Literal, "s"),
+    (Name.Function, "f"),
+    (Name.Class, "t"),
+    (Name.Namespace, "t"),
+    (Name.Tag, "k"),
+    (Name.Attribute, "f"),
+    (Name.Decorator, "d"),
+    (Name.Builtin, "b"),
+    (Name.Exception, "t"),
+    (Name.Constant, "b"),
+    (Operator.Word, "k"),
+    (Generic.Heading, "k"),
+    (Generic.Subheading, "k"),
+)
+"""The first that holds a token's type names its class in page.css; other tokens have none."""
+
+Marks = Sequence[tuple[int, int]]
+
+
+def code_lines(lines: Sequence[str], path: str, language: str, marks: Sequence[Marks] = ()) -> list[Markup]:
+    """Each line as HTML. `marks` are half-open character ranges of each line."""
+    plain = [line.replace("\r", "␍").replace("\n", "␊") for line in lines]
+    styled = _styled(plain, path, language)
+    return [
+        _line(text, classes, marks[i] if i < len(marks) else ())
+        for i, (text, classes) in enumerate(zip(plain, styled, strict=True))
+    ]
+
+
+Styles = list[tuple[int, int, str]]
+"""Half-open ranges of a line with their class."""
+
+
+def _styled(lines: Sequence[str], path: str, language: str) -> list[Styles]:
+    found: list[Styles] = [[] for _ in lines]
+    text = "\n".join(lines) + "\n"
+    lexer = _lexer(path.rpartition("/")[2], language)
+    if lexer is None or len(text) > LONGEST_TEXT or any(len(line) > LONGEST_LINE for line in lines):
+        return found
+    number, start = 0, 0
+    for at, kind, value in lexer.get_tokens_unprocessed(text):
+        name = _class_of(kind)
+        for part in value.splitlines(keepends=True) if "\n" in value else [value]:
+            while number < len(lines) and at > start + len(lines[number]):
+                start += len(lines[number]) + 1
+                number += 1
+            if number < len(lines) and name:
+                end = min(at + len(part), start + len(lines[number]))
+                if end > at:
+                    found[number].append((at - start, end - start, name))
+            at += len(part)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _lexer(filename: str, language: str) -> Lexer | None:
+    """By the name of the language, else by that of the file; None where neither is known."""
+    for find, name in ((find_lexer_class_by_name, language), (find_lexer_class_for_filename, filename)):
+        try:
+            if name and (kind := find(name)) is not None:
+                return kind(stripnl=False, ensurenl=False)
+        except ClassNotFound:
+            continue
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _class_of(kind: _TokenType) -> str:
+    return next((name for family, name in CLASSES if kind in family), "") if kind in Token else ""
+
+
+def _line(text: str, styles: Styles, marks: Marks) -> Markup:
+    ranges = [*((start, end) for start, end, _ in styles), *marks]
+    ends = {0, len(text), *(min(place, len(text)) for both in ranges for place in both)}
+    out, style = [], iter(styles)
+    current = next(style, None)
+    for start, end in pairwise(sorted(ends)):
+        while current is not None and current[1] <= start:
+            current = next(style, None)
+        piece = escape(for_terminal(text[start:end]))
+        if current is not None and current[0] <= start:
+            piece = Markup('<span class="{}">{}</span>').format(current[2], piece)
+        if any(first <= start and end <= last for first, last in marks):
+            piece = Markup("<mark>{}</mark>").format(piece)
+        out.append(piece)
+    return Markup("").join(out)
+
 
 STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 _PAGES_OF_HITS = 20
 
 
-def page_routes(desk: Desk) -> list[BaseRoute]:
-    """What a browser asks for."""
-    pages = _Pages(desk)
+def page_routes(desk: QueryDesk) -> list[BaseRoute]:
+    """The addresses for browsers."""
+    pages = _PageRoutes(desk)
     return [
         Route("/", pages.search),
         Route("/why", pages.why),
@@ -42,8 +258,8 @@ def page_routes(desk: Desk) -> list[BaseRoute]:
     ]
 
 
-class _Pages:
-    def __init__(self, desk: Desk) -> None:
+class _PageRoutes:
+    def __init__(self, desk: QueryDesk) -> None:
         self._desk = desk
 
     async def _asked(self, name: str, parameters: QueryParams) -> Record:
@@ -58,20 +274,22 @@ class _Pages:
             status = await self._asked("status", QueryParams())
             return await _html("start.html", status=status)
         found = await self._asked("search", QueryParams([*request.query_params.multi_items()]))
-        return await _html("search.html", found=found, asked=asked, title=f"{asked['q']} – codelens", paging=paging)
+        return await _html(
+            "search.html", found=found, asked=asked, title=f"{asked['q']} – codelens", paging=paging, reason=reason_of
+        )
 
     async def why(self, request: Request) -> Response:
         """The account as a page of its own, for whoever has no JavaScript or wants a link to it."""
         return await self._why(request, "why.html")
 
     async def why_panel(self, request: Request) -> Response:
-        """The account alone, to be put beside the hits."""
+        """The account alone, for the panel next to the hits."""
         return await self._why(request, "account.html")
 
     async def _why(self, request: Request, template: str) -> Response:
         why = await self._asked("why", request.query_params)
         asked = {k: v for k, v in _fields(request.query_params).items() if k != "target"}
-        return await _html(template, why=why, asked=asked, bars=bars)
+        return await _html(template, why=why, asked=asked, bars=bars, family_bars=family_bars)
 
     async def file(self, request: Request) -> Response:
         """A file with its outline."""
@@ -92,7 +310,7 @@ class _Pages:
 
 
 def _fields(parameters: QueryParams) -> dict[str, Any]:
-    """What was asked, to be asked again with a change."""
+    """The parameters of the request, for links that change one of them."""
     return {name: values if len(values := parameters.getlist(name)) > 1 else values[0] for name in parameters}
 
 
@@ -117,7 +335,7 @@ def target_of(hit: Record, several: bool) -> str:
 
 
 def paging(found: Record, asked: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Offsets of the page before and of the one after; None where there is none."""
+    """Offsets of the previous and the next page; None if it does not exist."""
     offset, limit = _number(asked.get("offset"), 0), _number(asked.get("limit"), _PAGES_OF_HITS)
     before = max(0, offset - limit) if offset else None
     after = offset + limit if offset + len(found["results"]) < found["total"] else None
@@ -131,6 +349,6 @@ def _number(text: Any, otherwise: int) -> int:
 async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
-        raise Refused(Fault(404, "not found", "/ is the page"))
+        raise RequestRefused(Fault(404, "not found", "/ is the page"))
     body = (files("codelens.server.http") / "static" / name).read_bytes()
     return Response(body, media_type=STATIC[name], headers={"Cache-Control": "no-cache"})

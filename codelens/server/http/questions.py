@@ -1,4 +1,4 @@
-"""What may be asked over HTTP: closed models, of which requests are read and the OpenAPI document is made.
+"""The requests of the HTTP API: closed models that parse requests and make the OpenAPI document.
 
 A body of JSON is taken as it is written; parameters of an address are texts, and are read as numbers where one is wanted.
 """
@@ -12,8 +12,8 @@ from pydantic_core import PydanticCustomError
 
 from codelens.config import load_weights
 from codelens.lang.registry import accepted_names
-from codelens.packed import BUDGETS, TASK
-from codelens.relations import IMPLIED_KINDS, KINDS
+from codelens.model.context import BUDGETS, TASK
+from codelens.model.graph import IMPLIED_KINDS, KINDS
 
 DEFAULT_LIMIT, MOST_RESULTS = 20, 100
 """The marketplace's."""
@@ -67,13 +67,13 @@ Limit = Annotated[int, Field(ge=1, le=MOST_RESULTS)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Question(BaseModel):
-    """What every question has: nothing that is not named."""
+class ApiRequest(BaseModel):
+    """Base of all requests: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Filters(Question):
+class Filters(ApiRequest):
     """Which files take part."""
 
     lang: Languages = Field([], description="Only these languages: py, ts, go …")
@@ -149,7 +149,7 @@ class RelationsAsked(Filters):
     limit: Limit = Field(MOST_RESULTS, description="At most this many relations")
 
 
-class FileAsked(Question):
+class FileAsked(ApiRequest):
     """One file of the index."""
 
     path: Name = Field(description="Relative to its repository's root")
@@ -163,7 +163,7 @@ class FilesAsked(Filters):
     offset: int = Field(0, ge=0, le=10_000_000, description="Leave out the first files")
 
 
-class StatusAsked(Question):
+class StatusAsked(ApiRequest):
     """The state of the index."""
 
     check: bool = Field(False, description="Walk the trees for files that are new, changed or gone")

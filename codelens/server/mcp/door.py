@@ -10,33 +10,35 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import IO, Any, NamedTuple
 
 from codelens import __version__
-from codelens.notation import parse_json
+from codelens.server.upkeep import Served, Upkeep
+from codelens.text.notation import parse_json
 
 NAME = "codelens"
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Of the protocol that the SDK speaks, oldest first. Asked for another, a server offers its newest."""
+"""Versions of the protocol that the SDK speaks, oldest first. For any other version a server offers its newest."""
 INSTRUCTIONS = (
     "Search this repository with codelens before you read files: `search` finds code by name, words or meaning, `context` "
     "packs what a task is about into one answer, `symbols` outlines a file, `refs`, `callers`, `callees` and `impact` follow "
     "the symbol graph, `why` accounts for a search. Paths are relative to the root that `status` tells. "
     "After editing files pass fresh=true once."
 )
-"""What a client may tell its model about this server."""
+"""Instructions that a client may pass to its model."""
 
 
 class Entered(NamedTuple):
-    """Where a client stands once its first line was read."""
+    """The state of a session after its first line."""
 
     stdout: IO[bytes]
     """The stream of the protocol, and of nothing else."""
     first: bytes
     """Empty where stdin ended."""
     greeted: bool
-    """Whether the line was the handshake, and is answered."""
+    """True if the line was the handshake and has its response."""
 
 
 def let_in() -> Entered:
@@ -83,7 +85,7 @@ def greeting(line: bytes) -> str | None:
 
 
 def _is_plain(asked: Any) -> bool:
-    """Whether it is a request as the protocol's schema wants it."""
+    """True for a request that fits the protocol's schema."""
     if not isinstance(asked, dict) or asked.get("jsonrpc") != "2.0" or asked.get("method") != "initialize":
         return False
     params, number = asked.get("params"), asked.get("id")
@@ -97,3 +99,28 @@ def _is_plain(asked: Any) -> bool:
         and isinstance(client.get("name"), str)
         and isinstance(client.get("version"), str)
     )
+
+
+def serve_stdio(served: Served, upkeep: Upkeep, entered: Entered, debug: bool = False) -> None:
+    """Begin what the index needs, then serve until stdin ends, or SIGINT or SIGTERM comes."""
+    if not entered.first:
+        return
+    signal.signal(signal.SIGINT, _leaving(upkeep))
+    signal.signal(signal.SIGTERM, _leaving(upkeep))
+    upkeep.tend(0)
+    try:
+        from codelens.server.mcp.sdk import ToolDesk, serve_pipes
+        from codelens.server.mcp.tools import TOOLS
+
+        serve_pipes(ToolDesk(served, upkeep, TOOLS, f"mcp {os.getpid()}", debug), sys.stdin.buffer, entered)
+    finally:
+        upkeep.close()
+
+
+def _leaving(upkeep: Upkeep) -> Callable[[int, FrameType | None], None]:
+    def leave(number: int, frame: FrameType | None) -> None:
+        """At once: a thread waits for stdin, and would wait on. Nothing is open but for reading."""
+        upkeep.close()
+        os._exit(0)
+
+    return leave

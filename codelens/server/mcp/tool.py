@@ -1,23 +1,92 @@
-"""What a tool is: one row of the table, with its schemas and the function that answers."""
+"""A tool: its schemas, its arguments, the function that answers, and the budget that the answer must fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
-from codelens.errors import NoIndex
+from codelens.config import CHOICES, Settings
+from codelens.context.counters import count_chars
+from codelens.errors import MemoryFault, NoIndex, UsageError
 from codelens.index import Index
-from codelens.nouns import dataclass
+from codelens.model.code import IndexInfo, RepositoryInfo, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import SearchOptions
 from codelens.render.paths import PathStyle
-from codelens.server.mcp.schema import Schema
-from codelens.server.served import Served
-from codelens.server.upkeep import Work
+from codelens.render.visible import for_line, for_terminal
+from codelens.server.upkeep import Served, Work
+
+Schema = dict[str, Any]
+
+LONGEST_TEXT = 4000
+"""Characters of an argument. Chosen: a task described at length fits."""
+
+
+def closed(properties: Mapping[str, Schema], required: Sequence[str] | None = None) -> Schema:
+    """An object of these properties and no others; all are required unless `required` lists them."""
+    names = list(properties) if required is None else list(required)
+    return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
+
+
+def text(description: str = "", most: int = LONGEST_TEXT) -> Schema:
+    """A text that is not empty."""
+    return _said({"type": "string", "minLength": 1, "maxLength": most}, description)
+
+
+def choice(description: str, of: Sequence[str], default: str | None = None) -> Schema:
+    """One of some words."""
+    return _said({"type": "string", "enum": list(of)}, description, default)
+
+
+def whole(description: str, least: int, most: int, default: int | None = None) -> Schema:
+    """A whole number within bounds, both included."""
+    return _said({"type": "integer", "minimum": least, "maximum": most}, description, default)
+
+
+def share(description: str) -> Schema:
+    """A number from 0 to 1."""
+    return _said({"type": "number", "minimum": 0, "maximum": 1}, description)
+
+
+def flag(description: str) -> Schema:
+    """True or false, false if it is left out."""
+    return _said({"type": "boolean"}, description, False)
+
+
+def several(description: str, of: Schema, most: int = 20) -> Schema:
+    """A list of one to `most`."""
+    return _said({"type": "array", "items": of, "minItems": 1, "maxItems": most}, description)
+
+
+STRING: Schema = {"type": "string"}
+INTEGER: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+BOOLEAN: Schema = {"type": "boolean"}
+
+
+def rows(of: Schema) -> Schema:
+    """A list in an answer."""
+    return {"type": "array", "items": of}
+
+
+def counts() -> Schema:
+    """Names with numbers, in an answer."""
+    return {"type": "object", "additionalProperties": INTEGER}
+
+
+def _said(schema: Schema, description: str, default: object = None) -> Schema:
+    said: Schema = {"description": description} if description else {}
+    return schema | said | ({} if default is None else {"default": default})
+
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """The same twice: lines for whoever reads, an object of the tool's output schema for whoever computes."""
 
     text: str
@@ -25,7 +94,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolCall:
     """One call: arguments that fit the tool's input schema, with its defaults filled in, and what may be asked."""
 
     opened: Index | None
@@ -59,9 +128,160 @@ class Tool:
     """For an agent: what it gives, and when to prefer another tool."""
     takes: Schema
     gives: Schema
-    answer: Callable[[Asked], Answer]
+    answer: Callable[[ToolCall], ToolAnswer]
     """Raises CodelensError."""
     waits: bool = True
     """For the index, where that is being built."""
     records: bool = False
-    """Whether a call changes what later answers are."""
+    """True if a call changes later answers."""
+
+
+LONGEST_LINE = 240
+"""Characters of a line of code in an answer. Chosen: two screens wide."""
+LONGEST_NOTICE, MOST_NOTICES = 160, 4
+"""Notices must not fill an answer. Chosen."""
+
+
+def tokens(answer: ToolAnswer) -> int:
+    """Tokens of the larger of the answer's two forms."""
+    return max(count_chars(answer.text), count_json(answer.record))
+
+
+def count_json(record: Record | str) -> int:
+    """Tokens of an object as it is sent."""
+    return count_chars(json.dumps(record, ensure_ascii=False))
+
+
+def fitted(count: int, made: Callable[[int], ToolAnswer], budget: int) -> ToolAnswer:
+    """The answer with as many of its `count` items as the budget holds; `made(n)` is the one with the first n.
+
+    Raises UsageError where not even the one without items fits.
+    """
+    whole = made(count)
+    if tokens(whole) <= budget:
+        return whole
+    least, most = 0, count  # the first `least` are known to fit, the first `most` are known not to
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if tokens(made(middle)) <= budget else (least, middle)
+    found = made(least)
+    if tokens(found) > budget:
+        raise UsageError(f"an answer needs {tokens(found)} tokens at least, not {budget}", "ask with a larger budget")
+    return found
+
+
+def code_line(text: str) -> str:
+    """A line of code, without what a terminal would obey, and cut where it is very long."""
+    shown = for_line(for_terminal(text.rstrip("\r\n")))
+    return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}…"
+
+
+def notices_told(texts: list[str]) -> list[str]:
+    """The first few, each on one short line."""
+    told = [one if len(one) <= LONGEST_NOTICE else f"{one[:LONGEST_NOTICE]}…" for one in map(for_line, texts)]
+    more = len(told) - MOST_NOTICES
+    return told if more <= 0 else [*told[:MOST_NOTICES], f"{more} more notices"]
+
+
+def cut_line(cut: int, of: str, remedy: str) -> list[str]:
+    """Says how many found no room; nothing where all did."""
+    return [f"{cut} more {of} found no room: {remedy}"] if cut else []
+
+
+LONGEST_PATH = 1000
+LEAST_BUDGET, MOST_BUDGET = 400, 100_000
+"""Tokens. Below it is no room for what an answer says about itself; above it clients refuse. Chosen."""
+
+QUERY = text(
+    "Words, a name, a question in prose, or code. Filters narrow down: lang:py path:src/ file:*.go sym:Name kind:class "
+    'is:test -is:test; "exact phrase", /regex/, OR, NOT, ( ). Prose never fails.'
+)
+TARGET = text("A symbol's name (Class.method, function), PATH:LINE or PATH", most=LONGEST_PATH)
+NARROW: Mapping[str, Schema] = {
+    "languages": several("Only these languages: py, ts, go …", text(most=40)),
+    "paths": several("Only below these files and folders, relative to the root", text(most=LONGEST_PATH)),
+}
+MODE = choice("Which channels take part; hybrid is all", CHOICES["mode"])
+FRESH = flag("Wait (some seconds) until the index knows the latest changes of files; set it right after editing")
+
+
+def budget(default: int) -> Schema:
+    """The schema of the argument that says how long an answer may be."""
+    return whole("Most tokens of the answer (characters / 4); cuts are reported", LEAST_BUDGET, MOST_BUDGET, default)
+
+
+def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Settings, **more: Any) -> SearchOptions:
+    """Options of a search by the settings and what the arguments narrow it to. Raises UsageError."""
+    mode = arguments.get("mode", settings.mode)
+    return SearchOptions(
+        mode=mode, profile=settings.profile, memory=settings.memory, **narrowed(arguments, info), **more
+    )
+
+
+def remember(asked: ToolCall, query: str, found: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
+    """Record an answer as (rank, unit, line), if memory is on; returns a notice if that fails."""
+    if not asked.served.settings.memory:
+        return []
+    try:
+        asked.index.memory.record(query, found, session=asked.session)
+    except MemoryFault as fault:
+        return [f"not recorded: {fault}"]
+    return []
+
+
+def narrowed(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:
+    """`languages`, `paths` and `repositories` of the options. Raises UsageError for what is not indexed or no language."""
+    from codelens.lang.registry import resolve_language
+
+    languages = tuple(resolve_language(name) for name in arguments.get("languages", ()))
+    places = [place_of(path, info) for path in arguments.get("paths", ())]
+    names = {name for inside, _ in places for name in inside}
+    everywhere = any(not below for _, below in places)
+    return {
+        "languages": languages,
+        "paths": () if everywhere else tuple(below for _, below in places),
+        "repositories": tuple(sorted(names)) if len(names) < len(info.repositories) else (),
+    }
+
+
+def place_of(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
+    """(names of the repositories meant, path below their root, empty for the root itself). Raises UsageError."""
+    named = inside(path, info)
+    every = tuple(r.name for r in info.repositories)
+    first, _, rest = named.partition("/")
+    if len(every) > 1 and first in every:
+        return (first,), rest
+    return every, named
+
+
+def inside(path: str, info: IndexInfo) -> str:
+    """A path as answers write it: below a root, with the repository's name where there are several. Raises UsageError."""
+    if os.path.isabs(path):  # noqa: PTH117 - of a name that may lead anywhere no Path is made
+        return _below_a_root(path, info.repositories)
+    parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if part != "."]
+    if ".." in parts:
+        raise _elsewhere(path)
+    return "/".join(parts)
+
+
+def target_inside(target: str, info: IndexInfo) -> str:
+    """PATH:LINE, PATH or a name, so that no path leads out of the roots. Raises UsageError."""
+    path, colon, line = target.rpartition(":")
+    if not (colon and line.isdigit()):
+        path, colon, line = target, "", ""
+    is_path = "/" in path or os.sep in path
+    return f"{inside(path, info)}{colon}{line}" if is_path else target
+
+
+def _below_a_root(path: str, repositories: Sequence[RepositoryInfo]) -> str:
+    whole_path = os.path.normpath(path)
+    for repository in sorted(repositories, key=lambda r: -len(r.root)):
+        if whole_path == repository.root or whole_path.startswith(repository.root.rstrip(os.sep) + os.sep):
+            below = os.path.relpath(whole_path, repository.root).replace(os.sep, "/")
+            below = "" if below == "." else below
+            return f"{repository.name}/{below}".rstrip("/") if len(repositories) > 1 else below
+    raise _elsewhere(path)
+
+
+def _elsewhere(path: str) -> UsageError:
+    return UsageError(f"{path} lies outside of what is indexed", "name it relative to the root that `status` tells")

@@ -13,11 +13,10 @@ from starlette.testclient import TestClient
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.server.http.app import application
-from codelens.server.http.desk import Desk
-from codelens.server.http.gate import Rules, rules_for
-from codelens.server.http.kept import Answers
+from codelens.server.http.cache import Answers
+from codelens.server.http.desk import QueryDesk
+from codelens.server.http.gate import Buckets, Rules, rules_for
 from codelens.server.http.keys import KeyRing
-from codelens.server.http.rates import Buckets
 
 SAMPLES = Path(__file__).parents[3] / "sample_repos"
 LOOPBACK = rules_for("127.0.0.1")
@@ -37,7 +36,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     """Makes clients of servers in this process; each ends with the test."""
-    started: list[tuple[TestClient, Desk]] = []
+    started: list[tuple[TestClient, QueryDesk]] = []
 
     def start(
         index: Path,
@@ -48,7 +47,7 @@ def serve() -> Iterator[Serve]:
         answers: Answers | None = None,
         workers: int = 0,
     ) -> TestClient:
-        desk = Desk(index, settings or Settings(), workers, answers)
+        desk = QueryDesk(index, settings or Settings(), workers, answers)
         app = application(desk, rules, KeyRing(keys), buckets)
         client = TestClient(app, base_url="http://127.0.0.1:8640", raise_server_exceptions=False)
         started.append((client.__enter__(), desk))

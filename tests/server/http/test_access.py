@@ -1,4 +1,4 @@
-"""Who gets in, and what every answer says to a browser."""
+"""Access, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from codelens.errors import UsageError
-from codelens.server.http.gate import Rules, is_loopback, presented, rules_for
+from codelens.server.http.gate import Buckets, Rules, is_loopback, presented, rules_for
 from codelens.server.http.keys import add_key, holder, read_keys, revoke_key
-from codelens.server.http.rates import Buckets
 from tests.server.http.conftest import Serve
 
 ADDRESS = "/api/search?q=order&limit=1"
@@ -29,6 +28,7 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
+@pytest.mark.slow
 def test_loopback_asks_for_no_key_and_takes_no_wrong_one(serve: Serve, built: Path, keys: Path) -> None:
     key = add_key(keys, "anna")
     client = serve(built, keys=keys)
@@ -82,7 +82,7 @@ def test_names_of_keys(keys: Path) -> None:
     with pytest.raises(UsageError, match="there is a key 'anna'"):
         add_key(keys, "anna")
     for name in ("", "a b", "../x", "-x", "a" * 65):
-        with pytest.raises(UsageError, match="is no name"):
+        with pytest.raises(UsageError, match="is not a valid name"):
             add_key(keys, name)
     with pytest.raises(UsageError, match="no key is named 'bela'"):
         revoke_key(keys, "bela")

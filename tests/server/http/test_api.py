@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from starlette.testclient import TestClient
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model import SearchOptions
-from codelens.render.marketplace import response_record
+from codelens.model.search import SearchOptions
+from codelens.server.http.answers import response_record
 from tests.server.http.conftest import Serve
 
 SEED = {"id", "name", "slug", "description", "final_score", "rrf_score", "semantic_rank", "keyword_rank"}
@@ -186,15 +187,33 @@ def test_worker_processes_give_the_same_answer(client: TestClient, serve: Serve,
     assert with_processes.get("/api/symbols?path=no.go").status_code == 404
 
 
-def test_a_worker_that_was_killed_costs_one_question(serve: Serve, built: Path) -> None:
+def test_a_worker_that_was_killed_is_replaced_and_the_request_is_answered(serve: Serve, built: Path) -> None:
     psutil = pytest.importorskip("psutil")
     client = serve(built, workers=1)
     before = set(psutil.Process().children())
     assert client.get("/api/search?q=order").status_code == 200
     (worker,) = set(psutil.Process().children()) - before
     worker.kill()
-    got = client.get("/api/search?q=catalog")
-    assert (got.status_code, got.json()["hint"]) == (503, "ask again")
+    assert client.get("/api/search?q=catalog").status_code == 200
+    (replacement,) = set(psutil.Process().children()) - before
+    assert replacement.pid != worker.pid
+
+
+def killed_worker(*_: object) -> None:
+    os._exit(9)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="workers are started in another way")
+def test_a_request_that_kills_its_workers_fails_with_a_clear_error(
+    serve: Serve, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve(built, workers=1)
+    with monkeypatch.context() as patch:
+        patch.setattr("codelens.server.http.desk.outcome", killed_worker)
+        got = client.get("/api/search?q=catalog")
+    assert (got.status_code, got.json()["error"]) == (503, "2 worker processes died while they answered this request")
+    assert got.headers["Retry-After"] == "2"
     assert client.get("/api/search?q=catalog").status_code == 200
 
 

@@ -14,9 +14,9 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 
 from codelens.config import Settings
-from codelens.server.http import listen
+from codelens.server.http import app
 from codelens.server.http.app import application
-from codelens.server.http.desk import Desk
+from codelens.server.http.desk import QueryDesk
 from codelens.server.http.gate import Rules, rules_for
 from codelens.server.http.keys import KeyRing
 
@@ -34,9 +34,9 @@ def connect(built: Path) -> Iterator[Connect]:
 
     def start(rules: Rules | None = None) -> socket.socket:
         if not ends:
-            desk = Desk(built, Settings(), 0, None)
-            listener = listen.listening("127.0.0.1", 0)
-            server = listen.server_of(application(desk, rules or rules_for("127.0.0.1"), KeyRing(None)))
+            desk = QueryDesk(built, Settings(), 0, None)
+            listener = app.listening("127.0.0.1", 0)
+            server = app.server_of(application(desk, rules or rules_for("127.0.0.1"), KeyRing(None)))
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
             thread.start()
 
@@ -82,6 +82,7 @@ def status(connection: socket.socket, request: bytes) -> int:
     return told.status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("request_line", "headers"),
     [
@@ -110,13 +111,14 @@ def test_an_ordinary_request_is_answered(connect: Connect) -> None:
     assert [status(connection, GET) for _ in range(3)] == [200, 200, 200]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET /static/page.css HTTP/1.1\r\nHost: localhost\r\nX: "])
 @pytest.mark.parametrize("dripping", [False, True])
 def test_half_a_head_is_not_waited_for(
     sent: bytes, dripping: bool, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a byte comes now and then: the clock is that of the whole head."""
-    monkeypatch.setattr(listen, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(app, "HEAD_SECONDS", 0.5)
     connection = connect()
     connection.sendall(sent)
     if dripping and sent:
@@ -134,13 +136,14 @@ def drip(connection: socket.socket) -> None:
 
 
 def test_the_next_head_has_its_own_clock(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listen, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(app, "HEAD_SECONDS", 0.5)
     connection = connect()
     assert status(connection, GET) == 200
     connection.sendall(GET[:-4])
     assert answer(connection) == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "head",
     [
@@ -153,7 +156,7 @@ def test_the_next_head_has_its_own_clock(connect: Connect, monkeypatch: pytest.M
 def test_half_a_body_is_not_waited_for(
     head: bytes, dripping: bool, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listen, "BODY_SECONDS", 0.5)
+    monkeypatch.setattr(app, "BODY_SECONDS", 0.5)
     connection = connect()
     connection.sendall(head + b"xxx")
     if dripping:
@@ -189,7 +192,7 @@ def test_what_nobody_reads_ends_at_a_limit(connect: Connect) -> None:
 
 
 def test_connections_are_bounded(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listen, "MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(app, "MOST_CONNECTIONS", 4)
     held = [connect() for _ in range(4)]
     assert [status(one, GET) for one in held] == [200] * 4
     one_more = connect()

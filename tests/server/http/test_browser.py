@@ -13,11 +13,10 @@ import pytest
 import uvicorn
 
 from codelens.config import Settings
-from codelens.server.http.app import application
-from codelens.server.http.desk import Desk
+from codelens.server.http.app import address_of, application, listening
+from codelens.server.http.desk import QueryDesk
 from codelens.server.http.gate import rules_for
 from codelens.server.http.keys import KeyRing
-from codelens.server.http.listen import address_of, listening
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 NAMES = ("chromium", "chromium-browser", "chromium-headless-shell", "google-chrome")
@@ -39,7 +38,7 @@ def browser() -> Iterator[Any]:
 def address(built: Path) -> Iterator[str]:
     """A server on a free port of loopback."""
     listener = listening("127.0.0.1", 0)
-    desk = Desk(built, Settings())
+    desk = QueryDesk(built, Settings())
     app = application(desk, rules_for("127.0.0.1"), KeyRing(None))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -66,6 +65,7 @@ def page(browser: Any) -> Iterator[Any]:
     context.close()
 
 
+@pytest.mark.slow
 def test_search_by_keys_alone(page: Any, address: str) -> None:
     page.goto(address)
     page.wait_for_function("document.activeElement.id === 'q'")  # whoever comes to the page may type at once

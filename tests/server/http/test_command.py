@@ -35,6 +35,7 @@ def server(built: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
 def test_it_says_where_it_listens_and_ends_on_interrupt(server: subprocess.Popen[str]) -> None:
     assert server.stdout is not None and server.stderr is not None
@@ -48,6 +49,16 @@ def test_it_says_where_it_listens_and_ends_on_interrupt(server: subprocess.Popen
     assert "Traceback" not in server.stderr.read()
 
 
+@pytest.mark.slow
+def test_quiet_prints_the_address_alone(built: Path) -> None:
+    with serving(built, "-q") as quiet:
+        assert quiet.stdout is not None and quiet.stderr is not None
+        assert quiet.stdout.readline().startswith("http://127.0.0.1:")
+        quiet.terminate()
+        assert (quiet.stdout.read(), quiet.stderr.read()) == ("", "codelens: terminated\n")
+
+
+@pytest.mark.slow
 def test_agents_have_their_tools_at_one_address(server: subprocess.Popen[str]) -> None:
     mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     from mcp.client.streamable_http import streamable_http_client
@@ -71,6 +82,7 @@ def test_agents_have_their_tools_at_one_address(server: subprocess.Popen[str]) -
     assert httpx.post(f"{address}mcp", json=body, headers=foreign, timeout=60).status_code == 400
 
 
+@pytest.mark.slow
 def test_it_watches_where_that_is_asked_for(tmp_path: Path) -> None:
     pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")
     tree = tmp_path / "tree"

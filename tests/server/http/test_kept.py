@@ -10,8 +10,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.server.http.kept import Answers
-from codelens.server.http.state import UNSURE_NS, Beside, State
+from codelens.server.http.cache import UNSURE_NS, Answers, Beside, IndexState
 from tests.accepted import accepted
 from tests.server.http.conftest import SAMPLES, Serve
 
@@ -23,6 +22,7 @@ def own(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_equal_questions_are_answered_once_for_five_minutes(serve: Serve, own: Path) -> None:
     now = [1000.0]
     client = serve(own / "index.db", answers=Answers(lambda: now[0]))
@@ -37,6 +37,7 @@ def test_equal_questions_are_answered_once_for_five_minutes(serve: Serve, own: P
     assert "age" not in client.get("/api/search?q=note&limit=3").headers
 
 
+@pytest.mark.slow
 def test_a_new_snapshot_is_seen_at_once(serve: Serve, own: Path) -> None:
     client = serve(own / "index.db")
     before = client.get("/api/search?q=wombatParade").json()
@@ -54,12 +55,12 @@ def test_traces_that_were_read_since_count_at_once(serve: Serve, built: Path, tm
     cold = client.get(asked)
     assert client.get(asked).headers["age"]
     with Index.open(index, Settings()) as opened:
-        opened.traces().ingest([("spans.json", (SAMPLES / "shop/spans.json").read_bytes())])
+        opened.graph.traces().ingest([("spans.json", (SAMPLES / "shop/spans.json").read_bytes())])
     warm = client.get(asked)
     assert "age" not in warm.headers
     assert warm.json()["results"] != cold.json()["results"]
     with Index.open(index, Settings()) as opened:
-        opened.traces().forget()
+        opened.graph.traces().forget()
     assert client.get(asked).json()["results"] == cold.json()["results"]
 
 
@@ -92,6 +93,7 @@ def test_state_is_never_kept(serve: Serve, own: Path) -> None:
     assert changes["new"] == ["fresh.py"]
 
 
+@pytest.mark.slow
 def test_an_index_is_written_while_others_ask(serve: Serve, own: Path) -> None:
     """No connection stays open between questions, so a writer finds its moment and leaves one file behind."""
     client = serve(own / "index.db")
@@ -136,7 +138,7 @@ def test_a_file_that_was_just_written_is_asked_again(own: Path) -> None:
     """Its next writing may leave the same size and time."""
     index = own / "index.db"
     written = index.stat().st_mtime_ns
-    late, early = (State(index, Settings(), lambda at=at: written + at) for at in (2 * UNSURE_NS, 1))
+    late, early = (IndexState(index, Settings(), lambda at=at: written + at) for at in (2 * UNSURE_NS, 1))
     assert late.known() is None
     assert late.read() == early.read()
     assert late.known() == late.read()

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from codelens.config import Settings
 from codelens.server.http.answers import ENDPOINTS
 from codelens.server.http.app import application
-from codelens.server.http.desk import Desk
+from codelens.server.http.desk import QueryDesk
 from codelens.server.http.gate import Rules
 from codelens.server.http.keys import KeyRing
 from codelens.server.http.openapi import openapi
@@ -26,7 +26,7 @@ EXAMPLES = 3
 @pytest.fixture(scope="module")
 def operations(built: Path) -> Iterator[Any]:
     """The operations of the served document. The gate has tests of its own, so it lets every Host pass here."""
-    desk = Desk(built, Settings())
+    desk = QueryDesk(built, Settings())
     app = application(desk, Rules(False, None), KeyRing(None))
     # 400 is said of fields that make no sense together: no schema of fields can know that.
     accepted = {"checks": {"positive_data_acceptance": {"expected-statuses": [200, 400, 404]}}}
@@ -34,6 +34,7 @@ def operations(built: Path) -> Iterator[Any]:
     desk.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [False, True], ids=["allowed", "not allowed"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("name", sorted(ENDPOINTS))

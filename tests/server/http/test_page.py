@@ -12,8 +12,7 @@ from starlette.testclient import TestClient
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.server.http.highlight import code_lines
-from codelens.server.http.pictures import Step, bars, way
+from codelens.server.http.page import PathStep, bars, code_lines, way
 from tests.server.http.conftest import Serve
 
 HTML = {"Accept": "text/html"}
@@ -72,7 +71,7 @@ def test_from_the_form_to_a_file_by_links_alone(client: TestClient) -> None:
         harmless(page)
 
 
-def test_why_draws_every_contribution(client: TestClient) -> None:
+def test_why_draws_families_and_every_contribution(client: TestClient) -> None:
     found = read(client, "/?q=place+order")
     address = found.links("why")[0]
     why = read(client, address)
@@ -80,7 +79,10 @@ def test_why_draws_every_contribution(client: TestClient) -> None:
     (explanation,) = record["explanations"]
     assert explanation["rank"] == 1
     parts = explanation["candidate"]["contributions"]
-    assert len([t for t, _ in why.tags if t == "rect"]) == len(parts)
+    families = explanation["candidate"]["families"]
+    assert len([t for t, _ in why.tags if t == "rect"]) == len(parts) + len(families)
+    assert all(reason in why.text for family in families for reason in family["reasons"])
+    assert families[0]["reasons"][0] in found.text, "the list of results shows the top reason of each hit"
     assert all(part["reason"] in why.text for part in parts)
     assert {a.get("class") for t, a in why.tags if t == "span"} >= {"node", "edge"}, "a way through the graph"
     panel = read(client, address.replace("/why", "/why/panel", 1))
@@ -184,10 +186,10 @@ def test_bars_share_one_scale() -> None:
 
 def test_a_way_is_read_from_its_reason() -> None:
     assert way("27.1% of the walk's most: A.b ─calls→ C ←imports─ d.py") == (
-        Step("A.b", False),
-        Step("calls", True),
-        Step("C", False),
-        Step("imports", True, True),
-        Step("d.py", False),
+        PathStep("A.b", False),
+        PathStep("calls", True),
+        PathStep("C", False),
+        PathStep("imports", True, True),
+        PathStep("d.py", False),
     )
     assert way("rank 1: BM25 4.42") == ()

@@ -6,24 +6,42 @@ import json
 
 from codelens.context.counters import CHARS_PER_TOKEN
 from codelens.errors import TargetError, UsageError
-from codelens.model import SearchOptions
-from codelens.packed import CHANGE, FILES, TASK, ContextRequest, Counter, Forms
+from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, Counter, Forms
+from codelens.model.search import SearchOptions
 from codelens.render.context import layout_of
-from codelens.server.mcp.asked import FRESH, LONGEST_PATH, NARROW, budget, inside, narrowed, place_of, remember
-from codelens.server.mcp.fit import fitted, notices_told
-from codelens.server.mcp.schema import INTEGER, STRING, choice, closed, rows, several, text
-from codelens.server.mcp.tool import Answer, Asked, Tool
+from codelens.server.mcp.tool import (
+    FRESH,
+    INTEGER,
+    LONGEST_PATH,
+    NARROW,
+    STRING,
+    Tool,
+    ToolAnswer,
+    ToolCall,
+    budget,
+    choice,
+    closed,
+    fitted,
+    inside,
+    narrowed,
+    notices_told,
+    place_of,
+    remember,
+    rows,
+    several,
+    text,
+)
 
 SOURCES = ("task", "files", "revisions", "diff")
 FRAME = 150
-"""Tokens kept for what the answer says beside the pack: numbers, and a notice or two."""
+"""Tokens kept for the rest of the answer: numbers, and a notice or two."""
 LONGEST_DIFF = 200_000
 """Characters. Chosen: the diffs that people review are shorter."""
 EVERYTHING = 1_000_000_000
 """The limit of symbols: the budget is one."""
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: ToolCall) -> ToolAnswer:
     """One pack, measured as it is sent: as a text within JSON, where a line break is two characters."""
     room = asked.arguments["budget"] - FRAME
     packed = asked.index.context(_request(asked, room), layout_of("markdown", asked.paths))
@@ -31,7 +49,7 @@ def answer(asked: Asked) -> Answer:
     notices = remember(asked, asked.arguments.get("task", ""), places)
     told = notices_told([*(n.text for n in packed.notices), *notices])
 
-    def made(count: int) -> Answer:
+    def made(count: int) -> ToolAnswer:
         record = {
             "pack": packed.text,
             "symbols": packed.symbols,
@@ -41,12 +59,12 @@ def answer(asked: Asked) -> Answer:
         }
         changed = [f"note: {len(packed.changed)} files in it changed since they were indexed"] if packed.changed else []
         said = "\n".join([*changed, *(f"note: {n}" for n in told)])
-        return Answer(f"{packed.text}{said}", record)
+        return ToolAnswer(f"{packed.text}{said}", record)
 
     return fitted(len(packed.changed), made, asked.arguments["budget"])
 
 
-def _request(asked: Asked, room: int) -> ContextRequest:
+def _request(asked: ToolCall, room: int) -> ContextRequest:
     given = asked.arguments
     named = [source for source in SOURCES if source in given]
     if len(named) != 1:
@@ -57,7 +75,7 @@ def _request(asked: Asked, room: int) -> ContextRequest:
     if source == FILES:
         places = [place_of(inside(path, info), info) for path in given["files"]]
         if not all(below for _, below in places):
-            raise TargetError("a root is no file", hint="name files relative to the root")
+            raise TargetError("a root is not a file", hint="name files relative to the root")
         where |= {"paths": tuple(below for _, below in places)}
         where |= {"repositories": tuple(sorted({name for names, _ in places for name in names}))}
     settings = asked.served.settings

@@ -1,18 +1,37 @@
-"""notes: what people wrote beside the code → one note in full, or a list with the places that each follows."""
+"""notes: one note in full, or a list with the places that each follows; feedback: results that were of use."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from codelens.errors import TargetError
-from codelens.notes.finding import Found, Standing
+from codelens.errors import TargetError, UsageError
+from codelens.model.fast_dataclass import dataclass
+from codelens.notes.finder import AnchorState, Found
 from codelens.notes.folder import NoteFile, NoteFolder
-from codelens.nouns import dataclass
 from codelens.render.visible import for_line, for_terminal
-from codelens.server.mcp.asked import LONGEST_PATH, budget
-from codelens.server.mcp.fit import code_line, cut_line, fitted
-from codelens.server.mcp.schema import BOOLEAN, INTEGER, STRING, choice, closed, flag, rows, text
-from codelens.server.mcp.tool import Answer, Asked, Record, Tool
+from codelens.server.mcp.tool import (
+    BOOLEAN,
+    INTEGER,
+    LONGEST_PATH,
+    QUERY,
+    STRING,
+    TARGET,
+    Record,
+    Tool,
+    ToolAnswer,
+    ToolCall,
+    budget,
+    choice,
+    closed,
+    code_line,
+    cut_line,
+    fitted,
+    flag,
+    rows,
+    several,
+    target_inside,
+    text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +43,7 @@ class Linked:
     places: tuple[Found, ...]
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: ToolCall) -> ToolAnswer:
     """With `id` one note and its text, in lines, as far as the budget holds; else the notes that are asked for."""
     given = asked.arguments
     known = _known(asked)
@@ -32,30 +51,32 @@ def answer(asked: Asked) -> Answer:
         return _one(known, asked)
     wanted = [note for note in known if _fits(note, asked)]
 
-    def made(count: int) -> Answer:
+    def made(count: int) -> ToolAnswer:
         cut = len(wanted) - count
         said = cut_line(cut, "notes", "raise `budget`, or ask by kind, status or tag")
         head = f"{len(wanted)} notes"
         lines = [line for note in wanted[:count] for line in _lines(note)]
-        return Answer("\n".join([head, *lines, *said]), {"notes": [_record(n, "") for n in wanted[:count]], "cut": cut})
+        return ToolAnswer(
+            "\n".join([head, *lines, *said]), {"notes": [_record(n, "") for n in wanted[:count]], "cut": cut}
+        )
 
     return fitted(len(wanted), made, given["budget"])
 
 
-def _known(asked: Asked) -> list[Linked]:
+def _known(asked: ToolCall) -> list[Linked]:
     """The notes of all repositories, in the order of these and of ids."""
     found = []
     for repository in asked.index.info().repositories:
         root = Path(repository.root)
         for note in NoteFolder(root).notes() if root.is_dir() else ():
-            places = asked.index.find_places(root, note.note.links) if note.note.links else []
+            places = asked.index.notes.find(root, note.note.links) if note.note.links else []
             found.append(Linked(note, repository.name, tuple(places)))
     return found
 
 
-def _fits(linked: Linked, asked: Asked) -> bool:
+def _fits(linked: Linked, asked: ToolCall) -> bool:
     given, note = asked.arguments, linked.file.note
-    lost = any(place.standing is Standing.LOST for place in linked.places)
+    lost = any(place.standing is AnchorState.LOST for place in linked.places)
     return (
         given.get("kind", note.kind) == note.kind
         and given.get("status", note.status) == note.status
@@ -64,7 +85,7 @@ def _fits(linked: Linked, asked: Asked) -> bool:
     )
 
 
-def _one(known: list[Linked], asked: Asked) -> Answer:
+def _one(known: list[Linked], asked: ToolCall) -> ToolAnswer:
     wanted = asked.arguments["id"]
     found = [n for n in known if n.file.note.id == wanted] or [n for n in known if n.file.note.id.startswith(wanted)]
     if len(found) != 1:
@@ -72,11 +93,11 @@ def _one(known: list[Linked], asked: Asked) -> Answer:
         raise TargetError(f"{len(found) or 'no'} notes are called {wanted}", some, "give an id that `notes` lists")
     body = [for_terminal(line) for line in found[0].file.body.splitlines()]
 
-    def made(count: int) -> Answer:
+    def made(count: int) -> ToolAnswer:
         said = cut_line(len(body) - count, "lines", "raise `budget`")
         written = "\n".join(body[:count])
         record = {"notes": [_record(found[0], written)], "cut": len(body) - count}
-        return Answer("\n".join([*_lines(found[0]), written, *said]), record)
+        return ToolAnswer("\n".join([*_lines(found[0]), written, *said]), record)
 
     return fitted(len(body), made, asked.arguments["budget"])
 
@@ -100,7 +121,7 @@ def _record(linked: Linked, written: str) -> Record:
         "repository": linked.repository,
         "path": for_line(linked.file.path),
         "places": [
-            {"path": for_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.standing is Standing.LOST}
+            {"path": for_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.standing is AnchorState.LOST}
             for p in linked.places
         ],
         "text": written,
@@ -124,7 +145,7 @@ NOTE = closed(
 NOTES = Tool(
     name="notes",
     title="Notes and tasks",
-    description="Notes and tasks that people keep beside the code, with the places that they follow; with `id` one of them in "
+    description="Notes and tasks that people keep next to the code, with the places that they follow; with `id` one of them in "
     "full. `search` with kind:note, kind:task or kind:skill finds them by what they say.",
     takes=closed(
         {
@@ -139,4 +160,51 @@ NOTES = Tool(
     ),
     gives=closed({"notes": rows(NOTE), "cut": INTEGER}),
     answer=answer,
+)
+
+
+VERDICTS = ("useful", "useless")
+MOST_TOLD = 10
+"""Places that an answer names. Chosen, because this tool has no budget argument."""
+LONGEST_TOLD = 200
+"""Characters of each. Chosen."""
+
+
+def answer_feedback(asked: ToolCall) -> ToolAnswer:
+    """`used` names what was used of the last answer; `hit` and `verdict` judge one place. Raises MemoryOff."""
+    given = asked.arguments
+    if ("used" in given) == ("hit" in given) or ("hit" in given) != ("verdict" in given):
+        raise UsageError("nothing is judged", "give `used`, or `hit` with `verdict`")
+    info = asked.index.info()
+    notebook = asked.index.memory.notebook(asked.session)
+    if "used" in given:
+        places = notebook.used([target_inside(target, info) for target in given["used"]])
+        verdict = "useful"
+    else:
+        hit = given["hit"] if given["hit"].isdigit() else target_inside(given["hit"], info)
+        verdict, query = given["verdict"], given.get("query")
+        words = asked.index.memory.learnable(query) if query is not None else ()
+        places = [notebook.judge(hit, verdict == "useful", query, words)]
+    told = [for_line(place.told())[:LONGEST_TOLD] for place in places[:MOST_TOLD]]
+    lines = [f"{verdict}: {place}" for place in told]
+    return ToolAnswer("\n".join(lines) or "nothing of the last answer lies there", {"verdict": verdict, "places": told})
+
+
+FEEDBACK = Tool(
+    name="feedback",
+    title="Say what was of use",
+    description="Record that results were useful or useless, so that later searches rank by it. Only where the user has switched "
+    "memory on. After a task, name in `used` the files and symbols of the last answer that you read or changed.",
+    takes=closed(
+        {
+            "used": several("Files, PATH:LINE or symbols of the last answer that were used", TARGET, 50),
+            "hit": text("A result's rank in the last answer, PATH:LINE, or a symbol", most=LONGEST_PATH),
+            "verdict": choice("What that hit was", VERDICTS),
+            "query": {**QUERY, "description": "For what it was; left out, for the last query"},
+        },
+        [],
+    ),
+    gives=closed({"verdict": STRING, "places": rows(STRING)}),
+    answer=answer_feedback,
+    records=True,
 )

@@ -5,12 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from codelens.model import Freshness, Hit
+from codelens.model.code import Freshness
+from codelens.model.search import Candidate, Explanation, Hit, WhyResult
 from codelens.render.visible import for_line
-from codelens.server.mcp.asked import FRESH, MODE, NARROW, QUERY, budget, remember, search_options
-from codelens.server.mcp.fit import code_line, cut_line, fitted, notices_told
-from codelens.server.mcp.schema import INTEGER, NUMBER, STRING, choice, closed, rows, several, text, whole
-from codelens.server.mcp.tool import Answer, Asked, Record, Tool
+from codelens.render.why import HERE, Show, WhyView, account_rows, loss_lines, position_lines, title
+from codelens.render.why_json import families_record
+from codelens.server.mcp.tool import (
+    FRESH,
+    INTEGER,
+    MODE,
+    NARROW,
+    NUMBER,
+    QUERY,
+    STRING,
+    TARGET,
+    Record,
+    Tool,
+    ToolAnswer,
+    ToolCall,
+    budget,
+    choice,
+    closed,
+    code_line,
+    cut_line,
+    fitted,
+    notices_told,
+    remember,
+    rows,
+    search_options,
+    several,
+    target_inside,
+    text,
+    whole,
+)
 
 HIT = closed(
     {
@@ -29,18 +56,18 @@ HIT = closed(
 )
 
 
-def units(asked: Asked) -> Answer:
-    """As many of the asked-for hits as the budget holds."""
+def units(asked: ToolCall) -> ToolAnswer:
+    """The requested hits, as many as the budget holds."""
     around = asked.arguments["context"]
     return _answer(asked, context_before=around, context_after=around, kinds=tuple(asked.arguments.get("kinds", ())))
 
 
-def files(asked: Asked) -> Answer:
+def files(asked: ToolCall) -> ToolAnswer:
     """The same of files."""
     return _answer(asked, files_only=True)
 
 
-def _answer(asked: Asked, **more: Any) -> Answer:
+def _answer(asked: ToolCall, **more: Any) -> ToolAnswer:
     given = asked.arguments
     info = asked.index.info()
     options = search_options(
@@ -58,7 +85,7 @@ def _answer(asked: Asked, **more: Any) -> Answer:
     notices += remember(asked, given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
     told = notices_told(notices)
 
-    def made(count: int) -> Answer:
+    def made(count: int) -> ToolAnswer:
         hits = result.hits[:count]
         cut = len(result.hits) - count
         head = f"{len(hits)} of {result.total} results"
@@ -72,12 +99,12 @@ def _answer(asked: Asked, **more: Any) -> Answer:
             "notices": told,
             "snapshot": info.snapshot,
         }
-        return Answer("\n".join([head, *blocks, *said]), record)
+        return ToolAnswer("\n".join([head, *blocks, *said]), record)
 
     return fitted(len(result.hits), made, given["budget"])
 
 
-def _lines(hit: Hit, asked: Asked) -> Iterator[str]:
+def _lines(hit: Hit, asked: ToolCall) -> Iterator[str]:
     unit = hit.unit
     old = "" if hit.freshness is Freshness.FRESH else f"  [{hit.freshness} since it was indexed]"
     place = f"{asked.paths.of_hit(hit)}:{hit.line}"
@@ -85,7 +112,7 @@ def _lines(hit: Hit, asked: Asked) -> Iterator[str]:
     yield from (f"{line.number:>6}| {code_line(line.text)}" for line in hit.snippet)
 
 
-def _record(hit: Hit, asked: Asked) -> Record:
+def _record(hit: Hit, asked: ToolCall) -> Record:
     unit = hit.unit
     return {
         "rank": hit.rank,
@@ -145,4 +172,121 @@ FILES = Tool(
     ),
     gives=FOUND,
     answer=files,
+)
+
+
+def answer(asked: ToolCall) -> ToolAnswer:
+    """One account for each target; the budget cuts whole accounts, then none is left to cut."""
+    given = asked.arguments
+    info = asked.index.info()
+    options = search_options(given, info, asked.served.settings, limit=given["limit"])
+    targets = [target_inside(target, info) for target in given.get("targets", ())]
+    result = asked.index.why(given["query"], targets, options)
+    told = notices_told([n.text for n in result.search.notices])
+    accounts = result.explanations
+    roots = {r.name: r.root for r in info.repositories}
+
+    def place(candidate: Candidate) -> str:
+        unit = candidate.unit
+        return f"{asked.paths.of(roots.get(unit.repository, ''), unit.path)}:{unit.name_line or unit.start_line}"
+
+    def made(count: int) -> ToolAnswer:
+        cut = len(accounts) - count
+        lines = [line for account in accounts[:count] for line in _account_lines(account, result, place)]
+        said = [*cut_line(cut, "accounts", "raise `budget`, or ask about fewer"), *(f"note: {n}" for n in told)]
+        record = {
+            "explanations": [_account_record(account, place) for account in accounts[:count]],
+            "intent": _intent(result),
+            "total": result.search.total,
+            "cut": cut,
+            "notices": told,
+        }
+        return ToolAnswer("\n".join([*lines, *said]) or "nothing was found, so there is nothing to explain", record)
+
+    return fitted(len(accounts), made, given["budget"])
+
+
+def _intent(result: WhyResult) -> str:
+    return result.search.trace.intent.name if result.search.trace.intent else ""
+
+
+def _account_lines(account: Explanation, result: WhyResult, place: Show) -> list[str]:
+    candidate = account.candidate
+    lost = [f"  {code_line(line)}" for line in loss_lines(account, result.search.options, HERE)]
+    if candidate is None:
+        return [for_line(f"{account.target}: not among the results"), *lost]
+    view = WhyView(place)
+    return [
+        title(candidate, account.rank, place),
+        *(f"  {row.label} {row.figures}: {code_line(row.reason)}" for row in account_rows(candidate, view)),
+        f"  score {candidate.score:.4f}",
+        *(f"  {code_line(line)}" for line in position_lines(account, result.search.trace, view)),
+        *lost,
+    ]
+
+
+def _account_record(account: Explanation, place: Show) -> Record:
+    candidate, loss = account.candidate, account.loss
+    return {
+        "target": account.target,
+        "rank": account.rank or 0,
+        "name": candidate.unit.qualified_name if candidate else "",
+        "place": for_line(place(candidate)) if candidate else "",
+        "score": round(candidate.score, 6) if candidate else 0.0,
+        "families": [
+            {"family": f["family"], "share": round(f["share"], 3), "reasons": [code_line(r) for r in f["reasons"]]}
+            for f in families_record(candidate.contributions if candidate else ())
+        ],
+        "contributions": [
+            {"source": c.source, "amount": round(c.amount, 6), "reason": code_line(c.reason)}
+            for c in (candidate.contributions if candidate else ())
+        ],
+        "lost_at": loss.stage if loss else "",
+        "because": code_line(loss.text) if loss else "",
+        "remedy": code_line(loss.remedy) if loss else "",
+        "remedy_query": code_line(loss.remedy_query) if loss else "",
+    }
+
+
+ACCOUNT = closed(
+    {
+        "target": STRING,
+        "rank": INTEGER,
+        "name": STRING,
+        "place": STRING,
+        "score": NUMBER,
+        "families": rows(closed({"family": STRING, "share": NUMBER, "reasons": rows(STRING)})),
+        "contributions": rows(closed({"source": STRING, "amount": NUMBER, "reason": STRING})),
+        "lost_at": STRING,
+        "because": STRING,
+        "remedy": STRING,
+        "remedy_query": STRING,
+    }
+)
+WHY = Tool(
+    name="why",
+    title="Why a result has its rank",
+    description="Account for a search: what the score of each target is made of; for something that was not found, which stage "
+    "lost it and the query that brings it in. Ask when a search misses what you know is there.",
+    takes=closed(
+        {
+            "query": QUERY,
+            "targets": several("What is asked about; left out, the first results are", TARGET, 5),
+            "limit": whole("Results of the search that is accounted for", 1, 100, 5),
+            **NARROW,
+            "mode": MODE,
+            "budget": budget(3000),
+        },
+        ["query"],
+    ),
+    gives=closed(
+        {
+            "explanations": rows(ACCOUNT),
+            "intent": STRING,
+            "total": INTEGER,
+            "cut": INTEGER,
+            "notices": rows(STRING),
+        }
+    ),
+    answer=answer,
 )

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from codelens.runs import Changes, RepositoryStatus, Status
-from codelens.server.mcp.asked import budget
-from codelens.server.mcp.fit import fitted
-from codelens.server.mcp.schema import BOOLEAN, INTEGER, STRING, closed, counts, flag, rows
-from codelens.server.mcp.tool import Answer, Asked, Record, Tool
+from codelens.model.runs import Changes, RepositoryStatus, Status
+from codelens.server.mcp.tool import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    Record,
+    Tool,
+    ToolAnswer,
+    ToolCall,
+    budget,
+    closed,
+    counts,
+    fitted,
+    flag,
+    rows,
+)
 
 MOST_NAMED = 20
 """Changed files that are named, of each kind. Chosen."""
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: ToolCall) -> ToolAnswer:
     """Also where there is no index yet: then it says how far that is."""
     status = asked.opened.status(check=asked.arguments["check"]) if asked.opened else None
     repositories = status.repositories if status else ()
 
-    def made(count: int) -> Answer:
+    def made(count: int) -> ToolAnswer:
         shown = repositories[:count]
         cut = len(repositories) - count
         lines = [_work_line(asked, status), *(_line(r) for r in shown), *([f"{cut} more repositories"] if cut else [])]
@@ -32,7 +43,7 @@ def answer(asked: Asked) -> Answer:
             "repositories": [_record(r) for r in shown],
             "cut": cut,
         }
-        return Answer("\n".join(lines), record)
+        return ToolAnswer("\n".join(lines), record)
 
     return fitted(len(repositories), made, asked.arguments["budget"])
 
@@ -41,7 +52,7 @@ MOST_FAULT = 400
 """Characters of what a run ended with. Chosen."""
 
 
-def _work_line(asked: Asked, status: Status | None) -> str:
+def _work_line(asked: ToolCall, status: Status | None) -> str:
     work = asked.work
     state = f"index of {asked.served.folder}: {'ready' if status else 'not there yet'}"
     doing = f", {work.doing}: {work.text}" if work.doing else ""

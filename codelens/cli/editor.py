@@ -1,0 +1,97 @@
+"""The user's editor: a file opened at a line, and the text of a note from -m, stdin or the editor."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from codelens.cli.streams import stdin_bytes
+from codelens.errors import UsageError
+
+PLUS_LINE = frozenset(
+    "vi vim nvim view gvim ex nano pico micro kak joe ne mg emacs emacsclient gedit ed".split()  # noqa: SIM905 - a list of 16
+)
+"""Editors that take `+LINE FILE`, as vi does."""
+GOTO = frozenset(("code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"))
+"""Editors that take `--goto FILE:LINE`, such as VS Code."""
+COLON = frozenset(("hx", "helix", "subl", "sublime_text", "zed", "zeditor", "atom", "lapce"))
+"""Editors that take `FILE:LINE`."""
+LINE_OPTION = frozenset(("idea", "pycharm", "goland", "clion", "webstorm", "rider", "rubymine", "phpstorm", "kate"))
+"""Editors that take `--line LINE FILE`."""
+SHELLS = frozenset(("cmd", "bat", "exe", "sh"))
+"""Endings of a program's name that say nothing of which it is."""
+
+
+def open_at_line(file: Path, line: int) -> None:
+    """Open a file at a line with $VISUAL or $EDITOR. Raises UsageError if neither is set or the editor fails."""
+    if not (command := editor_command()):
+        raise UsageError("no editor is set", "set EDITOR, as in `EDITOR=vim codelens search QUERY --open 1`")
+    _run([*command, *at_line(command[0], file, line)])
+
+
+def at_line(editor: str, file: Path, line: int) -> list[str]:
+    """The arguments by which an editor opens a file at a line; the file alone for one that is not known."""
+    name = Path(editor).name.casefold()
+    stem, _, ending = name.rpartition(".")
+    name = stem if ending in SHELLS else name
+    if name in PLUS_LINE:
+        return [f"+{line}", str(file)]
+    if name in GOTO:
+        return ["--goto", f"{file}:{line}"]
+    if name in COLON:
+        return [f"{file}:{line}"]
+    if name in LINE_OPTION:
+        return ["--line", str(line), str(file)]
+    return [str(file)]
+
+
+def _run(command: Sequence[str], hint: str = "") -> None:
+    try:
+        code = subprocess.run(command, check=False).returncode
+    except OSError as fault:
+        raise UsageError(f"cannot start the editor {command[0]}: {fault.strerror}", "set EDITOR to a program") from None
+    if code:
+        raise UsageError(f"{command[0]} ended with exit code {code}", hint)
+
+
+def editor_command() -> list[str]:
+    """VISUAL, else EDITOR, from the environment alone, since a project's file may name no command; empty if not set."""
+    for variable in ("VISUAL", "EDITOR"):
+        if text := os.environ.get(variable, "").strip():
+            try:
+                return shlex.split(text)
+            except ValueError as fault:
+                raise UsageError(f"${variable} is not a command: {fault}", f"for example {variable}='vim'") from None
+    return []
+
+
+def note_text(message: str | None) -> str | None:
+    """-m, where `-` is stdin; without it what is piped in. None on a terminal, where an editor is to be opened."""
+    if message is not None and message != "-":
+        return utf8(message)
+    if message is None and (sys.stdin is None or sys.stdin.isatty()):
+        return None
+    return stdin_bytes("give the text with -m TEXT").decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def utf8(text: str) -> str:
+    """Return text from the command line unchanged. Raises UsageError unless it is UTF-8, the encoding of notes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{text[:40]!r} is not UTF-8", "notes are written in UTF-8") from None
+    return text
+
+
+def has_editor() -> bool:
+    """True if a person can write a text now: stdin and stdout are terminals, and the environment names an editor."""
+    return bool(editor_command()) and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def open_editor(file: Path) -> None:
+    """Let the user edit a file. Raises UsageError where the editor cannot be started or fails."""
+    _run([*editor_command(), str(file)], f"{file} is as the editor left it")

@@ -1,0 +1,81 @@
+"""codelens eval --ablate: the same tasks again and again, a part of the profile left out each time."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from codelens.cli.eval.measure import EvalFlags, keep, prepared
+from codelens.cli.eval.tables import ablation_table, show
+from codelens.cli.streams import say
+from codelens.errors import UsageError
+from codelens.evaluation.ablate import Ablation, rows
+from codelens.evaluation.compare import compare
+from codelens.evaluation.metrics import Values, figures
+from codelens.evaluation.report import PLACES, measurement, percentiles
+from codelens.evaluation.runner import Setup, TaskResult, ask_all, infos, workers
+from codelens.search.profiles import load_profile
+
+METRIC = "strict_ndcg@10"
+"""The metrics whose differences are shown and tested."""
+SHOWN = ("P@10", "strict_p@10", METRIC, "strict_hit@10", "file@10", "candidates")
+
+
+def ablated(flags: EvalFlags, command: Sequence[str]) -> int:
+    """A line on stderr for each row as soon as it is there, for all of them may take an hour."""
+    batches, missing, setup = prepared(flags)
+    asked_rows = _chosen(rows(load_profile(setup.options, setup.settings.weights), setup.options), flags.rows or "")
+    found: list[dict[str, Any]] = []
+    first: Mapping[str, float] = {}
+    with workers(flags.jobs) as pool:
+        for row in asked_rows:
+            asked = ask_all(batches, _of(row, setup), pool)
+            values = figures({answer.task.key: answer.judged for answer in asked})
+            of_metric = {key: own[METRIC] for key, own in values.items()}
+            first = first or of_metric
+            found.append(_record(row, asked, values) | (_compared(first, of_metric) if found else {}))
+            if not flags.quiet:
+                seconds = sum(answer.wall_ms for answer in asked) / 1000
+                say(f"{row.name}: {METRIC} {found[-1]['means'][METRIC]:.4f}, {seconds:.0f} s")
+    tasks = [task for batch in batches for task in batch.tasks]
+    record = measurement(setup, command, tasks, infos(batches, setup.settings), missing, ())
+    record |= {"metric": METRIC, "shown": list(SHOWN), "rows": found}
+    keep(flags.out, record)
+    show(flags, record, ablation_table(record), setup.settings.color)
+    return 0
+
+
+def _chosen(found: Sequence[Ablation], wanted: str) -> list[Ablation]:
+    """The first row, and the rows whose names contain one of the texts; all rows if there are no texts."""
+    texts = [text.strip() for text in wanted.split(",") if text.strip()]
+    for text in texts:
+        if not any(text in row.name for row in found):
+            names = ", ".join(row.name.removeprefix("- ") for row in found[1:])
+            raise UsageError(f"--rows: nothing is named '{text}'", f"there are: {names}")
+    return [row for i, row in enumerate(found) if not i or not texts or any(text in row.name for text in texts)]
+
+
+def _of(row: Ablation, setup: Setup) -> Setup:
+    return replace(setup, options=row.options(setup.options), change=row if row.edits else None)
+
+
+def _record(row: Ablation, asked: Sequence[TaskResult], values: Values) -> dict[str, Any]:
+    means: dict[str, float] = {}
+    for metric in SHOWN:
+        held = [own[metric] for own in values.values() if metric in own]
+        means |= {metric: round(statistics.mean(held), PLACES)} if held else {}
+    return {
+        "name": row.name,
+        "means": means,
+        "cpu_ms": {name: round(value, 1) for name, value in percentiles([answer.cpu_ms for answer in asked]).items()},
+        "failed": sum(bool(answer.fault) for answer in asked),
+    }
+
+
+def _compared(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Any]:
+    found = compare(before, after)
+    figures = {"difference": found.after - found.before, "low": found.low, "high": found.high, "p": found.p_value}
+    counts = {"better": found.better, "worse": found.worse}
+    return {name: round(value, PLACES) for name, value in figures.items()} | counts

@@ -1,0 +1,104 @@
+"""Records of measurements → tables, and what a command writes: one table for each, or the object with --json."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from codelens.cli.eval.measure import EvalFlags
+from codelens.cli.streams import colored, write, write_record
+from codelens.errors import UsageError
+from codelens.evaluation.metrics import METRICS
+from codelens.render.terminal import Columns, markdown_columns, plain_columns, screen_columns
+
+SHOWN = (
+    *("P@10", "R@10", "MRR", "strict_p@10", "strict_r@10", "strict_mrr", "strict_ndcg@10", "strict_hit@10"),
+    *("file@10", "candidates"),
+)
+"""Metrics in the order of the columns, where --metrics names none: all but the hit rate of the loose rule."""
+INTERVAL = "strict_ndcg@10"
+"""The metric that is shown with its 95 % interval."""
+ESSENTIAL = ("group", "n", "P@10", INTERVAL, "95 %", "strict_hit@10", "file@10", "candidates")
+
+
+def show(flags: EvalFlags, record: dict[str, Any], table: Columns, color: str) -> None:
+    """`color` is the setting; a terminal gets rules and colours, a pipe aligned columns."""
+    if flags.json:
+        write_record(record)
+    elif flags.quiet:
+        return
+    elif flags.markdown:
+        write(markdown_columns(table))
+    elif sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        write(screen_columns(table, width, colored(color, True)), styled=True)
+    else:
+        write(plain_columns(table))
+
+
+def chosen(flags: EvalFlags) -> list[str]:
+    """The metrics that --metrics names, in its order; by default all that are shown. Raises UsageError for an unknown metric."""
+    names = [name.strip() for name in (flags.metrics or "").split(",") if name.strip()]
+    if unknown := [name for name in names if name not in METRICS]:
+        raise UsageError(f"no metric '{unknown[0]}'", f"metrics: {', '.join(METRICS)}")
+    return names or list(SHOWN)
+
+
+def groups_table(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Columns:
+    """A row for each group, its figures and the CPU milliseconds of a query."""
+    heads = ["group", "n"]
+    for metric in metrics:
+        heads += [metric, "95 %"] if metric == INTERVAL else [metric]
+    heads += ["CPU p50", "CPU p95"]
+    return Columns(tuple(heads), tuple(_group(group, metrics) for group in groups), ESSENTIAL)
+
+
+def _group(group: dict[str, Any], metrics: Sequence[str]) -> tuple[str, ...]:
+    name = group["name"] if group["by"] in ("all", "macro") else f"{group['by']} {group['name']}"
+    row = [name, str(group["n"])]
+    for metric in metrics:
+        found = group["metrics"].get(metric)
+        row.append(_short(found["mean"]) if found else "")
+        if metric == INTERVAL:
+            row.append(f"{_short(found['low'])} to {_short(found['high'])}" if found and "low" in found else "")
+    return (*row, f"{group['cpu_ms']['p50']:.0f}", f"{group['cpu_ms']['p95']:.0f}")
+
+
+def comparison_table(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
+    """A row for each metric: both means, over tasks and over repositories, and how sure the first difference is."""
+    heads = ("metric", "n", "A", "B", "A macro", "B macro", "B - A", "95 %", "p", "better", "worse")
+    rows = (
+        (
+            *(name, str(row["n"]), *(_short(row[of]) for of in ("before", "after", "macro_before", "macro_after"))),
+            *(f"{row['difference']:+.4f}", _reach(row), f"{row['p']:.4f}", str(row["better"]), str(row["worse"])),
+        )
+        for name, row in record["metrics"].items()
+        if name in metrics
+    )
+    return Columns(heads, tuple(rows), ("metric", "A", "B", "B - A", "95 %", "p"))
+
+
+def ablation_table(record: dict[str, Any]) -> Columns:
+    """A row for each part left out, with the difference to the first row."""
+    heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
+    rows = (
+        (
+            *(row["name"], *(_short(row["means"].get(metric, 0.0)) for metric in record["shown"])),
+            *((f"{row['difference']:+.4f}", _reach(row), f"{row['p']:.3f}") if "p" in row else ("", "", "")),
+            f"{row['cpu_ms']['p50']:.0f}",
+        )
+        for row in record["rows"]
+    )
+    essential = ("left out", record["metric"], f"Δ {record['metric']}", "95 %", "p")
+    return Columns(heads, tuple(rows), essential)
+
+
+def _reach(row: dict[str, Any]) -> str:
+    return f"{row['low']:+.4f} to {row['high']:+.4f}"
+
+
+def _short(value: float) -> str:
+    """Without the zero before the point, as such tables are set."""
+    return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"

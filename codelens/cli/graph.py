@@ -1,0 +1,143 @@
+"""codelens export: the symbol graph, for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
+from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, check_confidence, files_meant, kinds_named
+from codelens.cli.streams import say, stdin_bytes, write, write_json, write_record
+from codelens.cli.workplace import reading_place
+from codelens.errors import UsageError
+from codelens.model.graph import RelationOptions
+from codelens.model.memory import Ingested, Observed, Place
+from codelens.render.relations import GRAPH_FORMATS
+
+
+class ExportFlags(FileFlags):
+    """How much of the graph, and its form."""
+
+    paths: list[Path] | None = argument(None, "Only these files and folders", "[PATH]...")
+    format: str = option("json", "--format", section=OUTPUT, metavar="HOW", help="json, dot or graphml [default: json]")
+    kinds: str | None = EDGE_KINDS
+    min_confidence: float | None = MIN_CONFIDENCE
+
+
+def export(flags: ExportFlags) -> int:
+    """Write the symbol graph. Files, symbols and what they name outside, with all stored edges and what lies in what.
+
+    In the order of contents, so that equal contents give equal bytes. Nodes are numbered from 0 in that order.
+    """
+    if flags.format not in GRAPH_FORMATS:
+        raise UsageError(f"no format '{flags.format}'", f"formats: {', '.join(GRAPH_FORMATS)}")
+    check_confidence(flags.min_confidence)
+    place = reading_place(flags)
+    with place.open() as index:
+        where = files_meant(flags, place, index, flags.paths or ())
+        asked = RelationOptions(kinds_named(flags.kinds or ""), flags.min_confidence, where=where)
+        if where is not None and not index.files(where):
+            return 1
+        if flags.quiet:
+            return 0
+        with index.graph.stream(asked) as graph:
+            texts = GRAPH_FORMATS[flags.format](graph, index.info())
+            (write if flags.format == "dot" else write_json)(texts)
+    return 0
+
+
+export_command = declare(
+    "export", ExportFlags, export, epilog="Exit: 0 written, 1 no such files indexed, 2 error, 3 no index."
+)
+
+
+class TracesFlags(CommonFlags, JsonFlags):
+    """Which files, or that all is to be forgotten."""
+
+    files: list[str] | None = argument(
+        None, "OTLP as JSON, one object or one a line; `-` is stdin [default: list what is kept]", "[FILE]..."
+    )
+    forget: bool = option(False, "--forget", help="Remove all that is kept of traces")
+
+
+def traces(flags: TracesFlags) -> int:
+    """Read spans of OpenTelemetry, and keep of each symbol that they name how often it ran, and when last.
+
+    `--profile knowing` and `context --files` rank by it. Without FILE, list what is kept, the last seen first.
+    """
+    if flags.forget and flags.files:
+        raise UsageError(
+            "--forget takes no FILE", "`codelens graph traces --forget` removes what was read from all files"
+        )
+    with reading_place(flags).open() as index:
+        kept = index.graph.traces()
+        if flags.forget:
+            was = kept.forget()
+            if not flags.quiet:
+                say(f"removed {kept.path}" if was else "nothing was kept")
+            return 0
+        if flags.files:
+            came = kept.ingest((name, _read(name)) for name in flags.files)
+            _tell(came, flags)
+            return 0 if came.matched or came.known else 1
+        held = kept.everything()
+    if not flags.quiet and flags.json:
+        _write_json({"symbols": [{**place._asdict(), **seen._asdict()} for place, seen in held.items()]})
+    elif not flags.quiet:
+        write(_lines(held))
+        if not held:
+            say("no trace was read")
+    return 0 if held else 1
+
+
+def _read(name: str) -> bytes:
+    if name == "-":
+        return stdin_bytes("pipe the spans in: `codelens graph traces - <FILE`")
+    try:
+        return Path(name).read_bytes()
+    except OSError as fault:
+        raise UsageError(f"{name}: {fault.strerror}") from None
+
+
+def _tell(came: Ingested, flags: TracesFlags) -> None:
+    if flags.quiet:
+        return
+    if flags.json:
+        _write_json(came._asdict())
+        return
+    for name in came.known:
+        say(f"note: {name} is already imported; skipped")
+    said = f"read {_many(came.spans, 'span')}: {came.matched} of {_many(came.symbols, 'symbol')}"
+    said += f", {came.nameless} without a function or a time" if came.nameless else ""
+    said += f", {came.unknown} of nothing that is indexed, or of several things" if came.unknown else ""
+    say(said)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _lines(held: Mapping[Place, Observed]) -> Iterator[str]:
+    for place, seen in held.items():
+        last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        yield f"{place.told()} ({place.kind}): ran {_many(seen.times, 'time')}, last {last}\n"
+
+
+def _write_json(record: dict[str, object]) -> None:
+    write_record(record)
+
+
+traces_command = declare(
+    "traces",
+    TracesFlags,
+    traces,
+    epilog="Exit: 0 read, listed or removed, 1 nothing fits the index or nothing is kept, 2 error, 3 no index.",
+)
+
+command = group(
+    "graph",
+    {"export": "codelens.cli.graph:export_command", "traces": "codelens.cli.graph:traces_command"},
+    help="Export the symbol graph; import OpenTelemetry traces.",
+)

@@ -1,0 +1,117 @@
+"""codelens hooks: have git bring the index up to date."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from codelens.cli.declare import declare, group, option
+from codelens.cli.flags import CommonFlags
+from codelens.cli.streams import say, write
+from codelens.cli.workplace import named_index, settings_at, working_folder
+from codelens.config import LoadedSettings, Settings
+from codelens.errors import IndexBusy, UsageError
+from codelens.index import Index
+from codelens.processes.python import codelens_command
+from codelens.worktree.hooks import NAMES, block_for, hooks_of, install, is_installed, remove
+from codelens.worktree.place import find_index, git_top
+
+COMMANDS = {name: f"codelens.cli.hooks:{name}_command" for name in ("install", "remove", "status", "run")}
+
+command = group(
+    "hooks",
+    COMMANDS,
+    help="Let git hooks keep the index fresh.",
+    epilog="The hooks run after checkout, merge, commit and rebase; other lines in them stay as they are.",
+)
+
+
+class HookInstallFlags(CommonFlags):
+    """Options: where the hooks go."""
+
+    shared: bool = option(
+        False, "--shared", help="Also where core.hooksPath names a folder that serves other repositories too"
+    )
+
+
+def install_hooks(flags: HookInstallFlags) -> int:
+    """Install the hooks. Where there is no index, as in a new worktree, they do nothing: make it once yourself."""
+    cwd = working_folder()
+    hooks, index = hooks_of(cwd), named_index(flags)
+    if hooks.is_shared and not flags.shared:
+        raise UsageError(
+            f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
+            "with --shared they go there; they do nothing in a repository without an index",
+        )
+    block = block_for([*codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
+    install(hooks.folder, block)
+    if not flags.quiet:
+        say(f"{', '.join(NAMES)} installed in {hooks.folder}")
+        if hooks.folder.is_relative_to(hooks.repository.top) and hooks.folder.parts[-2:] != (".git", "hooks"):
+            say("note: they lie in the work tree: mind what you commit, they name a program of this machine")
+        if not (index or find_index(cwd)):
+            say("note: there is no index here yet: `codelens index` makes it")
+    return 0
+
+
+install_command = declare("install", HookInstallFlags, install_hooks, epilog="Exit: 0 installed, 2 error.")
+
+
+def remove_hooks(flags: CommonFlags) -> int:
+    """Remove the hooks. What else is in them stays; a hook that holds nothing else goes."""
+    folder = hooks_of(working_folder()).folder
+    removed = [name for name in NAMES if remove(folder / name)]
+    if not flags.quiet:
+        say(f"{', '.join(removed)} removed from {folder}" if removed else f"nothing of codelens in {folder}")
+    return 0
+
+
+remove_command = declare("remove", CommonFlags, remove_hooks, epilog="Exit: 0 removed, or not installed, 2 error.")
+
+
+PATIENCE_SECONDS = 1800.0
+"""How long another writer is waited for: a first build of a very large tree. Chosen."""
+RETRY_SECONDS = 1.0
+
+
+def run(flags: CommonFlags) -> int:
+    """Bring the index up to date in what it holds of this repository. Another writer is waited for; without an index: nothing."""
+    cwd = working_folder()
+    top = (git_top(cwd) or cwd).resolve()
+    index = named_index(flags) or find_index(cwd)
+    if index is None or not index.is_file():
+        return 0
+    settings = settings_at(cwd, index, flags).values
+    with Index.open(index, settings) as opened:
+        roots = [r for r in opened.roots() if r.is_dir() and (r.is_relative_to(top) or top.is_relative_to(r))]
+    if roots:
+        _update(index, roots, settings, lambda root: settings_at(root, index, flags))
+    return 0
+
+
+def _update(index: Path, roots: list[Path], settings: Settings, settings_of: Callable[[Path], LoadedSettings]) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            Index.build(index, roots, settings, settings_of=settings_of)
+            return
+        except IndexBusy:
+            if time.monotonic() > end:
+                raise
+            time.sleep(RETRY_SECONDS)
+
+
+run_command = declare(
+    "run", CommonFlags, run, epilog="Exit: 0 done or nothing to do, 2 error, 3 no usable index, 5 busy."
+)
+
+
+def show_hooks(flags: CommonFlags) -> int:
+    """Show which hooks are installed, and where they lie."""
+    folder = hooks_of(working_folder()).folder
+    there = {name: is_installed(folder / name) for name in NAMES}
+    if not flags.quiet:
+        write(f"{name}\t{'installed' if there[name] else 'not installed'}\t{folder / name}\n" for name in NAMES)
+    return 0 if all(there.values()) else 1
+
+
+status_command = declare("status", CommonFlags, show_hooks, epilog="Exit: 0 all are installed, 1 not all, 2 error.")

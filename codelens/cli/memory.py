@@ -1,0 +1,312 @@
+"""codelens memory: pins, ratings and judgements of results; what is recorded of them, to show, export and erase."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.flags import NOW, CommonFlags, JsonFlags
+from codelens.cli.options import moment
+from codelens.cli.streams import agreed, say, write, write_json, write_record
+from codelens.cli.workplace import Workplace, reading_place, target_here
+from codelens.errors import MemoryFault, UsageError
+from codelens.index import Index
+from codelens.model.code import UnitRow
+from codelens.model.memory import Place, Remembered
+
+if TYPE_CHECKING:
+    from codelens.memory.notebook import MemoryNotebook
+
+COMMANDS = {
+    name: f"codelens.cli.memory:{name}_command"
+    for name in ("show", "pin", "unpin", "rate", "feedback", "used", "forget", "export")
+}
+
+command = group(
+    "memory",
+    COMMANDS,
+    help="Pin, rate and judge results, and manage what is recorded of them.",
+    epilog="Nothing is recorded unless the setting `memory` is on: in your own configuration, or CODELENS_MEMORY=1.",
+)
+
+
+class RecordingFlags(CommonFlags):
+    """Options of every command that records."""
+
+    now: str | None = NOW
+
+
+def record(
+    index: Index, query: str, found: Sequence[tuple[int, UnitRow, int]], now: int | None, words: str | None = None
+) -> None:
+    """Record an answer; where that cannot be, the answer has been given all the same, and a note says so."""
+    try:
+        index.memory.record(query, found, words=words, now=now)
+    except MemoryFault as fault:
+        say(f"note: not recorded: {fault}; {fault.hint}")
+
+
+@contextmanager
+def notebook_here(flags: CommonFlags, now: str | None = None) -> Iterator[tuple[MemoryNotebook, Index, Workplace]]:
+    """The memory of the nearest index, open for as long as the context lasts."""
+    place = reading_place(flags)
+    with place.open() as index:
+        yield index.memory.notebook(now=moment(now)), index, place
+
+
+class MemoryShowFlags(CommonFlags, JsonFlags):
+    """Options: the target."""
+
+    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name [default: everything]", "[TARGET]")
+
+
+def show(flags: MemoryShowFlags) -> int:
+    """List what is recorded. Pins, ratings, uses, judgements, results that contained it, words that lead to it."""
+    with notebook_here(flags) as (notebook, index, place):
+        target = target_here(flags.target, place, index) if flags.target is not None else None
+        known = notebook.known(target)
+        current = notebook.current(known)
+        words = _words(notebook.everything()["vocabulary"])
+        on, path = place.settings.memory, notebook.path
+    if not flags.quiet and flags.json:
+        records = [_record(one, said, current.get(one, ""), words.get(one, {})) for one, said in known.items()]
+        write_record({"memory": on, "path": str(path), "places": records})
+    elif not flags.quiet:
+        write(_line(one, said, current.get(one, ""), words.get(one, {})) for one, said in known.items())
+        if not known:
+            say("nothing is recorded" + (f" of {flags.target}" if flags.target else ""))
+        if not on:
+            say("note: memory is off: nothing is recorded, and what is recorded does not count")
+    return 0 if known else 1
+
+
+def _words(vocabulary: list[dict[str, Any]]) -> dict[Place, dict[str, int]]:
+    """Place → word → how often the place was used for it."""
+    found: dict[Place, dict[str, int]] = {}
+    for row in vocabulary:
+        place = Place(row["repository"], row["path"], row["name"], row["kind"])
+        found.setdefault(place, {})[row["word"]] = row["count"]
+    return found
+
+
+def _line(place: Place, known: Remembered, current: str, words: dict[str, int]) -> str:
+    return f"{place.told()} ({place.kind}): {', '.join(_parts(known, current, words))}\n"
+
+
+def _parts(known: Remembered, current: str, words: dict[str, int]) -> Iterator[str]:
+    if known.pinned:
+        yield "pinned"
+    if known.rating is not None:
+        yield f"rated {known.rating:g}"
+    if known.uses:
+        yield f"used {_times(known.uses)}"
+    if known.feedback:
+        useful, judged = known.outcomes
+        expired = sum(one.digest != current for one in known.feedback)
+        yield f"useful {useful} of {_times(judged)}" + (f" ({expired} expired)" if expired else "")
+    if known.stamps:
+        yield f"shown {_times(len(known.stamps))}"
+    if words:
+        yield "for words " + ", ".join(f"{word}… {_times(times)}" for word, times in words.items())
+
+
+def _times(number: int) -> str:
+    return f"{number} time{'' if number == 1 else 's'}"
+
+
+def _record(place: Place, known: Remembered, current: str, words: dict[str, int]) -> dict[str, Any]:
+    useful, judged = known.outcomes
+    return {
+        **place._asdict(),
+        "pinned": known.pinned,
+        "rating": known.rating,
+        "uses": known.uses,
+        "useful": useful,
+        "judged": judged,
+        "expired": sum(one.digest != current for one in known.feedback),
+        "stamps": list(known.stamps),
+        "words": words,
+    }
+
+
+show_command = declare(
+    "show", MemoryShowFlags, show, epilog="Exit: 0 something is recorded, 1 nothing, 2 error, 3 no index."
+)
+
+
+class ForgetFlags(CommonFlags):
+    """Options: what to forget."""
+
+    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name, in the index or no more", "[TARGET]")
+    all: bool = option(False, "--all", help="All of it: the file goes")
+    yes: bool = option(False, "-y", "--yes", help="Do not ask before all of it goes")
+
+
+def forget(flags: ForgetFlags) -> int:
+    """Erase all that is recorded of a symbol or file, or of everything. Queries that led to it are erased with it."""
+    if (flags.target is None) == (not flags.all):
+        raise UsageError("forget what?", "`codelens memory forget TARGET`, or --all")
+    with notebook_here(flags) as (notebook, index, place):
+        if flags.target is not None:
+            gone = notebook.forget(target_here(flags.target, place, index))
+            lines = [f"forgot {one.told()}" for one in gone]
+        elif not notebook.path.is_file():
+            lines = ["nothing was recorded"]
+        elif flags.yes or agreed(f"remove {notebook.path}?", f"remove {notebook.path}"):
+            notebook.forget_all()
+            lines = [f"removed {notebook.path}"]
+        else:
+            lines = ["kept"]
+    for line in lines if not flags.quiet else ():
+        say(line)
+    return 1 if lines == ["kept"] else 0
+
+
+forget_command = declare(
+    "forget", ForgetFlags, forget, epilog="Exit: 0 forgotten, 1 kept, 2 nothing is recorded of it, 3 no index."
+)
+
+
+SCHEMA = 1
+"""Version of the export; its fields change only with this number."""
+
+
+def export(flags: CommonFlags) -> int:
+    """Write all that is recorded as one JSON object to stdout. Times are unix seconds."""
+    with notebook_here(flags) as (notebook, _, _place):
+        told = {"schema": SCHEMA, **notebook.everything()}
+    if not flags.quiet:
+        write_json([json.dumps(told, ensure_ascii=False, indent=2) + "\n"])
+    return 0
+
+
+export_command = declare(
+    "export", CommonFlags, export, epilog="Exit: 0 written, 2 the memory file is damaged, 3 no index."
+)
+
+
+class PinFlags(RecordingFlags):
+    """Options: what to pin."""
+
+    target: str | None = argument(None, "PATH:LINE or a symbol's name; PATH for all of a file", "TARGET")
+
+
+def pin(flags: PinFlags) -> int:
+    """Pin a symbol or a file. It ranks higher wherever it matches a query."""
+    if flags.target is None:
+        raise UsageError("pin what?", "`codelens memory pin PATH:LINE`, or a symbol's name")
+    with notebook_here(flags, flags.now) as (notebook, index, place):
+        pinned = notebook.pin(target_here(flags.target, place, index))
+    if not flags.quiet:
+        say(f"pinned {pinned.told()}")
+    return 0
+
+
+pin_command = declare("pin", PinFlags, pin, epilog="Exit: 0 pinned, 2 no such target or memory is off, 3 no index.")
+
+
+def unpin(flags: PinFlags) -> int:
+    """Remove a pin."""
+    if flags.target is None:
+        raise UsageError("unpin what?", "`codelens memory show` lists what is pinned")
+    with notebook_here(flags, flags.now) as (notebook, index, place):
+        unpinned, was = notebook.unpin(target_here(flags.target, place, index))
+    if not flags.quiet:
+        say(f"{'unpinned' if was else 'not pinned:'} {unpinned.told()}")
+    return 0 if was else 1
+
+
+unpin_command = declare(
+    "unpin",
+    PinFlags,
+    unpin,
+    epilog="Exit: 0 unpinned, 1 it was not pinned, 2 no such target or memory is off, 3 no index.",
+)
+
+
+class RateFlags(RecordingFlags):
+    """Options: what to rate, and how."""
+
+    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name", "TARGET")
+    rating: float | None = argument(None, "0 to 10; 5 changes nothing", "RATING")
+
+
+def rate(flags: RateFlags) -> int:
+    """Rate a file or a symbol from 0 to 10, in the place of an earlier rating. A symbol's own counts before its file's."""
+    if flags.target is None or flags.rating is None:
+        raise UsageError("rate what, and how?", "`codelens memory rate src/app.py 8`")
+    with notebook_here(flags, flags.now) as (notebook, index, place):
+        rated = notebook.rate(target_here(flags.target, place, index), flags.rating)
+    if not flags.quiet:
+        say(f"rated {rated.told()} {flags.rating:g} of 10")
+    return 0
+
+
+rate_command = declare("rate", RateFlags, rate, epilog="Exit: 0 rated, 2 no such target or memory is off, 3 no index.")
+
+
+VERDICTS = ("useful", "useless")
+
+
+class FeedbackFlags(RecordingFlags):
+    """Which hit, and what it was."""
+
+    hit: str | None = argument(None, "The hit's number in the last answer, PATH:LINE, or a symbol's name", "HIT")
+    verdict: str | None = argument(None, "useful or useless", "VERDICT")
+    query: str | None = option(None, "--query", metavar="QUERY", help="For what [default: the last recorded query]")
+
+
+def feedback(flags: FeedbackFlags) -> int:
+    """Say that a hit was useful or useless. It counts until the code around it changes.
+
+    The words of a query come to lead to what was useful for it.
+    """
+    if flags.hit is None or flags.verdict not in VERDICTS:
+        raise UsageError("which hit, and was it useful or useless?", "`codelens memory feedback 1 useful`")
+    with notebook_here(flags, flags.now) as (notebook, index, place):
+        hit = flags.hit if flags.hit.isdigit() else target_here(flags.hit, place, index)
+        words = index.memory.learnable(flags.query) if flags.query is not None else ()
+        judged = notebook.judge(hit, flags.verdict == "useful", flags.query, words)
+    if not flags.quiet:
+        say(f"{flags.verdict}: {judged.told()}")
+    return 0
+
+
+feedback_command = declare(
+    "feedback", FeedbackFlags, feedback, epilog="Exit: 0 recorded, 2 no such hit or memory is off, 3 no index."
+)
+
+
+class UsedFlags(RecordingFlags):
+    """Options: what was used."""
+
+    targets: list[str] | None = argument(
+        None, "Files that were read or changed, PATH:LINE, or symbols' names", "FILE..."
+    )
+
+
+def used(flags: UsedFlags) -> int:
+    """Record which results of the last search were used.
+
+    Those places are judged useful; the rest of that answer is judged useless once the next is asked for.
+    """
+    if not flags.targets:
+        raise UsageError("what was used?", "`codelens memory used FILE...`")
+    with notebook_here(flags, flags.now) as (notebook, index, place):
+        places = notebook.used([target_here(target, place, index) for target in flags.targets])
+    if not flags.quiet:
+        write([f"{used.told()}\n" for used in places])
+    if not places and not flags.quiet:
+        say("nothing of the last answer lies there")
+    return 0 if places else 1
+
+
+used_command = declare(
+    "used",
+    UsedFlags,
+    used,
+    epilog="Exit: 0 recorded, 1 nothing of the last answer was used, 2 no answer or memory is off, 3 no index.",
+)

@@ -1,0 +1,277 @@
+"""codelens note: notes and tasks next to the code, as files in the repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.editor import has_editor, note_text, open_editor, utf8
+from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.note_places import Ground, anchors_at, ground_of, places_of, take_in
+from codelens.cli.streams import say, write, write_record
+from codelens.errors import TargetError, UsageError
+from codelens.notes.folder import NoteFile
+from codelens.notes.note import OPEN, Anchor, Note
+from codelens.text.frontmatter import Value, with_fields
+
+COMMANDS = {name: f"codelens.cli.note:{name}_command" for name in ("add", "list", "show", "edit", "remove")}
+
+command = group(
+    "note",
+    COMMANDS,
+    help="Keep notes and tasks linked to places in the code.",
+    epilog="Notes are Markdown files in .codelens/notes, for git to keep; `codelens search --kind note` finds them.",
+)
+
+
+def is_wanted(note: Note, task: bool, status: str | None, tags: Sequence[str]) -> bool:
+    """True if a note matches the options."""
+    if task and note.kind != "task":
+        return False
+    return (status is None or note.status == status) and set(tags) <= set(note.tags)
+
+
+def show_written(flags: JsonFlags, ground: Ground, note: NoteFile) -> None:
+    """One line of what was written, or the record of it."""
+    from codelens.render.notes import list_lines, note_record
+
+    if getattr(flags, "quiet", False):
+        return
+    places = places_of(ground, [note])
+    if flags.json:
+        write_record({"schema": 1, **note_record(note, places.get(note.path)), "exit_code": 0})
+    else:
+        write(list_lines([note], places))
+
+
+PLACES: Any = option(
+    None, "--at", metavar="PLACE", help="Link it to PATH:LINE, a file or a symbol, and follow it there; repeatable"
+)
+TAGS: Any = option(None, "--tag", metavar="TAG", help="A word to find it by; repeatable")
+MESSAGE: Any = option(
+    None, "-m", "--message", metavar="TEXT", help="The text; `-` is stdin [default: what is piped in, else $EDITOR]"
+)
+
+MOST_LETTERS = 500
+"""Characters of a title, status or tag; much longer lines of front matter are not read. Chosen."""
+
+
+class NoteAddFlags(CommonFlags, JsonFlags):
+    """Options: the contents of the note."""
+
+    title: str | None = argument(None, "What it is about, in a few words", "TITLE")
+    task: bool = option(False, "--task", help="Something to be done, with a status")
+    status: str | None = option(None, "--status", metavar="WORD", help="Of a task: open, doing, done … [open]")
+    tag: list[str] | None = TAGS
+    at: list[str] | None = PLACES
+    message: str | None = MESSAGE
+
+
+def add(flags: NoteAddFlags) -> int:
+    """Write a new note into .codelens/notes, under an id made of its title, and take it into the index."""
+    title = " ".join((flags.title or "").split())
+    if not title:
+        raise UsageError("what is it about?", '`codelens note add "TITLE"`')
+    if flags.status is not None and not flags.task:
+        raise UsageError("--status is for tasks", "add --task")
+    ground = ground_of(flags)
+    anchors = anchors_at(ground, flags.at or ())
+    text = note_text(flags.message)
+    fields: dict[str, Value] = {
+        "title": one_line(title),
+        "kind": "task" if flags.task else "note",
+        "status": one_line(flags.status or OPEN) if flags.task else "",
+        "tags": tuple(one_line(tag) for tag in flags.tag or ()),
+        "links": tuple(anchor.item() for anchor in anchors),
+        "created": date.today().isoformat(),
+    }
+    note: NoteFile = ground.notes.add(title, with_fields(f"{(text or '').strip()}\n", fields))
+    if text is None and has_editor():
+        open_editor(note.file)
+        note = ground.notes.find(note.note.id)
+    take_in(ground, note, flags.quiet)
+    show_written(flags, ground, note)
+    return 0
+
+
+def one_line(word: str) -> str:
+    """A word for the front matter. Raises UsageError for one that is empty, or could not be read again."""
+    plain = " ".join(utf8(word).split())
+    if not plain:
+        raise UsageError("an empty word says nothing")
+    if len(plain) > MOST_LETTERS:
+        raise UsageError(f"{plain[:20]}… has more than {MOST_LETTERS} letters", "say the rest in the text: -m TEXT")
+    return plain
+
+
+add_command = declare("add", NoteAddFlags, add, epilog="Exit: 0 written, 2 no such place, or it cannot be written.")
+
+
+class NoteEditFlags(CommonFlags, JsonFlags):
+    """Which note, and what of it is to change."""
+
+    id: str | None = argument(None, "The note's id, or how it begins", "ID")
+    title: str | None = option(None, "--title", metavar="TEXT", help="Another title; the id stays")
+    status: str | None = option(None, "--status", metavar="WORD", help="open, doing, done …; makes a note a task")
+    tag: list[str] | None = TAGS
+    untag: list[str] | None = option(None, "--untag", metavar="TAG", help="Take a tag away; repeatable")
+    at: list[str] | None = PLACES
+    unlink: list[str] | None = option(
+        None, "--unlink", metavar="PLACE", help="Take a place away, as `note show` names it; repeatable"
+    )
+    message: str | None = option(
+        None, "-m", "--message", metavar="TEXT", help="Another text in place of the old one; `-` is stdin"
+    )
+
+
+def edit(flags: NoteEditFlags) -> int:
+    """Change a note. Places that moved are updated. Without an option $EDITOR opens the file."""
+    if flags.id is None:
+        raise UsageError("which note?", "`codelens note list` names them")
+    ground = ground_of(flags)
+    note = ground.notes.find(flags.id)
+    asked = (flags.title, flags.status, flags.tag, flags.untag, flags.at, flags.unlink, flags.message)
+    if all(one is None for one in asked):
+        if not has_editor():
+            raise UsageError("what is to change?", f"give an option, or set $EDITOR on a terminal, or edit {note.path}")
+        open_editor(note.file)
+        note = ground.notes.find(note.note.id)
+    else:
+        note = ground.notes.change(note, _changed(ground, note, flags))
+    take_in(ground, note, flags.quiet)
+    show_written(flags, ground, note)
+    return 0
+
+
+def _changed(ground: Ground, note: NoteFile, flags: NoteEditFlags) -> str:
+    text = note.text
+    if flags.message is not None:
+        text = f"{text[: note.note.body]}{(note_text(flags.message) or '').strip()}\n"
+    fields: dict[str, Value] = {}
+    if flags.title is not None:
+        fields["title"] = one_line(flags.title)
+    if flags.status is not None:
+        fields |= {"kind": "task", "status": one_line(flags.status)}
+    if flags.tag or flags.untag:
+        kept = [tag for tag in note.note.tags if tag not in (flags.untag or ())]
+        fields["tags"] = tuple(dict.fromkeys([*kept, *map(one_line, flags.tag or ())]))
+    if note.note.links or flags.at:
+        fields["links"] = tuple(anchor.item() for anchor in _links(ground, note, flags.at or (), flags.unlink or ()))
+    try:
+        return with_fields(text, fields)
+    except ValueError as fault:
+        raise UsageError(f"{note.path}: {fault}", "mend its front matter first") from None
+
+
+def _links(ground: Ground, note: NoteFile, more: Sequence[str], unlinked: Sequence[str]) -> list[Anchor]:
+    with ground.opened() as index:
+        links = list(note.note.links)
+        now = index.notes.find(ground.root, links) if index is not None else None
+        renewed = index.notes.renewed(ground.root, links) if index is not None else links
+    names = [{a.shown, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
+    for place in unlinked:
+        if not any(place in known for known in names):
+            raise TargetError(
+                f"{note.note.id} is not linked to {place}", tuple(a.shown for a in links), "name one of its places"
+            )
+    kept = [renewed[i] for i, known in enumerate(names) if known.isdisjoint(unlinked)]
+    return list(dict.fromkeys([*kept, *anchors_at(ground, more)]))
+
+
+edit_command = declare(
+    "edit", NoteEditFlags, edit, epilog="Exit: 0 written, 2 no such note or place, or it cannot be written."
+)
+
+
+class NoteListFlags(CommonFlags, JsonFlags):
+    """Which ones."""
+
+    task: bool = option(False, "--task", help="Tasks alone")
+    status: str | None = option(None, "--status", metavar="WORD", help="Of this status")
+    tag: list[str] | None = option(None, "--tag", metavar="TAG", help="With this tag; repeatable: all of them")
+    lost: bool = option(False, "--lost", help="With a place that is lost")
+
+
+def list_notes(flags: NoteListFlags) -> int:
+    """List the notes in .codelens/notes by id: one a line, and a line below it for each place."""
+    from codelens.render.notes import list_lines, list_record
+
+    ground = ground_of(flags)
+    notes = [n for n in ground.notes.notes() if is_wanted(n.note, flags.task, flags.status, flags.tag or ())]
+    places = places_of(ground, notes)
+    if flags.lost:
+        notes = [n for n in notes if any(p.standing == "lost" for p in places.get(n.path, ()))]
+    exit_code = 0 if notes else 1
+    if flags.quiet:
+        return exit_code
+    for note in notes:
+        for fault in note.note.faults:
+            say(f"warning: {note.path}: {fault}")
+    if flags.json:
+        write_record(list_record(notes, places, exit_code))
+    else:
+        write(list_lines(notes, places))
+    return exit_code
+
+
+list_command = declare("list", NoteListFlags, list_notes, epilog="Exit: 0 some, 1 none.")
+
+
+class NoteShowFlags(CommonFlags, JsonFlags):
+    """Which one."""
+
+    id: str | None = argument(None, "The note's id, or how it begins", "ID")
+
+
+def show(flags: NoteShowFlags) -> int:
+    """Print a note. Places that moved are shown where they are now; lost places are reported."""
+    from codelens.render.notes import note_lines, note_record
+
+    if flags.id is None:
+        raise UsageError("which note?", "`codelens note list` names them")
+    ground = ground_of(flags)
+    note = ground.notes.find(flags.id)
+    places = places_of(ground, [note])
+    if flags.quiet:
+        return 0
+    for fault in note.note.faults:
+        say(f"warning: {note.path}: {fault}")
+    if flags.json:
+        write_record({"schema": 1, **note_record(note, places.get(note.path)), "body": note.body, "exit_code": 0})
+    else:
+        write(note_lines(note, places.get(note.path)))
+    return 0
+
+
+show_command = declare("show", NoteShowFlags, show, epilog="Exit: 0 shown, 2 no such note.")
+
+
+class NoteRemoveFlags(CommonFlags):
+    """Which ones."""
+
+    ids: list[str] | None = argument(None, "Ids of notes, in full", "ID...")
+
+
+def remove(flags: NoteRemoveFlags) -> int:
+    """Delete the files of notes, and take them out of the index. git has them still, where they were committed."""
+    if not flags.ids:
+        raise UsageError("which note?", "`codelens note list` names them")
+    ground = ground_of(flags)
+    known = {note.note.id: note for note in ground.notes.notes()}
+    for name in flags.ids:
+        note = known.get(name) or ground.notes.find(name)
+        if note.note.id != name:  # a beginning is enough to look, not to delete
+            raise UsageError(f"no note is called {name}", f"the only one that begins so is {note.note.id}")
+    for name in dict.fromkeys(flags.ids):
+        ground.notes.remove(known[name])
+        take_in(ground, known[name], flags.quiet)
+        if not flags.quiet:
+            say(f"removed {known[name].path}")
+    return 0
+
+
+remove_command = declare(
+    "remove", NoteRemoveFlags, remove, epilog="Exit: 0 removed, 2 no such note, or it cannot be removed."
+)

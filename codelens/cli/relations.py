@@ -1,0 +1,250 @@
+"""The commands that ask the symbol graph about a target: refs, callers, callees, path, impact, hierarchy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from codelens.cli.declare import argument, declare, option
+from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
+from codelens.cli.options import languages_named, only_one
+from codelens.cli.streams import colored, say, say_notices, write, write_json, write_record
+from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
+from codelens.errors import UsageError
+from codelens.index import Index
+from codelens.model.code import Freshness
+from codelens.model.graph import IMPLIED_KINDS, KINDS, Related, RelationOptions
+from codelens.model.search import SearchOptions
+from codelens.render.paths import PathStyle
+
+TARGET = "PATH, PATH:LINE or a symbol's name"
+EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no index."
+EDGE_KINDS = option(None, "--kinds", section=FILTERS, metavar="K,…", help="Only these kinds of edges: calls,extends")
+MIN_CONFIDENCE = option(
+    None, "--min-confidence", section=FILTERS, metavar="X", help="Only edges with at least this confidence, 0 to 1"
+)
+BELOW = argument(None, "Only below these files and folders", "[PATH]...")
+
+
+class FileFlags(CommonFlags):
+    """Options: the scope."""
+
+    types: Texts = TYPES
+    types_not: Texts = TYPES_NOT
+    globs: Texts = GLOBS
+
+
+class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
+    """Options: the scope, and the form of the output."""
+
+    dot: bool = option(False, "--dot", section=OUTPUT, help="A graph for Graphviz")
+
+
+class GraphFlags(PlaceFlags):
+    """Which edges count."""
+
+    jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="One JSON object per relation, then one of type `end`")
+    kinds: str | None = EDGE_KINDS
+    min_confidence: float | None = MIN_CONFIDENCE
+    limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="Show at most N [default: all]")
+
+
+class RefsFlags(GraphFlags):
+    """A name, and where to look for it."""
+
+    target: str | None = argument(None, f"{TARGET}, or a library's name such as json.dumps", "TARGET")
+    paths: list[Path] | None = BELOW
+
+
+class DepthFlags(GraphFlags):
+    """How far to go."""
+
+    depth: int | None = option(None, "--depth", section=FILTERS, metavar="N", help="Hops to follow")
+
+
+class TargetFlags(DepthFlags):
+    """The symbol to start from, and where to look."""
+
+    target: str | None = argument(None, TARGET, "TARGET")
+    paths: list[Path] | None = BELOW
+
+
+class HierarchyFlags(TargetFlags):
+    """A type, and whether to list overrides."""
+
+    members: bool = option(False, "--members", section=OUTPUT, help="Show which members override which")
+
+
+class PathFlags(DepthFlags):
+    """The two ends of a path, and the files it may go through."""
+
+    first: str | None = argument(None, f"The start: {TARGET}", "FROM")
+    second: str | None = argument(None, "The end", "TO")
+    paths: list[Path] | None = argument(None, "Only through these files and folders", "[PATH]...")
+
+
+def run_refs(flags: RefsFlags) -> int:
+    """List every reference to a symbol or file.
+
+    Calls, imports, type hints, subclasses, mentions in prose. A name that nothing in the index defines is looked
+    up as text. For a file: references from other files to it or to anything in it.
+    """
+    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.refs(targets[0], options))
+
+
+def run_callers(flags: TargetFlags) -> int:
+    """List the callers of a function as a tree.
+
+    --depth adds their callers. Code that creates an instance of a class calls it. Calls of a method that the
+    target overrides are listed and marked, because they may run the target.
+    """
+    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.callers(targets[0], options))
+
+
+def run_callees(flags: TargetFlags) -> int:
+    """List what a function or class calls, as a tree.
+
+    --depth adds what those call. Overrides of a called method are listed and marked, because they may run instead
+    of it.
+    """
+    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.callees(targets[0], options))
+
+
+def run_impact(flags: TargetFlags) -> int:
+    """List what a change may affect.
+
+    Callers, subclasses, overrides and importers, nearest first; tests last. Follows 3 hops over edges of
+    confidence 0.5 or more, unless --depth and --min-confidence say otherwise.
+    """
+    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.impact(targets[0], options))
+
+
+def run_hierarchy(flags: HierarchyFlags) -> int:
+    """Show the bases of a type, and its subclasses and implementations."""
+    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.hierarchy(targets[0], options))
+
+
+def run_path(flags: PathFlags) -> int:
+    """Show a shortest path between two symbols.
+
+    Along calls, uses, imports and inheritance. Follows up to 8 hops over edges of confidence 0.5 or more, unless
+    --depth and --min-confidence say otherwise.
+    """
+    return _ask(
+        flags, [flags.first, flags.second], lambda index, ends, options: index.graph.path(ends[0], ends[1], options)
+    )
+
+
+refs = declare("refs", RefsFlags, run_refs, epilog=EXIT)
+callers = declare("callers", TargetFlags, run_callers, epilog=EXIT)
+callees = declare("callees", TargetFlags, run_callees, epilog=EXIT)
+impact = declare("impact", TargetFlags, run_impact, epilog=EXIT)
+hierarchy = declare("hierarchy", HierarchyFlags, run_hierarchy, epilog=EXIT)
+path = declare("path", PathFlags, run_path, epilog=EXIT)
+
+
+def _ask(
+    flags: GraphFlags, targets: Sequence[str | None], ask: Callable[[Index, Sequence[str], RelationOptions], Related]
+) -> int:
+    """Answer one question about targets and print the answer; returns the exit code."""
+    given = [target for target in targets if target is not None]
+    if len(given) < len(targets):
+        raise UsageError("no target", f"a target is {TARGET}")
+    place = open_place(flags)
+    with place.open() as index:
+        options = relation_options(flags, place, index)
+        result = ask(index, [target_here(target, place, index) for target in given], options)
+        exit_code = 0 if result.relations else 1
+        if not flags.quiet:
+            _show(place.with_notices(result), flags, place, exit_code)
+            say_notices(result.notices)
+            changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
+            if changed:
+                say(f"warning: {changed} of {len(result.relations)} lines are in files that changed since indexing")
+    return exit_code
+
+
+def open_place(flags: PlaceFlags) -> Workplace:
+    """The workplace, once it is clear that at most one output format was given."""
+    only_one(flags, ("json", "jsonl", "dot"))
+    return reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
+
+
+def on_screen(flags: PlaceFlags) -> bool:
+    """True if the output is formatted for a terminal."""
+    return sys.stdout.isatty() or flags.pretty
+
+
+def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
+    from codelens.render import relations
+
+    if flags.jsonl:
+        write_json(relations.related_jsonl(result, exit_code))
+    elif flags.json:
+        write_record(relations.related_record(result, exit_code))
+    elif flags.dot:
+        write(relations.related_dot(result))
+    else:
+        write(_text(result, flags, place), styled=on_screen(flags))
+
+
+def _text(result: Related, flags: GraphFlags, place: Workplace) -> Iterator[str]:
+    paths = PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories)
+    if on_screen(flags):
+        from codelens.render.relations_terminal import related_screen
+
+        return related_screen(result, paths, colored(place.color, on_screen(flags)))
+    from codelens.render.relations import related_lines
+
+    return related_lines(result, paths)
+
+
+def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> RelationOptions:
+    """Raises UsageError for unknown kinds and for numbers out of range."""
+    depth = getattr(flags, "depth", None)
+    for name, number in (("-m", flags.limit), ("--depth", depth)):
+        if number is not None and number < 1:
+            raise UsageError(f"{name} must be at least 1, not {number}")
+    check_confidence(flags.min_confidence)
+    return RelationOptions(
+        kinds=kinds_named(flags.kinds or ""),
+        min_confidence=flags.min_confidence,
+        depth=depth,
+        limit=flags.limit,
+        members=getattr(flags, "members", False),
+        where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
+    )
+
+
+def check_confidence(value: float | None) -> None:
+    """Raises UsageError if --min-confidence is out of range."""
+    if value is not None and not 0 <= value <= 1:
+        raise UsageError(f"--min-confidence must be between 0 and 1, not {value}")
+
+
+def kinds_named(text: str) -> tuple[str, ...]:
+    """The kinds of edges in a list with commas. Raises UsageError for an unknown one."""
+    named = tuple(dict.fromkeys(filter(None, (k.strip() for k in text.split(",")))))
+    known = (*KINDS, *(k for k in IMPLIED_KINDS if k not in KINDS))
+    for kind in named:
+        if kind not in known:
+            raise UsageError(f"unknown kind of edge '{kind}'", f"kinds: {', '.join(known)}")
+    return named
+
+
+def files_meant(flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]) -> SearchOptions | None:
+    """The files that -t, -T, -g and PATH select; None if none of them is given, for the whole index."""
+    if not (below or flags.types or flags.types_not or flags.globs):
+        return None
+    for each in below:
+        if not each.exists():
+            raise UsageError(f"no such file or folder: {each}")
+    scope = scope_of(index.info().repositories, place.cwd, below, whole=True)
+    return SearchOptions(
+        languages=languages_named(flags.types or ()),
+        languages_not=languages_named(flags.types_not or ()),
+        globs=tuple(flags.globs or ()),
+        paths=scope.paths,
+        repositories=scope.repositories,
+    )

@@ -1,0 +1,184 @@
+"""Flags → a listening socket, a desk behind the gate, and a server that runs until it is interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codelens.cli.declare import argument, declare, declare_group, group, option
+from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.streams import say, say_plain, write, write_record
+from codelens.cli.workplace import Workplace, reading_place
+from codelens.config import keys_file
+from codelens.errors import MissingExtra, UsageError
+from codelens.watching.events import need_watchfiles
+from codelens.watching.process import WatchProcess
+
+if TYPE_CHECKING:
+    from codelens.server.http.app import Mounted
+
+
+NEEDED = ("jinja2", "pydantic", "starlette", "uvicorn")
+
+
+class ServeFlags(CommonFlags):
+    """Options: the address, access, and the number of processes."""
+
+    host: str = option("127.0.0.1", "--host", metavar="HOST", help="The address to listen on [default: 127.0.0.1]")
+    port: int = option(8640, "--port", metavar="N", help="The port; 0 takes a free one [default: 8640]")
+    require_key: bool = option(False, "--require-key", help="Ask for a key on loopback too")
+    watch: bool = option(False, "--watch", help="Keep the index fresh while it is served, as `codelens watch` does")
+    workers: int | None = option(
+        None, "--workers", metavar="N", help="Processes that search; 0 for none but this [default: a core each, ≤ 4]"
+    )
+
+
+def serve(flags: ServeFlags) -> int:
+    """Serve the index over HTTP.
+
+    A JSON API at /api/, a web page at /, tools for agents at /mcp. Prints its address. Programs on this machine need no
+    key; others do: `codelens serve keys add NAME`.
+    """
+    place = reading_place(flags)
+    _require_extra()
+    if flags.watch:
+        need_watchfiles()
+    from codelens.server.http.app import address_of, application, listening
+    from codelens.server.http.app import serve as run
+    from codelens.server.http.desk import QueryDesk, workers_here
+    from codelens.server.http.gate import rules_for
+    from codelens.server.http.keys import KeyRing
+
+    if not 0 <= flags.port <= 65535:
+        raise UsageError(f"--port is 0 to 65535, not {flags.port}")
+    if flags.workers is not None and not 0 <= flags.workers <= 64:
+        raise UsageError(f"--workers is 0 to 64, not {flags.workers}")
+    keys, rules = KeyRing(keys_file()), rules_for(flags.host, flags.require_key)
+    if rules.keys_needed and not keys.rows():
+        where = f"on {flags.host}" if not flags.require_key else "with --require-key"
+        raise UsageError(f"nobody could ask {where}: there is no key", "`codelens serve keys add NAME` makes one")
+    place.open().close()  # an unreadable index is reported now, not at the first request
+    listener = listening(flags.host, flags.port)
+    mounted = [] if find_spec("mcp") is None else [_tools(place)]
+    desk = QueryDesk(place.index_path, place.settings, workers_here() if flags.workers is None else flags.workers)
+    write([f"{address_of(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
+    if not flags.quiet:
+        say(f"serving {place.index_path}; {'a key is needed; ' if rules.keys_needed else ''}Ctrl-C ends it")
+    watch = WatchProcess(place.index_path, tell=_watch_told) if flags.watch else None
+    try:
+        run(application(desk, rules, keys, mounted=mounted), listener)
+    finally:
+        if watch:
+            watch.stop()
+        desk.close()
+    return 0
+
+
+def _tools(place: Workplace) -> Mounted:
+    """The Model Context Protocol at one address, behind the same gate. It records nothing: many may ask."""
+    from codelens.server.http.app import Mounted
+    from codelens.server.mcp.sdk import http_app
+    from codelens.server.upkeep import Served, Upkeep
+
+    served = Served(Path.cwd(), place.index_path, replace(place.settings, memory=False))
+    other = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"), None)
+    return Mounted("/mcp", other.app, other.running)
+
+
+def _watch_told(told: Mapping[str, Any]) -> None:
+    """Faults of the watch; what it does is seen in the answers."""
+    if told["type"] == "text":
+        say_plain([f"{told['text']}\n"])
+
+
+def _require_extra() -> None:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise MissingExtra("serve", missing, "serve")
+
+
+class KeyNameFlags(CommonFlags, JsonFlags):
+    """Whose key."""
+
+    name: str | None = argument(None, "Whose key it is", "NAME")
+
+
+class KeyListFlags(CommonFlags, JsonFlags):
+    """Options of every command of `serve keys`."""
+
+
+def add(flags: KeyNameFlags) -> int:
+    """Make a key and print it. It is shown this once: what is kept of it is its SHA-256."""
+    from codelens.server.http.keys import add_key
+
+    path, name = _place(), _name(flags)
+    key = add_key(path, name)
+    if flags.json:
+        _write_key_record({"name": name, "key": key})
+    else:
+        write([f"{key}\n"])
+    if not flags.quiet:
+        say(f"the key of {name}; it is not shown again. Its hash is in {path}")
+    return 0
+
+
+def list_keys(flags: KeyListFlags) -> int:
+    """List the names that have a key, and the first digits of each key's SHA-256."""
+    from codelens.server.http.keys import read_keys
+
+    rows = read_keys(_place())
+    if flags.json:
+        _write_key_record({"keys": [{"name": row.name, "sha256": row.sha256} for row in rows]})
+    elif not flags.quiet:
+        width = max((len(row.name) for row in rows), default=0)
+        write([f"{row.name:{width}}  {row.sha256[:12]}\n" for row in rows])
+    return 0 if rows else 1
+
+
+def revoke(flags: KeyNameFlags) -> int:
+    """Take a key back. A server that runs refuses it from the next question on."""
+    from codelens.server.http.keys import revoke_key
+
+    revoke_key(_place(), _name(flags))
+    if flags.json:
+        _write_key_record({"name": flags.name})
+    return 0
+
+
+def _place() -> Path:
+    path = keys_file()
+    if path is None:
+        raise UsageError("there is no home folder for keys", "set XDG_CONFIG_HOME to a folder of yours")
+    return path
+
+
+def _name(flags: KeyNameFlags) -> str:
+    if flags.name is None:
+        raise UsageError("no name", "`codelens serve keys add NAME`")
+    return flags.name
+
+
+def _write_key_record(record: dict[str, object]) -> None:
+    from codelens.render.records import SCHEMA
+
+    write_record({"schema": SCHEMA, **record, "exit_code": 0})
+
+
+add_command = declare("add", KeyNameFlags, add)
+list_command = declare("list", KeyListFlags, list_keys, epilog="Exit: 0 keys, 1 none, 2 error.")
+revoke_command = declare("revoke", KeyNameFlags, revoke)
+keys_command = group(
+    "keys",
+    {name: f"codelens.cli.serve:{name}_command" for name in ("add", "list", "revoke")},
+    help="Make, list and revoke the keys of `codelens serve`.",
+)
+command = declare_group(
+    "serve",
+    ServeFlags,
+    serve,
+    {"keys": "codelens.cli.serve:keys_command"},
+    epilog="Exit: 2 error, 3 no index, 130 interrupted.",
+)

@@ -1,0 +1,219 @@
+"""The name of a state → its facts: a snapshot of the log, an index file, or a revision of git.
+
+A revision is laid out in a temporary folder and indexed there, without vectors; two of them share the folder, so that the
+second one costs what lies between them.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
+from codelens.cli.streams import say, write, write_record
+from codelens.cli.workplace import Workplace, reading_place, working_folder
+from codelens.config import Settings
+from codelens.errors import NoIndex, UsageError
+from codelens.index import Index
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.history import SnapshotDocument
+
+HINT = "a state is @{1}, a snapshot's digest, an index file, or a revision of git"
+LEAST_DIGITS = 4
+"""Shortest beginning of a digest that names a state, as in git."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One of the three: a line of the log, an index file, a commit."""
+
+    name: str
+    number: int | None = None
+    file: Path | None = None
+    commit: str = ""
+
+    @property
+    def now(self) -> bool:
+        """True if this is the indexed state."""
+        return self.number is None and self.file is None and not self.commit
+
+
+def facts_of_states(names: Sequence[str], place: Workplace | None, cwd: Path) -> list[list[SnapshotDocument]]:
+    """The facts of each state, in that order; `place` is None where there is no index. An empty name is what is indexed now.
+
+    Raises UsageError for what names no state, and what building an index raises.
+    """
+    from codelens.worktree.commits import repository_of
+
+    index = place.open() if place else None
+    try:
+        states = [_state(name, index, cwd) for name in names]
+        commits = [state for state in states if state.commit]
+        roots = [Path(r.root) for r in index.info().repositories] if index else []
+        found = repository_of(cwd) or next(filter(None, map(repository_of, roots)), None)
+        laid: list[list[SnapshotDocument]] = []
+        root_name = ""
+        if commits and found:
+            inside = next(
+                (r for r in (index.info().repositories if index else ()) if _within(Path(r.root), found.top)), None
+            )
+            root, root_name = (Path(inside.root), inside.name) if inside else (found.top, found.top.name)
+            laid = _of_commits(commits, root, root_name, cwd, place.settings if place else Settings())
+        facts = [laid.pop(0) if state.commit else _facts(state, index) for state in states]
+    finally:
+        if index:
+            index.close()
+    if root_name and len(commits) < len(states):  # a revision says nothing of the other repositories of an index
+        facts = [[f for f in some if f.repository == root_name] for some in facts]
+    return facts
+
+
+def _within(path: Path, top: Path) -> bool:
+    real = path.resolve()
+    return real == top.resolve() or top.resolve() in real.parents
+
+
+def _state(name: str, index: Index | None, cwd: Path) -> State:
+    from codelens.worktree.commits import commit_id, repository_of
+    from codelens.worktree.repository import GitError
+
+    if not name:
+        if index is None:
+            raise UsageError("there is no index to compare with", "name two revisions, or run `codelens index`")
+        return State("what is indexed")
+    log = index.history.snapshots() if index else []
+    if back := re.fullmatch(r"@\{(\d+)\}", name):
+        if int(back[1]) >= len(log):
+            raise UsageError(f"{name}: the log has {len(log)} snapshots", "`codelens snapshot list` lists them")
+        return State(name, number=log[int(back[1])].number)
+    if (cwd / name).is_file():
+        if not Index.is_one(cwd / name):
+            raise UsageError(f"{name} is no index", HINT)
+        return State(name, file=cwd / name)
+    fits = [line for line in log if len(name) >= LEAST_DIGITS and line.snapshot.startswith(name.lower())]
+    if len({line.snapshot for line in fits}) > 1:
+        raise UsageError(f"{name} begins several digests", "`codelens snapshot list` lists them")
+    if fits:
+        return State(name, number=fits[0].number)
+    roots = [cwd, *(Path(r.root) for r in (index.info().repositories if index else ()))]
+    repository = next(filter(None, map(repository_of, roots)), None)
+    if repository is None:
+        raise UsageError(f"'{name}' names no state", HINT)
+    try:
+        return State(name, commit=commit_id(repository, name))
+    except GitError as fault:
+        raise UsageError(f"'{name}' names no state: {fault}", HINT) from None
+
+
+def _facts(state: State, index: Index | None) -> list[SnapshotDocument]:
+    if state.file:
+        with Index.open(state.file) as other:
+            return other.history.facts()
+    assert index is not None
+    return index.history.facts(state.number)
+
+
+def _of_commits(
+    states: Sequence[State], root: Path, name: str, cwd: Path, settings: Settings
+) -> list[list[SnapshotDocument]]:
+    from codelens.worktree.commits import lay_tree, repository_of
+    from codelens.worktree.repository import GitError
+
+    repository = repository_of(root)
+    assert repository is not None
+    below = root.resolve().relative_to(repository.top.resolve()).as_posix()
+    quick = replace(settings, vector=False, fuzzy=False, snapshots_kept=0)
+    facts = []
+    with tempfile.TemporaryDirectory(prefix="codelens-") as folder:
+        tree, db = Path(folder) / "tree" / name, Path(folder) / "index.db"
+        tree.mkdir(parents=True)
+        for state in states:
+            try:
+                lay_tree(repository, state.commit, tree, "" if below == "." else below, settings.max_file_size)
+            except GitError as fault:
+                raise UsageError(f"{state.name}: {fault}") from None
+            Index.build(db, [tree], quick)
+            with Index.open(db, quick) as made:
+                facts.append(made.history.facts())
+    return facts
+
+
+class SnapshotsFlags(CommonFlags, JsonFlags):
+    """The form of the list."""
+
+
+def list_snapshots(flags: SnapshotsFlags) -> int:
+    """List the states that runs left, the newest first. As @{0}, @{1} …, with digest, Merkle root and counts.
+
+    The symbols and edges of the last ones are kept for `diff`: the setting snapshots_kept says how many.
+    """
+    from codelens.render.reports import log_lines, log_record
+
+    with reading_place(flags).open() as index:
+        log = index.history.snapshots()
+    exit_code = 0 if log else 1
+    if flags.quiet:
+        return exit_code
+    if flags.json:
+        write_record(log_record(log, exit_code))
+    else:
+        write(log_lines(log))
+    return exit_code
+
+
+list_command = declare("snapshots", SnapshotsFlags, list_snapshots, epilog="Exit: 0 some, 1 none, 3 no index.")
+
+
+class DiffFlags(CommonFlags, JsonFlags):
+    """The two states, and the form of the answer."""
+
+    old: str | None = argument(None, "@{1}, a snapshot's digest, an index file, or a revision of git", "OLD")
+    new: str | None = argument(None, "The same; if it is left out, what is indexed now", "[NEW]")
+    edges: bool = option(False, "--edges", section=OUTPUT, help="Edges too; JSON has them anyway")
+
+
+def diff(flags: DiffFlags) -> int:
+    """Tell two states apart by their symbols. Added +, removed -, moved >, with another signature ~.
+
+    A revision is read from git's objects into a temporary index; nothing that the repository configures is run.
+    """
+    from codelens.snapshots.compare import compare
+
+    if flags.old is None:
+        raise UsageError("no state to compare with", HINT)
+    cwd = working_folder()
+    try:
+        place = reading_place(flags)
+    except NoIndex:
+        if flags.db is not None or flags.new is None:
+            raise
+        place = None  # two revisions, or two index files, need none
+    old, new = facts_of_states([flags.old, flags.new or ""], place, cwd)
+    difference = compare(old, new)
+    exit_code = 1 if difference.empty else 0
+    if flags.quiet:
+        return exit_code
+    from codelens.render.reports import difference_lines, difference_record
+
+    if flags.json:
+        write_record(difference_record(difference, exit_code))
+    else:
+        write(difference_lines(difference, flags.edges))
+        if hidden := 0 if flags.edges else len(difference.edges_added) + len(difference.edges_removed):
+            say(f"note: {hidden} edges differ too; --edges shows them")
+    return exit_code
+
+
+diff_command = declare(
+    "diff", DiffFlags, diff, epilog="Exit: 0 something differs, 1 nothing, 2 no such state, 3 no index."
+)
+
+command = group(
+    "snapshot",
+    {"list": "codelens.cli.snapshot:list_command", "diff": "codelens.cli.snapshot:diff_command"},
+    help="List earlier states of the index, and compare two of them.",
+)

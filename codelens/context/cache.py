@@ -1,0 +1,154 @@
+"""A cache of written packs in the user's cache folder: repeating a request costs a file read.
+
+The key is a hash of everything that decides a pack, including the snapshot of the index. A pack is served only if its file
+has the same key and its source files are unchanged on disk. The request is stored only as a hash. A pack is not cached if
+its notices quote the request or report a channel that ran out of time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from codelens import __version__
+from codelens.config import load_weights
+from codelens.model.code import IndexInfo
+from codelens.model.context import ContextRequest, PackedText, PackLayout
+from codelens.model.search import Notice
+from codelens.text.notation import parse_json
+
+MOST_KEPT = 50
+"""Most packs; the oldest are removed. Chosen: some days of one person's requests, 10 MB at 50,000 tokens each."""
+LARGEST = 4_000_000
+"""Most bytes of a cached pack."""
+OF_THE_INDEX = frozenset({"no-fuzzy", "no-vector", "many-literal", "no-graph"})
+"""Notices that depend only on the snapshot and quote nothing of the request."""
+QUOTES = frozenset('"`/')
+ENDING = ".pack.json"
+
+States = tuple[tuple[str, str, str], ...]
+"""(repository, path, freshness) of each file of a pack."""
+
+
+def key_of(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: int, *own: str) -> str:
+    """The hash (64 hex digits) of everything that decides a pack. `own` are the files that settings name."""
+    asked = {
+        "version": __version__,
+        "weights": load_weights(),
+        "own": [[path, _file_digest(path)] for path in own],
+        "index": [info.path, info.schema, info.snapshot, info.embedder, edges, [r.root for r in info.repositories]],
+        "source": request.source,
+        "query": normalised(request.query),
+        "diff": hashlib.sha256(request.diff or b"").hexdigest(),
+        "options": asdict(request.options),
+        "budget": request.budget,
+        "forms": request.forms,
+        "counter": request.counter.name,
+        "layout": layout.name,
+        "cwd": request.cwd if request.diff else "",
+    }
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+def normalised(query: str) -> str:
+    """A task with each run of blanks as one blank, unless it has quotes: blanks do not change its meaning."""
+    return " ".join(query.split()) if QUOTES.isdisjoint(query) else query
+
+
+class KeptPacks:
+    """The cache folder. If it or a file in it is damaged, the pack is made again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, key: str) -> tuple[PackedText, States] | None:
+        """The pack and the states of its files at that time; None if there is no valid one."""
+        try:
+            record: Any = parse_json((self._folder / (key + ENDING)).read_text(encoding="utf-8"))
+            text = str(record["text"])
+            if record["key"] != key or record["digest"] != _digest(text):
+                return None
+            notices = tuple(Notice(str(code), str(said)) for code, said in record["notices"])
+            states = tuple((str(name), str(path), str(state)) for name, path, state in record["states"])
+            packed = PackedText(
+                text=text,
+                exit_code=int(record["exit_code"]),
+                symbols=int(record["symbols"]),
+                total=int(record["total"]),
+                tokens=int(record["tokens"]),
+                notices=notices,
+                changed=tuple(map(str, record["changed"])),
+                cached=True,
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        return packed, states
+
+    def keep(self, key: str, packed: PackedText, states: States) -> None:
+        """Write a pack to a temporary file and rename it, so that nobody reads half of it. Failures are ignored."""
+        if len(packed.text) > LARGEST or any(n.code not in OF_THE_INDEX for n in packed.notices):
+            return
+        record = {
+            "key": key,
+            "digest": _digest(packed.text),
+            "exit_code": packed.exit_code,
+            "symbols": packed.symbols,
+            "total": packed.total,
+            "tokens": packed.tokens,
+            "notices": [[n.code, n.text] for n in packed.notices],
+            "changed": list(packed.changed),
+            "states": list(states),
+            "text": packed.text,
+        }
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._write(self._folder / (key + ENDING), json.dumps(record))
+            self._forget_old()
+
+    def clear(self) -> int:
+        """Remove all packs and return their number."""
+        packs = self._packs()
+        for pack in packs:
+            pack.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._folder.rmdir()
+        return len(packs)
+
+    def _write(self, place: Path, text: str) -> None:
+        handle, beside = tempfile.mkstemp(dir=self._folder, suffix=ENDING)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(beside).replace(place)
+        except BaseException:
+            Path(beside).unlink(missing_ok=True)
+            raise
+
+    def _forget_old(self) -> None:
+        newest = sorted(self._packs(), key=lambda path: (-path.stat().st_mtime_ns, path.name))
+        for path in newest[MOST_KEPT:]:
+            path.unlink(missing_ok=True)
+
+    def _packs(self) -> list[Path]:
+        try:
+            return [path for path in self._folder.iterdir() if path.name.endswith(ENDING)]
+        except OSError:
+            return []
+
+
+def _file_digest(path: str) -> str:
+    """The hash of a file; empty if it is missing or not named, which is reported elsewhere."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
+    except OSError:
+        return ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

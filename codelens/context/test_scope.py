@@ -1,0 +1,215 @@
+"""Finds the tests that reach a change, over the edges by which one thing makes another run.
+
+Static edges miss calls that are decided at run time, so the answer is generous: it goes deeper than `impact`, and if only
+the test file that reaches the change is known, the file stands for all its tests.
+
+Test functions and classes are recognised by names and marks that test runners use; a helper or a fixture is not a test. A
+fixture is called by the runner, so no edge leads to it: it reaches the tests that have it as a parameter, in its own file,
+or below its folder if it is in the language's fixture file (pytest's conftest.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from codelens.context.changes import touched_by
+from codelens.graph.reach import Link, Reach, Ring, calling, reach
+from codelens.graph.view import GraphView, resolve_start, with_insides
+from codelens.lang.registry import languages
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, UnitRow
+from codelens.model.context import Change
+from codelens.model.graph import TIERS, Edge, Node, Reaching, ReachingTests, document_node, is_unit
+from codelens.model.search import Notice
+from codelens.store.documents import DocumentRow
+from codelens.store.texts import Texts
+
+_TEST_NAME = re.compile(r"(?i:test)|(?:Benchmark|Example|Fuzz)(?![a-z])|.*Tests?$")
+"""pytest and unittest, Go, JUnit 3, XCTest; and classes of tests."""
+_TEST_MARK = re.compile(r"(?<![A-Za-z])test|Test|\b(?i:fact|theory|bench|benchmark|rstest|scenario)\b")
+"""JUnit's and NUnit's @Test, xUnit's [Fact] and [Theory], Rust's #[test]; not @pytest.fixture."""
+_TEST_FILE = re.compile(r"(?i:(?:^|[._-])(?:tests?|specs?)[._-])|(?:Tests?|Specs?)\.")
+"""test_x.py, x_test.go, x.spec.ts, XTest.java; not conftest.py."""
+
+
+class RunnableTests:
+    """Recognises tests. Reads each file's units at most once."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+        self._holds: dict[DocumentId, bool] = {}
+        self._marks: dict[Node, tuple[str, ...]] = {}
+
+    def test_around(self, node: Node) -> Node | None:
+        """The outermost test function or innermost test class that is or contains a node; None if there is neither."""
+        found, place = None, node
+        while is_unit(place):
+            unit = self._view.unit(place)
+            if unit is None:
+                break
+            if unit.kind not in CHUNK_KINDS and self.is_test(unit) and not (found and unit.kind in TYPE_KINDS):
+                found = place
+            place = Node(unit.parent or 0)
+        return found
+
+    def is_test(self, unit: UnitRow) -> bool:
+        """True if a unit is a test by its name or a mark before it."""
+        if unit.kind not in (*TYPE_KINDS, "function", "method"):
+            return False
+        node = Node(unit.id)
+        if node not in self._marks:
+            self._marks[node] = self._view.store.units.decorators([node]).get(unit.id, ())
+        return bool(_TEST_NAME.match(unit.name)) or any(_TEST_MARK.search(mark) for mark in self._marks[node])
+
+    def stands_for_tests(self, document: DocumentRow) -> bool:
+        """True if a test runner would take a file: by its name, or because it has tests."""
+        if document.id not in self._holds:
+            units = self._view.store.units.of_document(document.id)
+            by_name = _TEST_FILE.search(document.path.rpartition("/")[2])
+            self._holds[document.id] = bool(by_name) or any(self.is_test(u) for u in units if not u.local)
+        return self._holds[document.id]
+
+
+_MARK = re.compile(r"\bfixture\b")
+_IMPLIED = TIERS["implied"]
+
+
+class Fixtures:
+    """Finds the tests that use a fixture. Reads the signatures of each test file at most once."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+        self._taking: dict[int, dict[str, list[Node]]] = {}
+        self._files: list[DocumentRow] | None = None
+
+    def takers(self, node: Node) -> list[Link]:
+        """The tests and fixtures that take a fixture as parameter; empty for other nodes."""
+        unit = self._view.unit(node)
+        if unit is None or "test" not in unit.roles or not (shared := self._file_of_fixtures(unit.language)):
+            return []
+        if not any(_MARK.search(mark) for mark in self._view.store.units.decorators([node]).get(unit.id, ())):
+            return []
+        folder, _, file = unit.path.rpartition("/")
+        found = []
+        for document in self._tests(unit):
+            below = not folder or document.path.startswith(f"{folder}/")
+            if document.path == unit.path or (file == shared and below):
+                found += [n for n in self._takers_in(document).get(unit.name, ()) if n != node]
+        return [Link(Edge(n, "calls", node, 0, _IMPLIED.provenance, _IMPLIED.confidence), n) for n in found]
+
+    def _file_of_fixtures(self, language: str) -> str:
+        row = languages().get(language)
+        return row.fixtures if row else ""
+
+    def _tests(self, unit: UnitRow) -> Iterator[DocumentRow]:
+        if self._files is None:
+            self._files = [d for d in self._view.store.documents.rows() if "test" in d.roles]
+        own = self._view.document(unit.document)
+        yield from (d for d in self._files if own and d.repository == own.repository and d.language == unit.language)
+
+    def _takers_in(self, document: DocumentRow) -> dict[str, list[Node]]:
+        """Parameter name → functions of a file that have it."""
+        if document.id not in self._taking:
+            taking: dict[str, list[Node]] = {}
+            for unit in self._view.store.units.of_document(document.id):
+                for name in _parameters(unit) if not unit.local else ():
+                    taking.setdefault(name, []).append(Node(unit.id))
+            self._taking[document.id] = taking
+        return self._taking[document.id]
+
+
+def _parameters(unit: UnitRow) -> Sequence[str]:
+    """The parameter names in a signature: the first name of each part of the outermost parentheses."""
+    if unit.kind not in ("function", "method"):
+        return ()
+    inside = unit.signature.partition("(")[2].rpartition(")")[0]
+    depth, part, parts = 0, "", []
+    for sign in inside:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and not depth:
+            parts.append(part)
+            part = ""
+        else:
+            part += sign
+    names = [re.match(r"\s*(\w+)", p) for p in [*parts, part]]
+    return [found[1] for found in names if found]
+
+
+KINDS = ("calls", "tests", "references", "extends", "implements", "inherits", "overrides", "decorates", "throws")
+"""Kinds of edges by which one thing runs, replaces or passes on another. `imports` also counts, from a changed file."""
+DEPTH = 6
+"""Most hops. Chosen."""
+
+
+def tests_reaching(view: GraphView, asked: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
+    """The tests for a change, or for targets as `impact` takes them.
+
+    Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
+    """
+    nodes, notices = _of_change(view, asked) if isinstance(asked, Change) else (_of_targets(view, asked), ())
+    begun = with_insides(tuple(nodes), view, types_too=True)
+    reached = reach(view, begun, _ring(view, frozenset(begun)), DEPTH if depth is None else depth)
+    touched = tuple(view.named(node) for node in sorted(nodes, key=view.order))
+    return ReachingTests(touched, _tests(view, reached), (*notices, *view.notices(())), view.info)
+
+
+def _of_change(view: GraphView, change: Change) -> tuple[list[Node], tuple[Notice, ...]]:
+    """The changed units. A change outside of all symbols counts for the file, because it runs when the file is imported."""
+    touched = touched_by(change, view.store, Texts(view.store))
+    found = dict.fromkeys(Node(unit) for unit in touched.units)
+    for row in view.store.units.rows(touched.units).values():
+        if row.kind in CHUNK_KINDS:
+            found.setdefault(document_node(row.document))
+    return list(found), touched.notices
+
+
+def _of_targets(view: GraphView, targets: Sequence[str]) -> list[Node]:
+    return list(dict.fromkeys(node for target in targets for node in resolve_start(target, view).nodes))
+
+
+def _ring(view: GraphView, begun: Collection[Node]) -> Ring:
+    """One step: over all KINDS, to importers of a changed file, and from a fixture to its tests."""
+    by_kind, importing, fixtures = calling(view, KINDS), calling(view, ("imports",)), Fixtures(view)
+
+    def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
+        found = dict(by_kind(nodes))
+        files = [n for n in nodes if n < 0 and n in begun]
+        for node, links in importing(files).items() if files else ():
+            found[node] = [*found.get(node, ()), *links]
+        for node in nodes:
+            if served := fixtures.takers(node):
+                found[node] = [*found.get(node, ()), *served]
+        return found
+
+    return ring
+
+
+def _tests(view: GraphView, reached: Reach) -> tuple[Reaching, ...]:
+    """Each test once, at its smallest depth. A file is left out if a test in it was found."""
+    files = RunnableTests(view)
+    functions: dict[Node, Node] = {}
+    whole: dict[Node, Node] = {}
+    for node in sorted(reached.depth, key=lambda n: (reached.depth[n], view.order(n))):
+        document = view.document_of(node) if view.is_test(node) else None
+        if document is None or not view.includes(document.id):
+            continue
+        if (test := files.test_around(node)) is not None:
+            functions.setdefault(test, node)
+        elif files.stands_for_tests(document):
+            whole.setdefault(document_node(document.id), node)
+    inside = {document_node(unit.document) for test in functions if (unit := view.unit(test)) is not None}
+    found = functions | {file: by for file, by in whole.items() if file not in inside or _runs_itself(reached, file)}
+    tests = [Reaching(view.named(t), reached.depth[by], _through(view, reached, by, t)) for t, by in found.items()]
+    return tuple(sorted(tests, key=lambda r: (r.depth, r.test.content_order())))
+
+
+def _runs_itself(reached: Reach, file: Node) -> bool:
+    """True if code outside of the file's functions reaches the change by more than an import."""
+    return file in reached.first and reached.first[file][1].edge.kind != "imports"
+
+
+def _through(view: GraphView, reached: Reach, node: Node, test: Node) -> tuple[str, ...]:
+    """The names between the changed code and the test."""
+    before = [reached.first[link.node][0] for link in reached.path_to(node)][1:]
+    inner = [] if node == test or not is_unit(node) else [node]
+    return tuple(view.named(n).qualified_name for n in [*before, *inner])

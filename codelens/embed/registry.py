@@ -1,0 +1,153 @@
+"""Open the embedder that the setting `model` names: a shipped or own model, a file, a folder, or an endpoint."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from pathlib import Path
+
+from codelens.config import MODEL_ENDING, is_address, is_model_name, models_folder
+from codelens.embed.base import Embedder
+from codelens.embed.folders import TOKENIZER, WEIGHTS, read_json, stamp
+from codelens.embed.hashing import HashingEmbedder
+from codelens.errors import UsageError
+
+GRAPHS = ("model.onnx", "onnx/model.onnx")
+
+
+HINT = (
+    f"it wants {TOKENIZER} and either {WEIGHTS} with a config.json of model2vec, or {' or '.join(GRAPHS)}, "
+    f"or sentence-transformers' modules.json and {WEIGHTS}"
+)
+
+
+def open_folder(path: Path) -> Embedder:
+    """The embedder of a model's folder, the lightest that can run it: model2vec, onnxruntime, sentence-transformers.
+
+    The model is loaded with the first text. Raises UsageError if the folder holds no model, or its package is not installed.
+    """
+    if is_static(path):
+        from codelens.embed.folder_models import StaticTableEmbedder
+
+        return StaticTableEmbedder(path)
+    graph = next((path / name for name in GRAPHS if (path / name).is_file()), None)
+    if graph and (path / TOKENIZER).is_file():
+        from codelens.embed.folder_models import GraphEmbedder
+
+        return GraphEmbedder(path, graph)
+    if (path / "modules.json").is_file() and any(path.glob(f"**/{WEIGHTS}")):
+        from codelens.embed.folder_models import SentenceEmbedder
+
+        return SentenceEmbedder(path)
+    raise UsageError(f"the folder {path} holds no model that can be used", HINT)
+
+
+def is_static(path: Path) -> bool:
+    """True if the folder was written by model2vec."""
+    if not all((path / name).is_file() for name in (WEIGHTS, TOKENIZER, "config.json")):
+        return False
+    config = read_json(path / "config.json")
+    return isinstance(config, dict) and config.get("model_type") == "model2vec"
+
+
+SHIPPED, HASHING = "codelens", "hashing"
+"""Settings that name an embedder without a file."""
+MODELS = Path(__file__).with_name("models")
+
+
+@cache
+def shipped_model() -> Path | None:
+    """The shipped model file, or None."""
+    return next(iter(sorted(MODELS.glob(f"*{MODEL_ENDING}"))), None)
+
+
+def model_place(setting: str) -> Path | None:
+    """The file or folder that a setting names, which may not exist if it is a path. None for an address and for hashing, which
+    also replaces a missing shipped model. Raises UsageError for an unknown name."""
+    if setting == HASHING or is_address(setting):
+        return None
+    if setting == SHIPPED:
+        return shipped_model()
+    if not is_model_name(setting):
+        return Path(setting)
+    found = own_models()
+    if setting not in found:
+        known = ", ".join((SHIPPED, HASHING, *found))
+        raise UsageError(
+            f"no model is called '{setting}'", f"known: {known}; a file is named by its path, as ./x.model"
+        )
+    return found[setting]
+
+
+def own_models() -> dict[str, Path]:
+    """Name → file of the models in the user's folder, sorted by name."""
+    folder = models_folder()
+    try:
+        files = sorted(folder.glob(f"*{MODEL_ENDING}")) if folder else []
+    except OSError:
+        files = []
+    return {file.name.removesuffix(MODEL_ENDING): file for file in files}
+
+
+def lasting_name(setting: str) -> str:
+    """The setting in a form that means the same in every working directory."""
+    return setting if is_model_name(setting) or is_address(setting) else str(Path(setting).absolute())
+
+
+def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
+    """The embedder of a setting: `codelens` (hashing if no model was shipped), `hashing`, a model's name, file or folder, or an
+    endpoint's address. Nothing is sent before a text is embedded.
+
+    Raises UsageError if there is no such model, its package is missing, or it needs the network and that is not allowed.
+    """
+    if is_address(setting):
+        return _endpoint(setting, allow_network)
+    path = model_place(setting)
+    return _hashing() if path is None else _model(path)
+
+
+def open_noted(setting: str) -> Embedder:
+    """The embedder that an index names. The index may come with a foreign repository, so only names and files count, which hold
+    nothing but numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings.
+
+    Raises UsageError.
+    """
+    if is_address(setting) or Path(setting).is_dir():
+        raise UsageError(f"the index names {setting}, which counts only as a setting of yours")
+    return open_embedder(setting)
+
+
+@cache
+def _hashing() -> Embedder:
+    return HashingEmbedder()
+
+
+def _endpoint(setting: str, allow_network: bool) -> Embedder:
+    from codelens.embed.endpoint import EndpointEmbedder, parse_address
+
+    address = parse_address(setting)
+    if not allow_network:
+        raise UsageError(
+            f"{address.model} at {address.host} is asked over the network, which is not allowed",
+            "--allow-network allows it to this command, the setting allow_network to all",
+        )
+    return EndpointEmbedder(address)
+
+
+def _model(path: Path) -> Embedder:
+    try:
+        if path.is_dir():
+            return _opened(path, stamp(path))
+        if not path.is_file():  # a pipe would never end
+            raise UsageError(f"no model at {path}", "name a model's file or folder, `codelens` or `hashing`")
+        found = path.stat()
+    except (OSError, ValueError) as fault:
+        raise UsageError(f"cannot read the model {path}: {fault}") from None
+    return _opened(path, (found.st_ino, found.st_size, found.st_mtime_ns))
+
+
+@lru_cache(maxsize=8)
+def _opened(path: Path, stamp: tuple[object, ...]) -> Embedder:
+    """A changed file or folder has another stamp, and is opened again."""
+    from codelens.embed.static import StaticEmbedder
+
+    return open_folder(path) if path.is_dir() else StaticEmbedder(path)

@@ -1,0 +1,357 @@
+"""Turn doc comments into tasks, and lay the tree without documentation that they search.
+
+A documentation task asks for one definition by its first sentence. A concept task asks for a definition and those that its
+comment names; no name is left in the query: a type becomes the noun at the end of its name (`JsonParser`: parser), and other
+names go with their phrase. Sentences that two definitions share, or that can still be read in the tree, are dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import xxhash
+
+from codelens.evaluation.docstrings import blanked, questions
+from codelens.evaluation.guides import (
+    FEWEST_ANSWERS,
+    LEFT_OUT,
+    MOST_ANSWERS,
+    PlacedUnit,
+    UnitsByName,
+    entries,
+    is_meant,
+    says,
+)
+from codelens.evaluation.tasks import Row, row
+from codelens.evaluation.trees import DefinedFile, TreeText, write_new
+from codelens.lang.registry import languages
+from codelens.model.code import TYPE_KINDS
+from codelens.model.extraction import DecodedText, Unit
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.identifiers import split_identifier
+from codelens.text.lines import TextMap
+from codelens.training.mining import ASKED_KINDS
+from codelens.training.phrases import sentence
+from codelens.worktree.classify import path_roles
+
+_NO_WORD = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _DocQuestion:
+    """A sentence, the definition it documented, and the file's text without documentation."""
+
+    asked: str
+    unit: Unit
+    path: str
+    language: str
+    bare: str
+    documented: tuple[Unit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UndocumentedTree:
+    """A tree without documentation: its possible queries, and the words that are left."""
+
+    questions: tuple[_DocQuestion, ...]
+    words: str
+
+    def says(self, sentence: str) -> bool:
+        """True if the sentence can still be read, whatever separates its words."""
+        return _words(sentence) in self.words
+
+
+def lay_bare(texts: Sequence[TreeText], into: Path) -> UndocumentedTree:
+    """Write the tree without documentation to a new folder. Raises OSError."""
+    found: list[_DocQuestion] = []
+    said: list[str] = []
+    into.mkdir(parents=True)
+    for text in texts:
+        bare, asked = _without(text)
+        write_new(into / text.path, bare.encode("utf-8") if asked is not None else text.raw)
+        said.append(_words(bare))
+        found += asked or ()
+    return UndocumentedTree(tuple(found), "".join(said))
+
+
+def documentation_rows(name: str, bare: UndocumentedTree, wanted: int) -> list[Row]:
+    """Documentation tasks, sampled by hash."""
+    counts = Counter(_words(question.asked) for question in bare.questions)
+    rows: list[Row] = []
+    for question in sorted(bare.questions, key=_draw):
+        if len(rows) == wanted:
+            break
+        if counts[_words(question.asked)] == 1 and not bare.says(question.asked) and _stands(question):
+            place = question.path, question.unit.qualified_name
+            rows.append(row(f"{name}-doc-{len(rows)}", name, question.asked, [place], "documentation"))
+    return rows
+
+
+def _without(text: TreeText) -> tuple[str, list[_DocQuestion] | None]:
+    """The text without documentation and its possible queries; the text itself and None if it documents nothing."""
+    row = languages().get(text.defined.language) if text.defined else None
+    if text.defined is None or row is None or row.chunks != "code":
+        return text.text, None
+    documented = tuple(unit for unit in text.defined.units if unit.doc)
+    if not documented:
+        return text.text, None
+    bare = blanked(_utf8(text.defined), documented)
+    return bare, [
+        _DocQuestion(asked, unit, text.path, text.defined.language, bare, documented)
+        for unit in text.answers
+        if unit.doc and unit.kind in ASKED_KINDS and (asked := sentence(unit.doc, unit.name))
+    ]
+
+
+def _utf8(file: DefinedFile) -> TextMap:
+    return TextMap(DecodedText(file.text.utf8.decode("utf-8"), "utf-8", 1.0, 0))
+
+
+def _stands(question: _DocQuestion) -> bool:
+    """True if the definition is still found in the bare file, and has no documentation left."""
+    return (question.unit.name_line, question.asked) in questions([question.unit], question.bare, question.language)
+
+
+def _draw(question: _DocQuestion) -> tuple[int, str, str]:
+    seed = f"codelens made docs {question.path} {question.unit.qualified_name}"
+    return xxhash.xxh3_64_intdigest(seed.encode()), question.path, question.asked
+
+
+def _words(text: str) -> str:
+    return f" {_NO_WORD.sub(' ', text.lower()).strip()} "
+
+
+_NAMES = re.compile(
+    r"\{@(?:link|linkplain|code|value|see)\s+(?P<tag>[^{}\s|(]+(?:\([^()]*\))?)(?:[\s|]+(?P<label>[^{}]*))?\}"
+    r"|<(?:see|seealso)\s+cref=\"(?P<cref>[^\"]+)\"\s*(?:/>|>(?:[^<]*</see(?:also)?>)?)"
+    r"|<(?P<element>code|tt|c)>(?P<html>[^<\n]{1,80})</(?P=element)>"
+    r"|:(?:[a-z]+:)?(?:class|func|meth|attr|exc|obj|data|mod|const|type):`(?P<role>[^`\n]+)`"
+    r"|\[(?P<text>[^\]\[`\n]+)\]\[`?(?P<target>[\w.:#]+)`?\]"
+    r"|\[`(?P<linked>[^`\]\n]+)`\](?:\([^()\s]*\)|\[[^\]]*\])?"
+    r"|(?P<ticks>``?)(?P<code>[^`\n]{1,80})(?P=ticks)(?!`)"
+    r"|(?<![\w\])])\[(?P<bracket>[A-Za-z_][\w.:#]*)\](?![(\[:])"
+    r"|(?<![\w.#/`])(?P<bare>(?:\w+(?:\.|::|\#))?(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[a-z]+[a-z0-9]*[A-Z]\w*|\w*[a-z0-9]_[a-z]\w*)"
+    r"|\w+(?=\(\)))(?P<call>\([\w, .]*\))?"
+)
+_SAID = ("tag", "cref", "role", "target", "linked", "bracket")
+"""Groups of _NAMES whose markup marks a name."""
+_NAME = re.compile(r"(?:[A-Za-z_$][\w$]*(?:\.|::|\#|->|/))*[A-Za-z_$][\w$]*[?!]?")
+_PLAIN = re.compile(r"[a-z]+|[A-Z][a-z]*|[A-Z]+|-?\d+")
+_JOINT = re.compile(r"\.|::|\#|->|/")
+_MARK = re.compile(r"Zq(\d+)Zq")
+_THROWN = re.compile(rf"\b([Rr]ais(?:es?|ed|ing)|[Tt]hrow(?:s|n|ing)?)\s+(?:an?\s+)?{_MARK.pattern}")
+_TYPE = re.compile(r"[A-Z]\w*")
+SHORTEST_NOUN = 4
+"""Minimum length of a noun at the end of a type's name. Chosen: shorter ones are mostly abbreviations."""
+_ARTICLES = frozenset({"a", "an", "the", "this", "that", "these", "those", "its", "their", "any", "each", "all", "one"})
+_GOVERNING = (
+    "of to in on at by for from with without into onto via using as than per through over between within inside outside upon"
+    " about against during among across along toward towards like and or"
+)
+_JOINING = "if when while until unless where which that whose whether because so since after before but nor"
+_OPEN = (
+    "is are was be being been has have had does do will can may must should due called named under who not only also then"
+    " even same such some both either no it they them he we you"
+)
+_PREPOSITIONS = frozenset(_GOVERNING.split())
+_BORDERS = _PREPOSITIONS | frozenset(_JOINING.split())
+_DANGLING = _BORDERS | _ARTICLES | frozenset(_OPEN.split()) | {""}
+"""Words that cannot end a sentence."""
+
+
+class MarkedComment:
+    """A comment with its names replaced by marks, and the definitions they mean."""
+
+    def __init__(self, doc: str, bearers: UnitsByName, around: PlacedUnit) -> None:
+        self._bearers, self._around = bearers, around
+        self.named: list[PlacedUnit] = []
+        """Named definitions in order of mention, without the documented one."""
+        self._instead: list[str] = []
+        """Noun for each mark; empty if there is no noun."""
+        self.marked = _NAMES.sub(self._mark, doc)
+
+    def instead(self, mark: str) -> str:
+        """The noun for a mark."""
+        return self._instead[int(mark)]
+
+    def _mark(self, match: re.Match[str]) -> str:
+        which = next(kind for kind in (*_SAID, "html", "code", "bare") if match[kind])
+        raw = match[which]
+        name, receiver = _taken_apart(raw)
+        label = (match["label"] or match["text"] or "").strip()
+        if which == "role" and (titled := re.fullmatch(r"([^<>]+?)\s*<([^<>]+)>", raw)):
+            label, (name, receiver) = titled[1], _taken_apart(titled[2])
+        is_name = which in _SAID or which == "bare" or not re.fullmatch("[a-z]+", name)
+        found = self._bearers.meant(name, receiver, self._around) if name and is_name else ()
+        if which == "bracket" and name.islower():  # a parameter, unless the type has such a member
+            found = tuple(one for one in found if one.path == self._around.path)
+        self.named += [one for one in found if one.place != self._around.place]
+        if name == self._around.unit.name and which == "bare":
+            return match[0]
+        if label and not _NAMES.search(label):
+            return label
+        if not found and (_PLAIN.fullmatch(raw) or (which == "bare" and _TYPE.fullmatch(raw) and not match["call"])):
+            return raw + (match["call"] or "")
+        is_type = bool(_TYPE.fullmatch(name)) and all(one.unit.kind in TYPE_KINDS for one in found)
+        self._instead.append(_noun(name) if is_type else "")
+        return f"Zq{len(self._instead) - 1}Zq"
+
+
+def _taken_apart(raw: str) -> tuple[str, str]:
+    """The name and the text before its last dot; both empty if `raw` is not a name."""
+    bare = re.sub(r"\(.*|<.*", "", re.sub(r"^[A-Z]:(?=\w)", "", raw)).strip().lstrip("~!@#.&*").rstrip(".,;:")
+    if not _NAME.fullmatch(bare):
+        return "", ""
+    *before, name = _JOINT.split(bare)
+    return name, ".".join(before)
+
+
+def _noun(name: str) -> str:
+    """The last word of a compound name, if people use it."""
+    words = split_identifier(name)
+    return words[-1] if len(words) > 1 and words[-1].isalpha() and len(words[-1]) >= SHORTEST_NOUN else ""
+
+
+def without_names(text: str, naming: MarkedComment) -> str:
+    """The sentence without the marks; empty if a list of names followed."""
+    text = _THROWN.sub(r"\1 an error", text)
+    text = re.sub(r"\b([Aa])n?(\s+)" + _MARK.pattern, lambda found: _with_article(found, naming), text)
+    text = _MARK.sub(lambda found: naming.instead(found[1]) or found[0], text)
+    text = re.sub(rf"\s*\([^()]*{_MARK.pattern}[^()]*\)", "", text)
+    first = _MARK.search(text)
+    if first and (after := re.match(r".*[:;](?=\s)", text[: first.start()])):
+        text = after[0]
+    words = text.split()
+    whole = len(words)
+    while (at := next((i for i, word in enumerate(words) if _MARK.search(word)), -1)) >= 0:
+        words = _without_phrase(words, at)
+    while len(words) < whole and words and dangles(words[-1]):
+        words.pop()
+    if words and dangles(words[-1]):
+        return ""
+    said = " ".join(words).strip(" ,;:-–—")
+    return said[:1].upper() + said[1:]
+
+
+def dangles(word: str) -> bool:
+    """True if no sentence ends with this word."""
+    return word.strip(",;:-–—(").lower() in _DANGLING
+
+
+def _with_article(found: re.Match[str], naming: MarkedComment) -> str:
+    noun = naming.instead(found[3])
+    return f"{found[1]}{'n' if noun[:1] in set('aeio') else ''}{found[2]}{noun}" if noun else found[0]
+
+
+def _without_phrase(words: list[str], at: int) -> list[str]:
+    """Remove the phrase around one word: a preposition with its object alone, any other phrase with all that follows."""
+    first = _border(words, at)
+    bare = re.fullmatch(_MARK.pattern + r"s?,?", words[at])
+    ends = bare and (at + 1 == len(words) or words[at].endswith(",") or words[at + 1].lower() in _BORDERS)
+    governs = words[first].lower() in _PREPOSITIONS and (words[first].lower() != "to" or _is_object(words[first + 1]))
+    if not governs or not ends:
+        return words[:first]
+    if first and dangles(words[first - 1]):
+        return words[: _border(words, first - 1)]
+    before = words[:first]
+    if before and words[at].endswith(","):
+        before[-1] += ","
+    return before + words[at + 1 :]
+
+
+def _border(words: list[str], at: int) -> int:
+    """Index of the first word of the phrase."""
+    while at > 0 and words[at].lower() not in _BORDERS and not words[at - 1].endswith((",", ";", ":", "–", "—", "-")):
+        at -= 1
+    return at
+
+
+def _is_object(word: str) -> bool:
+    """True if the word before is an object of `to`, not an infinitive."""
+    return word.lower() in _ARTICLES or bool(_MARK.match(word))
+
+
+FEWEST_WORDS, MOST_WORDS = 6, 32
+"""Words of the query. Chosen, as for guides."""
+LONGEST_DOC = 4000
+"""Characters. A longer comment is a guide to more than its definition. Chosen."""
+_CODE = re.compile(r"[`{}<>|=@\[\]\\$]|::|\w\(|\w_\w|\w\.\w+\(|[a-z][A-Z]\w*[.(]|\w#\w")
+_EXAMPLE = re.compile(
+    r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)|<pre>.*?(?:</pre>|\Z)|^[ \t]*>>>[^\n]*$", re.MULTILINE | re.DOTALL
+)
+_TAGS = re.compile(
+    r"^[ \t]*(?:[@\\](?:params?|arg|returns?|throws?|exception|since|author|see|sa|version|deprecated|type)\b"
+    r"|:(?:param|raises?|returns?|rtype|type)\b|(?:Args|Arguments|Parameters|Returns|Raises|See [Aa]lso)\s*:?[ \t]*$).*",
+    re.MULTILINE | re.DOTALL,
+)
+"""Start of the part about parameters and errors."""
+_LINE_ALONE = re.compile(r"\A\s*([^\n]*[\w)])[ \t]*\n(?=(?:[A-Z][a-z]*|A) [a-z])")
+"""A summary without a full stop, followed by a sentence on the next line."""
+_LIKENS = re.compile(
+    r"(?:similar|same|like|alternative|equivalent|overload\w*|variant|identical|another|convenience overload|replacement"
+    r"|counterpart|shorthand|shortcut|this is|it |as above|also)\b",
+    re.IGNORECASE,
+)
+"""Start of a sentence that compares a definition instead of describing it."""
+_POINTS = re.compile(
+    r"\b(?:see|see also|following|as follows|below|above|refer to|for example|e\.g|deprecated)\b", re.IGNORECASE
+)
+"""Words that refer to text the sentence no longer contains."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Concept:
+    """A query, the documented definition and those that its comment names."""
+
+    asked: str
+    found: tuple[PlacedUnit, ...]
+
+    @property
+    def draw(self) -> tuple[int, str, str]:
+        path, symbol = self.found[0].place
+        return xxhash.xxh3_64_intdigest(f"codelens made concepts {path} {symbol}".encode()), path, self.asked
+
+
+def concept_rows(name: str, texts: Sequence[TreeText], bare: UndocumentedTree, wanted: int) -> list[Row]:
+    """Concept tasks, sampled by hash, for the tree without documentation."""
+    bearers = UnitsByName(texts)
+    concepts = [one for text in texts if not LEFT_OUT & path_roles(text.path) for one in _concepts(text, bearers)]
+    counts = Counter(one.asked for one in concepts)
+    rows: list[Row] = []
+    for one in sorted(concepts, key=lambda one: one.draw):
+        if len(rows) == wanted:
+            break
+        if counts[one.asked] == 1 and not bare.says(one.asked):
+            asked = row(f"{name}-concept-{len(rows)}", name, one.asked, (), "concept")
+            rows.append(asked | {"relevant": entries(one.found)})
+    return rows
+
+
+def _concepts(text: TreeText, bearers: UnitsByName) -> Iterator[_Concept]:
+    for unit in text.answers:
+        if is_meant(unit) and unit.doc and len(unit.doc) <= LONGEST_DOC:
+            own = PlacedUnit(text.path, unit)
+            naming = MarkedComment(_description(unit.doc), bearers, own)
+            found = tuple({own.place: own, **{one.place: one for one in naming.named}}.values())
+            if FEWEST_ANSWERS <= len(entries(found)) <= MOST_ANSWERS:
+                asked = without_names(sentence(naming.marked, unit.name), naming)
+                if _is_said(asked) and not says(asked, found):
+                    yield _Concept(asked, found)
+
+
+def _description(doc: str) -> str:
+    """A comment up to its parameters, without examples, with its summary as a paragraph."""
+    text = _TAGS.sub("", _EXAMPLE.sub("\n", doc))
+    summary = _LINE_ALONE.match(text)
+    if summary and not dangles(summary[1].split()[-1]):
+        return f"{summary[1]}\n\n{text[summary.end() :]}"
+    return text
+
+
+def _is_said(words: str) -> bool:
+    if _CODE.search(words) or _POINTS.search(words) or _LIKENS.match(words) or words.count("(") != words.count(")"):
+        return False
+    return FEWEST_WORDS <= len(words.split()) <= MOST_WORDS

@@ -1,0 +1,274 @@
+"""Turn commits into tasks: the message is the query, the changed definitions are the answers.
+
+The searched tree is that of a base commit before all of them, so it contains nothing of the answers. The base is the nearest
+first parent with the wanted number of usable commits after it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+
+from codelens.evaluation.tasks import Place
+from codelens.evaluation.trees import GitReader, changed, defines
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.runs import Progress, ProgressSink
+from codelens.training.histories import bare_subject
+from codelens.worktree.commits import (
+    Message,
+    changes_of,
+    commits_between,
+    first_parents,
+    messages,
+)
+
+FEWEST_WORDS, MOST_WORDS = 8, 60
+"""Words of a commit's explanation: the least that makes a task, and the most that are used. Chosen: a sentence and a paragraph."""
+_NUMBER = re.compile(r"(?:\s*\((?:#|GH-)\d+\)|\s+#\d+)+\s*$")
+_BOT = re.compile(
+    r"\[bot\]|\bbot\b|dependabot|renovate|greenkeeper|github-actions|pre-commit-ci|weblate|transifex|mergify|crowdin|snyk-",
+    re.IGNORECASE,
+)
+_RELEASE = (
+    r"v?\d+(?:\.\d+)+\S*$",
+    r".*\bbump(?:s|ed|ing)?\b",
+    r".*\b(?:up|down)grade[sd]?\b.*\d\.\d",
+    r".*\bupdates? (?:dependency|dependencies|deps)\b",
+    r".*\b(?:chore|build|fix)\(deps[^)]*\)",
+    r".*\bnext (?:development|dev|snapshot) (?:version|iteration)",
+    r"prepar(?:e|ing)\b.*\brelease$",
+    r"(?:\[?\w[\w-]*\]?:? )?(?:prepare|cut|tag|start|begin|post|pre|finali[sz]e)?[- ]?(?:for |the |a |next |new )*"
+    r"release[sd]?(?:\b.*\d\.\d|$)",
+    r".*\b(?:version|release) v?\d+\.\d",
+    r".*\bupdate (?:the )?(?:version|changelog|change log)\b",
+    r"deploy(?:ing|ed)? to \S+ from @",
+    r".*\bfrom v?\d+\.\d\S* to v?\d",
+)
+_MERGED = (
+    r"(?:remote-tracking |the )?(?:pull|branch|tag|commit|pr\b)|[#'\"]|\S+ (?:in)?to \S+$|(?:\S+ )?from \S+$"
+    r"|[\w./-]*[/_.-]\S*$|\w+$"
+)
+"""Git's own messages and branch names. "Merge the two overloads" is a change."""
+_KINDS = (
+    ("a merge", re.compile(rf"merge[sd]?:? (?:{_MERGED})", re.IGNORECASE)),
+    (
+        "a revert",
+        re.compile(r"(?:\w+(?:\([^)]*\))?:\s*)?(?:revert|this reverts|reapply|back out)\b", re.IGNORECASE),
+    ),
+    ("a release or a version", re.compile("|".join(_RELEASE), re.IGNORECASE)),
+)
+_TRAILER = re.compile(
+    r"(?:[A-Z][\w]*(?:-[\w]+)+|fix\w*|close[sd]?|refs?|see|resolve[sd]?|issue|bug|cc|pr|link|related(?: to)?|part of)"
+    r"\s*:?\s*(?:(?:[\w./-]*#|GH-)\d+|https?:|:|\S+@)|[A-Z][\w]*(?:-[\w]+)+:\s|\(cherry picked",
+    re.IGNORECASE,
+)
+_URL = re.compile(r"<?\bhttps?://\S+")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_FORM = re.compile(r"#+ |[-+] \[[ xX]\]|\* ")
+"""Lines of a pull request template (headings, check boxes), and the subjects of squashed commits."""
+
+
+def refused(message: Message) -> str:
+    """Why a commit makes no task, judged by its message; empty if it may make one."""
+    if _BOT.search(message.author):
+        return "by a bot"
+    for why, shape in _KINDS:
+        if shape.match(message.subject):
+            return why
+    if not message.parents:
+        return "the first commit"
+    return "" if bare_subject(message.subject) else "too few words"
+
+
+def query_of(message: Message) -> str:
+    """The subject without its pull request number."""
+    return _NUMBER.sub("", message.subject).strip()
+
+
+def long_query_of(message: Message) -> str:
+    """Subject and first paragraph of the body on one line; empty if that paragraph adds too little."""
+    subject = query_of(message)
+    words = _paragraph(message.body).removeprefix(subject).lstrip(".… ").split()
+    if len(words) < FEWEST_WORDS or set(words) <= set(subject.split()):
+        return ""
+    return f"{subject.rstrip('.… ')}. {' '.join(words[:MOST_WORDS])}"
+
+
+def _paragraph(body: str) -> str:
+    """The first paragraph with words, without trailers and addresses; empty if code comes first."""
+    kept: list[str] = []
+    for line in map(str.strip, _COMMENT.sub("", body).splitlines()):
+        if _FENCE.match(line) or (not line and kept):
+            break
+        said = _URL.sub("", line).strip()
+        if said.strip("-=*_ ") and not _TRAILER.match(line) and not _FORM.match(line):
+            kept.append(said.removeprefix("- "))
+    return " ".join(kept)
+
+
+LOOKED_AT = 10
+"""Maximum number of commits examined per wanted task."""
+MOST_FILES = MOST_DEFINITIONS = 8
+"""Limits of one commit. A larger change says little about each part. Chosen."""
+STEP = 1.25
+"""Growth of the search window. Chosen: at most a quarter of the commits is read in vain."""
+AT_ONCE = 40
+"""Commits whose files are read from git together."""
+
+"""(path, qualified name)"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingCommit:
+    """A usable commit and the definitions it changed, as they are in the base."""
+
+    message: Message
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCommits:
+    """A base and the usable commits after it, nearest first."""
+
+    base: str
+    head: str
+    tasks: tuple[ChangingCommit, ...]
+    looked_at: int
+    """Number of commits after the base, without merges."""
+    left_out: Counter[str]
+    """Reason → number of commits."""
+
+
+def choose(reader: GitReader, head: str, wanted: int, progress: ProgressSink | None = None) -> ChosenCommits:
+    """Choose the base; if the history has too few commits, the base with the most of them.
+
+    `head` is a commit id. Raises GitError.
+    """
+    line = _FirstParents(reader, head)
+    farthest = line.nearest(wanted * LOOKED_AT, None)
+    search = _CommitSearch(reader, messages(reader.repository, line.commits[farthest], head), progress)
+    tried: list[tuple[int, int]] = []
+    window, at = float(wanted), -1
+    while at < farthest and (not tried or tried[-1][0] < wanted):
+        window *= STEP
+        at = min(farthest, line.nearest(window, search.asked))
+        tried.append((len(search.usable(line.commits[at], line.after(at))), -at))
+    at = -max(tried)[1] if tried[-1][0] < wanted else at
+    base, after = line.commits[at], line.after(at)
+    usable = search.usable(base, after)[::-1]
+    left_out = search.left_out(base, after)
+    if len(usable) > wanted:
+        left_out["more than were wanted"] += len(usable) - wanted
+    return ChosenCommits(base, head, tuple(usable[:wanted]), len(after), left_out)
+
+
+class _FirstParents:
+    """The first-parent history, newest first, and the commits after each of its members."""
+
+    def __init__(self, reader: GitReader, head: str) -> None:
+        self._reader, self._head = reader, head
+        self.commits = first_parents(reader.repository, head)
+        self._after: dict[int, list[str]] = {}
+
+    def after(self, at: int) -> list[str]:
+        """The commits after the one at this index, newest first."""
+        if at not in self._after:
+            self._after[at] = commits_between(self._reader.repository, self.commits[at], self._head)
+        return self._after[at]
+
+    def nearest(self, wanted: float, among: Container[str] | None) -> int:
+        """Index of the nearest member with this many commits (of those `among`) after it; else of the last."""
+        found = bisect_left(
+            range(len(self.commits)),
+            wanted,
+            key=lambda at: sum(among is None or one in among for one in self.after(at)),
+        )
+        return min(found, len(self.commits) - 1)
+
+
+class _CommitSearch:
+    """Finds what commits changed, and reads only as many of them as needed."""
+
+    def __init__(self, reader: GitReader, told: Sequence[Message], progress: ProgressSink | None) -> None:
+        self._reader, self._progress = reader, progress
+        self.asked: dict[str, Message] = {}
+        self._refused: dict[str, str] = {}
+        self._places: dict[str, tuple[Place, ...] | None] = {}
+        subjects: set[str] = set()
+        for message in told:
+            subject = query_of(message).casefold()
+            why = _refused(message) or ("a subject again" if subject in subjects else "")
+            subjects.add(subject)
+            if why:
+                self._refused[message.id] = why
+            else:
+                self.asked[message.id] = message
+
+    def usable(self, base: str, commits: Sequence[str]) -> list[ChangingCommit]:
+        """The commits, in order, that changed definitions of the base."""
+        return [ChangingCommit(self.asked[one], kept) for one, kept in self._kept(base, commits) if not _misses(kept)]
+
+    def left_out(self, base: str, commits: Sequence[str]) -> Counter[str]:
+        """Reason → number of commits that make no task."""
+        counts = Counter(self._refused[one] for one in commits if one in self._refused)
+        for one, kept in self._kept(base, commits):
+            if self._places[one] is None:
+                counts["git lacks its files"] += 1
+            elif why := _misses(kept):
+                counts[why if self._places[one] else "changes no definition"] += 1
+        return counts
+
+    def _kept(self, base: str, commits: Sequence[str]) -> Iterator[tuple[str, tuple[Place, ...]]]:
+        asked = [one for one in commits if one in self.asked]
+        self._read([one for one in asked if one not in self._places])
+        paths = sorted({path for one in asked for path, _ in self._places[one] or ()})
+        names = self._reader.names(base, paths)
+        for one in asked:
+            yield one, tuple(p for p in self._places[one] or () if p[1] in names.get(p[0], ()))
+
+    def _read(self, commits: Sequence[str]) -> None:
+        for start in range(0, len(commits), AT_ONCE):
+            together = commits[start : start + AT_ONCE]
+            if self._progress:
+                self._progress(Progress("history", len(self._places), 0, self.asked[together[0]].subject))
+            self._places |= dict(zip(together, self._changed(together), strict=True))
+
+    def _changed(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:
+        """The definitions that each commit changed, by file and position, as they were in its parent."""
+        parents = [self.asked[one].parents[0] for one in commits]
+        found = changes_of(self._reader.repository, commits)
+        changes = [
+            [
+                (path, c.hunks)
+                for c in one or ()
+                if c.old is not None and c.hunks and defines(path := os.fsdecode(c.old))
+            ]
+            for one in found
+        ]
+        wanted = [(parent, path) for parent, files in zip(parents, changes, strict=True) for path, _ in files]
+        texts = iter(self._reader.texts(wanted))
+        for one, files in zip(found, changes, strict=True):
+            places: dict[Place, None] = {}
+            for path, hunks in files:
+                file = self._reader.parsed(path, next(texts))
+                places |= {(path, unit.qualified_name): None for unit in (changed(file, hunks) if file else ())}
+            yield tuple(places) if one is not None else None
+
+
+def _refused(message: Message) -> str:
+    """Why a commit makes no task, judged by its message and its list of files."""
+    files = sum(bool(path) and defines(path) for path in message.paths)
+    if why := refused(message):
+        return why
+    return "" if 0 < files <= MOST_FILES else f"more than {MOST_FILES} source files" if files else "no source file"
+
+
+def _misses(kept: Sequence[Place]) -> str:
+    """Why these definitions make no task."""
+    if not kept:
+        return "changes only what the base does not have"
+    return f"more than {MOST_DEFINITIONS} definitions" if len(kept) > MOST_DEFINITIONS else ""

@@ -1,0 +1,387 @@
+"""Fit the weights of ranking features to tasks whose answers are known.
+
+A task is sampled: each candidate of its search becomes a row of feature values. The fit is listwise: for each query the cross
+entropy between the relevance of the candidates and the softmax of their scores (ListNet's top-one loss, Cao et al. 2007), with
+an L2 pull towards the starting weights. A query belongs to several sets of weights by shares, and all sets are fitted together.
+The score is linear, so the loss is convex and the result does not depend on where the search begins. Known signs are bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codelens.config import Settings, load_weights
+from codelens.errors import CodelensError, MissingExtra, UsageError
+from codelens.evaluation.make_tasks import TaskCounts
+from codelens.evaluation.metrics import NamedHit, parts, same_file
+from codelens.evaluation.tasks import Relevant, Task
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Candidate, SearchOptions
+from codelens.search.features import FEATURES
+from codelens.search.intent import SHAPES
+from codelens.search.pipeline import rank
+from codelens.search.profiles import Profile, load_profile
+from codelens.search.run import SearchRun
+from codelens.search.walk import WALK
+from codelens.store.store import Store
+
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+Numbers = np.ndarray[Any, np.dtype[np.int16]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+RANKS = "rrf"
+"""The column of the fused channel ranks, in units of the best possible value. Its weight is 1 and not learned."""
+COLUMNS = (*FEATURES, WALK, RANKS)
+"""The feature columns of a sample."""
+TINY = 1e-9
+"""A weight for features that have none, so that their values are computed. It is too small to change an order."""
+ASIDE = frozenset(("test", "docs", "example"))
+"""Roles of files that commits often change along with the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One task with the feature values of its candidates, in ranked order; without candidates if none is an answer."""
+
+    task: str
+    """The task's key."""
+    repository: str
+    kind: str
+    shares: tuple[float, ...]
+    """Share of each set of weights, in the order of SHAPES."""
+    entries: int
+    """Number of relevant entries of the task."""
+    values: Floats
+    """Candidates × COLUMNS."""
+    credits: Numbers
+    """For each candidate the index of the relevant entry it matches, or -1."""
+    aside: Flags
+    """True for candidates in tests, documentation or examples."""
+
+    @property
+    def answered(self) -> bool:
+        """True if a candidate is an answer."""
+        return bool(len(self.credits))
+
+
+def sample_tasks(
+    tasks: Sequence[Task], index: Path, settings: Settings, on_done: Callable[[int], None] | None = None
+) -> list[Sample]:
+    """Sample the tasks of one index. A query that fails has no candidates; `on_done` is called with the number of finished
+    tasks.
+
+    The settings name the weights that the features are measured under: they decide where the walk starts and what it finds. Raises
+    NoIndex, IndexCorrupt, SchemaTooNew and SettingsError.
+    """
+    options = SearchOptions()
+    settings = replace(settings, query_seconds=0.0)  # what is learned must not depend on how busy the machine is
+    profile = probing(load_profile(options, settings.weights))
+    found = []
+    with Store.read(index) as store, store.reading():
+        for task in tasks:
+            try:
+                ranking = rank(task.query, store, options, settings, profile)
+                found.append(_sample(task, ranking))
+            except UsageError:
+                raise
+            except CodelensError:
+                found.append(_without(task, (0.0,) * len(SHAPES)))
+            if on_done:
+                on_done(len(found))
+    return found
+
+
+def probing(profile: Profile) -> Profile:
+    """The profile with a weight for every feature in every set, so that all of them are computed."""
+    asked: dict[str, float | Mapping[str, float]] = {}
+    for name in (*FEATURES, WALK):
+        weight = profile.features.get(name, {})
+        if isinstance(weight, float | int):
+            asked[name] = weight or TINY
+        else:
+            asked[name] = {shape: weight.get(shape) or TINY for shape in SHAPES}
+    return replace(profile, features=asked)
+
+
+def _sample(task: Task, ranking: SearchRun) -> Sample:
+    intent = ranking.trace.intent
+    shares = tuple(intent.shares.get(shape, 0.0) for shape in SHAPES) if intent else (0.0,) * len(SHAPES)
+    credits = _credits(ranking.candidates, task.relevant)
+    if max(credits, default=-1) < 0:
+        return _without(task, shares)
+    place = {name: at for at, name in enumerate(COLUMNS)}
+    values = np.zeros((len(credits), len(COLUMNS)), np.float32)
+    for row, candidate in zip(values, ranking.candidates, strict=True):
+        for name, _, value in candidate.measured:
+            row[place[name]] = value
+        for told in candidate.told:
+            if told.source == WALK:
+                row[place[told.source]] = told.operands["value"]
+            elif told.source in candidate.channels:
+                row[place[RANKS]] += told.amount * (ranking.profile.rrf_k + 1)
+    aside = [bool(ASIDE & set(candidate.unit.roles)) for candidate in ranking.candidates]
+    return Sample(
+        *(task.key, task.repository, task.kind, shares, len(task.relevant), values),
+        *(np.array(credits, np.int16), np.array(aside, np.bool_)),
+    )
+
+
+def _without(task: Task, shares: tuple[float, ...]) -> Sample:
+    none = np.zeros((0, len(COLUMNS)), np.float32)
+    left = np.zeros(0, np.int16), np.zeros(0, np.bool_)
+    return Sample(task.key, task.repository, task.kind, shares, len(task.relevant), none, *left)
+
+
+def _credits(candidates: Sequence[Candidate], truth: Sequence[Relevant]) -> list[int]:
+    """For each candidate the first relevant entry it matches by name and file."""
+    names = {part for entry in truth for part in parts(entry.symbol)[-1:]}
+    whole = {file for entry in truth if not entry.symbol for file in entry.files}
+    found = []
+    for candidate in candidates:
+        unit, credit = candidate.unit, -1
+        if not names.isdisjoint(parts(unit.qualified_name)[-1:]) or unit.path in whole:
+            answer = NamedHit(unit.qualified_name, unit.path)
+            credit = next((at for at, entry in enumerate(truth) if same_file(answer, entry)), -1)
+        found.append(credit)
+    return found
+
+
+KINDS: Mapping[str, float] = {
+    "commit": 2.5,
+    "topic": 1.0,
+    "concept": 1.0,
+    "documentation": 1.0,
+    "identifier": 0.3,
+    "task": 0.3,
+}
+"""Kind of task → total weight of all its tasks, whatever their number. Chosen among eight such tables by nDCG@10 of the
+development tasks, within .01 of each other. Explained commits weigh little: their answers are those of the commits' subjects."""
+OWN_TASKS = TaskCounts(commits=150, docs=60, identifiers=30, topics=40, concepts=40)
+"""Number of tasks made from the user's repository. Chosen: takes a few minutes."""
+FEWEST_OF_A_KIND = 30
+"""A kind with fewer tasks than this weighs proportionally less. Chosen."""
+OWN_PULL = 10.0
+"""Factor of the squared distance from the shipped weights, divided by the number of tasks: few tasks move the weights little.
+Chosen."""
+SIDE = 0.0
+"""Relevance of an answer in tests, documentation or examples if the query also has answers in code. nDCG@10 of the development
+commits after learning from 540: .404; with .2 .401, with 1 .396."""
+
+UNTAUGHT: Mapping[str, str] = {
+    "own_class": "no generated task uses the user's own classes",
+    "resemblance": "few generated tasks have typing mistakes",
+    "recency": "the searched trees have no history",
+    "churn": "the searched trees have no history",
+}
+"""Features that generated tasks cannot teach, and why. Their weights stay as they are."""
+
+_NEVER_FOR = "such a path or chunk is never right because of what it is, unless the query asks for it"
+_NEVER_AGAINST = "a stronger match never speaks against a candidate"
+SIGNS: Mapping[str, tuple[str, frozenset[str]]] = {
+    "at most 0": (_NEVER_FOR, frozenset(["test", "example", "vendored", "docs", "generated", "local", "chunk"])),
+    "at least 0": (
+        _NEVER_AGAINST,
+        frozenset(
+            [
+                *("bm25", "found", "coverage", "file", "file_coverage", "exact_name", "whole_name", "pair_name"),
+                *("container_named", "name_precision", "name_match", "named", "file_name", "scope"),
+                *("nearness", "nearest", "near_beside", "walk"),
+            ]
+        ),
+    ),
+}
+"""Sign → reason, and the features that must have it, so that habits of the generated tasks cannot reverse their meaning."""
+
+
+def bounds_of(feature: str) -> Bounds:
+    """Limits of a feature's weight in each set."""
+    if feature == RANKS:
+        return Bounds(1.0, 1.0)  # the unit
+    if feature in UNTAUGHT:
+        return Bounds(0.0, 0.0)
+    if feature in SIGNS["at most 0"][1]:
+        return Bounds(None, 0.0)
+    return Bounds(0.0, None) if feature in SIGNS["at least 0"][1] else Bounds()
+
+
+STEPS = 300
+"""Limit of L-BFGS-B iterations; it converges after about 100."""
+ROWS = 200_000
+"""Candidates per block: a matrix of 50 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingQuery:
+    """One query: `values` is candidates × features, `relevance` one number per candidate, 0 for a wrong answer."""
+
+    values: Floats
+    relevance: Floats
+    shares: tuple[float, ...] = (1.0,)
+    """Share of each set of weights."""
+    weight: float = 1.0
+    """Weight of the query in the loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits of a weight in each set; None means no limit."""
+
+    least: float | None = None
+    most: float | None = None
+
+
+def fit(
+    questions: Sequence[TrainingQuery], start: Sequence[Sequence[float]], pull: float, bounds: Sequence[Bounds]
+) -> tuple[list[list[float]], float]:
+    """Fitted weights, features × sets, and the loss. Queries without an answer among their candidates are ignored.
+
+    `start` has a row for each feature and a column for each set. `pull` times the squared distance from it is added to the mean
+    loss. Raises ValueError if no query has an answer.
+    """
+    from scipy.optimize import minimize
+
+    asked = [q for q in questions if q.relevance.any()]
+    if not asked:
+        raise ValueError("no question has an answer among its candidates")
+    blocks = [_QueryBlock(part) for part in _parted(asked)]
+    total = sum(q.weight for q in asked)
+    origin = np.asarray(start, np.float64)
+
+    def loss(flat: Any) -> tuple[float, Any]:
+        weights = flat.reshape(origin.shape)
+        found, slope = 0.0, np.zeros(origin.shape)
+        for block in blocks:
+            of_block, its_slope = block.loss(weights)
+            found += of_block
+            slope += its_slope
+        away = weights - origin
+        return found / total + pull * float((away * away).sum()), (slope / total + 2 * pull * away).ravel()
+
+    limits = [(b.least, b.most) for b in bounds for _ in range(origin.shape[1])]
+    lowest = [-np.inf if low is None else low for low, _ in limits]
+    highest = [np.inf if high is None else high for _, high in limits]
+    begin = np.clip(origin.ravel(), lowest, highest)
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS})
+    return [[float(w) for w in row] for row in found.x.reshape(origin.shape)], float(found.fun)
+
+
+def _parted(questions: Sequence[TrainingQuery]) -> Iterator[list[TrainingQuery]]:
+    """The queries in order, in groups of about ROWS candidates."""
+    part, rows = list[TrainingQuery](), 0
+    for question in questions:
+        part.append(question)
+        rows += len(question.relevance)
+        if rows >= ROWS:
+            yield part
+            part, rows = [], 0
+    if part:
+        yield part
+
+
+class _QueryBlock:
+    """Several queries in one matrix."""
+
+    def __init__(self, questions: Sequence[TrainingQuery]) -> None:
+        import numpy as np
+
+        sizes = np.array([len(q.relevance) for q in questions])
+        self.values = np.concatenate([q.values for q in questions])
+        self.sizes = sizes
+        self.begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        self.wanted = np.concatenate([q.relevance / q.relevance.sum() for q in questions])
+        self.counts = np.array([q.weight for q in questions])
+        self.shares = np.repeat(np.array([q.shares for q in questions], np.float32), sizes, axis=0)
+
+    def loss(self, weights: Any) -> tuple[float, Any]:
+        """The weighted sum of the losses, and its gradient, features × sets."""
+        import numpy as np
+
+        scores = ((self.values @ weights.astype(np.float32)) * self.shares).sum(axis=1)
+        highest = np.maximum.reduceat(scores, self.begins)
+        powers = np.exp(scores - np.repeat(highest, self.sizes))
+        sums = np.add.reduceat(powers, self.begins)
+        chances = powers / np.repeat(sums, self.sizes)
+        losses = highest + np.log(sums) - np.add.reduceat(self.wanted * scores, self.begins)
+        pushes = ((chances - self.wanted) * np.repeat(self.counts, self.sizes)).astype(np.float32)
+        slope = self.values.T @ (self.shares * pushes[:, None])
+        return float(losses.astype(np.float64) @ self.counts), slope.astype(np.float64)
+
+
+Weights = Mapping[str, float | Mapping[str, float]]
+"""Feature → weight, or weight by set, as in `[codelens.features]`."""
+TOPIC, SECTION = "topic", COLUMNS.index("section")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Learned weights, and the number of tasks they come from."""
+
+    weights: Weights
+    loss: float
+    """Mean over queries, including the pull."""
+    tasks: Mapping[str, int]
+    """Kind → number of tasks with an answer among their candidates."""
+
+
+def need_scipy() -> None:
+    """Raise UsageError if scipy is not installed."""
+    try:
+        import scipy.optimize  # noqa: F401
+    except ImportError:
+        raise MissingExtra("learning weights", ["scipy"], "train") from None
+
+
+def fit_weights(measured: Sequence[Sample], start: Weights, pull: float) -> Fitted:
+    """Fit weights, with an L2 pull towards `start`. Raises UsageError if no task teaches anything."""
+    need_scipy()
+    taught = [one for one in measured if one.answered and KINDS.get(one.kind)]
+    counts = Counter(one.kind for one in taught)
+    if not counts:
+        raise UsageError("no task has an answer among its candidates", "make more tasks, or of another repository")
+    origin = [[_weight({**start, RANKS: 1.0}, name, shape) for shape in SHAPES] for name in COLUMNS]
+    found, loss = fit(list(_questions(taught, counts)), origin, pull, [bounds_of(name) for name in COLUMNS])
+    weights: dict[str, float | Mapping[str, float]] = {}
+    shipped: Weights = load_weights()["codelens"]["features"]
+    for name, row in zip(COLUMNS, found, strict=True):
+        weights[name] = shipped.get(name, 0.0) if name in UNTAUGHT else dict(zip(SHAPES, row, strict=True))
+    weights |= {name: weight for name, weight in shipped.items() if name not in weights}
+    return Fitted(weights, loss, dict(sorted(counts.items())))
+
+
+def scores(measured: Sample, weights: Weights) -> Floats:
+    """Score of each candidate, in units of the best score that ranks alone can give."""
+    weights, shares = {**weights, RANKS: 1.0}, dict(zip(SHAPES, measured.shares, strict=True))
+    mixed = [math.fsum(share * _weight(weights, name, shape) for shape, share in shares.items()) for name in COLUMNS]
+    found: Floats = measured.values @ np.array(mixed, np.float32)
+    return found
+
+
+def _weight(weights: Weights, name: str, shape: str) -> float:
+    weight = weights.get(name, 0.0)
+    return float(weight if isinstance(weight, float | int) else weight.get(shape, 0.0))
+
+
+def _questions(measured: Sequence[Sample], counts: Mapping[str, int]) -> Iterator[TrainingQuery]:
+    """The training queries. The section that a topic task was made from is removed from its candidates."""
+    for one in measured:
+        weight = KINDS[one.kind] / max(counts[one.kind], FEWEST_OF_A_KIND)
+        values, relevance = one.values, relevance_of(one)
+        if one.kind == TOPIC:
+            kept = (values[:, SECTION] == 0) | (one.credits >= 0)
+            values, relevance = values[kept], relevance[kept]
+        yield TrainingQuery(values, relevance, one.shares, weight)
+
+
+def relevance_of(measured: Sample) -> Floats:
+    """Relevance of each candidate: 1 for an answer, SIDE for one outside the code if there are answers in code."""
+    answers = measured.credits >= 0
+    in_code = answers & ~measured.aside
+    beside = SIDE if in_code.any() else 1.0
+    return np.where(in_code, 1.0, np.where(answers, beside, 0.0)).astype(np.float32)

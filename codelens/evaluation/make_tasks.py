@@ -1,0 +1,254 @@
+"""Make evaluation tasks, and the trees they search, from a git history.
+
+Files of earlier runs are recognised by their rows; nothing else is overwritten. Trees lie outside any work tree, whose ignore
+rules would apply to them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import xxhash
+
+from codelens.errors import CannotWrite, UsageError
+from codelens.evaluation.comments import concept_rows, documentation_rows, lay_bare
+from codelens.evaluation.commits import ChangingCommit, ChosenCommits, choose, long_query_of, query_of
+from codelens.evaluation.guides import topic_rows
+from codelens.evaluation.metrics import parts
+from codelens.evaluation.tasks import Place, Row, row, write_rows
+from codelens.evaluation.trees import GitReader, TreeText, drawn, lay, read_tree
+from codelens.model.code import SYMBOL_KINDS
+from codelens.model.extraction import Unit
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.runs import ProgressSink
+from codelens.text.notation import parse_json
+from codelens.worktree.commits import commit_id
+from codelens.worktree.repository import Repository, bare_repository_at, enclosing_repository
+
+KINDS = ("commits", "tasks", "docs", "names", "topics", "concepts")
+"""Endings of task files, after the repository's name."""
+TREES = ("commits", "docs")
+LONGEST_NAME = 80
+_NAME = re.compile(r"\w[\w.+-]*")
+_OWN = re.compile(rf"(\w[\w.+-]*)-({'|'.join(KINDS)})(\.jsonl)?")
+
+
+def repository_meant(place: Path) -> Repository:
+    """The repository that contains a folder, or a bare one at it. Raises UsageError."""
+    hint = "name a clone with its history, as codelens eval make-tasks ../clone --out ../tasks"
+    if not place.is_dir():
+        raise UsageError(f"no such folder: {place}", hint)
+    found = bare_repository_at(place.resolve()) or enclosing_repository(place.resolve())
+    if found is None:
+        raise UsageError(f"{place} is in no git repository", hint)
+    return found
+
+
+def name_meant(name: str, repository: Repository) -> str:
+    """The repository's name in tasks and files: the given one, or its folder's. Raises UsageError."""
+    if name:
+        if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+            raise UsageError(
+                f"'{name}' cannot be part of a file name", "letters, digits, `_`, `-`, `+` and `.`, as --name our-code"
+            )
+        return name
+    own = repository.top.parent if repository.top.name == ".git" else repository.top
+    return re.sub(r"[^\w.+-]+", "-", own.name.removesuffix(".git")).strip("-.+")[:LONGEST_NAME] or "tree"
+
+
+def clear(folder: Path, name: str) -> None:
+    """Create the folder, or remove what an earlier run made there under this name. Raises UsageError and CannotWrite."""
+    if enclosing_repository(folder.resolve()) is not None:
+        hint = (
+            "name one outside, as --out ~/tasks: the ignore rules around it would decide what of the trees is indexed"
+        )
+        raise UsageError(f"{folder} lies in a git repository", hint)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", "name a new one, or one of such tasks")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strange = next((entry.name for entry in sorted(folder.iterdir()) if not _is_own(entry)), None)
+        if strange is not None:
+            raise UsageError(f"{folder} holds what make-tasks did not make: {strange}", "name an empty or a new folder")
+        for tree in TREES:
+            if (folder / f"{name}-{tree}").is_dir():
+                shutil.rmtree(folder / f"{name}-{tree}")
+        for kind in KINDS:  # empty, so that what an interruption leaves is known as our own
+            (folder / f"{name}-{kind}.jsonl").write_bytes(b"")
+    except OSError as fault:
+        raise cannot_write(folder, fault) from None
+
+
+def cannot_write(folder: Path, fault: OSError) -> CannotWrite:
+    """An error with the system's message about the path it names, or about the folder."""
+    return CannotWrite(f"{fault.filename or folder}: {fault.strerror or fault}", "name a folder that can be written")
+
+
+def _is_own(entry: Path) -> bool:
+    """True for a task file of our own, or the tree next to one."""
+    found = _OWN.fullmatch(entry.name)
+    if not found or entry.is_symlink():
+        return False
+    name, kind, is_file = found.groups()
+    if not is_file:
+        return kind in TREES and entry.is_dir() and _is_own(entry.with_name(f"{entry.name}.jsonl"))
+    try:
+        with entry.open("rb") as file:
+            line = file.readline()
+        first = parse_json(line) if line else {"repo": name, "kind": ""}
+    except (OSError, ValueError):
+        return False
+    return isinstance(first, dict) and first.get("repo") == name and "kind" in first
+
+
+SHORT_ID = 10
+"""Digits of a commit id in a task id."""
+
+
+def commit_rows(name: str, base: str, tasks: Sequence[ChangingCommit]) -> list[Row]:
+    """A task for each commit, with its subject as the query."""
+    return [_of_commit(name, base, one, query_of(one.message), "commit") for one in tasks]
+
+
+def long_rows(name: str, base: str, tasks: Sequence[ChangingCommit]) -> list[Row]:
+    """A task for each commit that explains itself, with subject and explanation as the query."""
+    return [_of_commit(name, base, one, asked, "task") for one in tasks if (asked := long_query_of(one.message))]
+
+
+def _of_commit(name: str, base: str, one: ChangingCommit, query: str, kind: str) -> Row:
+    identity = f"{name}-{'task-' if kind == 'task' else ''}{one.message.id[:SHORT_ID]}"
+    return row(identity, name, query, one.places, kind) | {"commit": one.message.id, "base": base}
+
+
+SHORTEST = 3
+"""Minimum length of a name. Chosen."""
+
+
+def name_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
+    """Tasks that look up unique names, sampled by hash; every second one with its container, if it has one."""
+    borne = Counter(unit.name for text in texts if text.defined for unit in text.defined.units if unit.name)
+    single = [
+        (text.path, unit)
+        for text in texts
+        for unit in text.answers
+        if unit.kind in SYMBOL_KINDS and borne[unit.name] == 1 and _is_asked(unit.name)
+    ]
+    single.sort(key=lambda found: (_draw(found[0], found[1]), found[0], found[1].qualified_name))
+    return [
+        row(f"{name}-name-{at}", name, _query(unit, at), [(path, unit.qualified_name)], "identifier")
+        for at, (path, unit) in enumerate(single[:wanted])
+    ]
+
+
+def _is_asked(name: str) -> bool:
+    return len(name) >= SHORTEST and name.replace("$", "").rstrip("?!").isidentifier()
+
+
+def _draw(path: str, unit: Unit) -> int:
+    return xxhash.xxh3_64_intdigest(f"codelens made names {path} {unit.qualified_name}".encode())
+
+
+def _query(unit: Unit, at: int) -> str:
+    around = parts(unit.container.replace("\\", "."))[-1:]
+    return f"{around[0]}.{unit.name}" if around and at % 2 else unit.name
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """How many tasks to make of each kind."""
+
+    commits: int = 60
+    docs: int = 40
+    identifiers: int = 40
+    topics: int = 40
+    concepts: int = 40
+    max_files: int = 3000
+    """Files of a tree. A larger tree is reduced to the files with answers and a sample of the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeTasks:
+    """A report of a run: the base, the number of tasks of each kind, and why commits were left out."""
+
+    base: str
+    head: str
+    files: int
+    """Number of files that an index of the tree would hold."""
+    not_drawn: int
+    """Number of files that are too large, or more than wanted."""
+    not_written: int
+    """Number of files that this file system cannot hold."""
+    tasks: tuple[tuple[str, int], ...]
+    looked_at: int
+    left_out: tuple[tuple[str, int], ...]
+    """(reason, number of commits), most first."""
+
+
+def make_tasks(
+    repository: Repository,
+    name: str,
+    folder: Path,
+    wanted: TaskCounts,
+    head: str = "HEAD",
+    progress: ProgressSink | None = None,
+) -> MadeTasks:
+    """Write the trees NAME-commits/ and NAME-docs/ and their tasks, NAME-KIND.jsonl, to a folder, in place of earlier ones.
+
+    commits, tasks, names and topics belong to the first tree, docs and concepts to the second. Raises UsageError, CannotWrite,
+    GitError and OSError.
+    """
+    last = commit_id(repository, head)
+    clear(folder, name)
+    reader = GitReader(repository)
+    chosen = choose(reader, last, wanted.commits, progress)
+    needed = {path for task in chosen.tasks for path, _ in task.places}
+    tree = folder / f"{name}-commits"
+    files = reader.files(chosen.base)
+    paths = drawn(files, needed, wanted.max_files)
+    failed = lay(reader, chosen.base, paths, tree)
+    texts = list(read_tree(tree, progress, len(paths)))
+    there = {(text.path, unit.qualified_name) for text in texts for unit in text.answers}
+    tasks, left_out = _findable(chosen, there)
+    bare = lay_bare(texts, folder / f"{name}-docs")
+    rows = {
+        "commits": commit_rows(name, chosen.base, tasks),
+        "tasks": long_rows(name, chosen.base, tasks),
+        "docs": documentation_rows(name, bare, wanted.docs),
+        "names": name_rows(name, texts, wanted.identifiers),
+        "topics": topic_rows(name, texts, wanted.topics),
+        "concepts": concept_rows(name, texts, bare, wanted.concepts),
+    }
+    for kind, found in rows.items():
+        write_rows(folder / f"{name}-{kind}.jsonl", found)
+    counts = tuple((kind, len(found)) for kind, found in rows.items())
+    ordered = tuple(sorted(left_out.items(), key=lambda entry: (-entry[1], entry[0])))
+    return MadeTasks(
+        chosen.base, chosen.head, len(texts), len(files) - len(paths), failed, counts, chosen.looked_at, ordered
+    )
+
+
+def _findable(chosen: ChosenCommits, there: set[Place]) -> tuple[list[ChangingCommit], Counter[str]]:
+    """The tasks, reduced to answers that an index of the tree holds."""
+    left_out = Counter(chosen.left_out)
+    tasks = []
+    for one in chosen.tasks:
+        if kept := tuple(place for place in one.places if place in there):
+            tasks.append(ChangingCommit(one.message, kept))
+        else:
+            left_out["changes only what an index leaves out"] += 1
+    return tasks, left_out
+
+
+def told(name: str, made: MadeTasks) -> Iterator[str]:
+    """Lines that report what was made of which commit, and what was left out and why."""
+    yield f"{name}: {', '.join(f'{count} {kind}' for kind, count in made.tasks)}"
+    yield f"{name}: the tree is that of {made.base[:12]}, {made.looked_at} commits before {made.head[:12]}: {made.files} files"
+    if made.not_drawn or made.not_written:
+        yield f"{name}: files left out: {made.not_drawn} too large or too many, {made.not_written} that cannot be written here"
+    kept = made.looked_at - sum(count for _, count in made.left_out)
+    reasons = ", ".join(f"{count} {why}" for why, count in made.left_out)
+    yield f"{name}: {made.looked_at} commits looked at, {kept} kept; left out: {reasons or 'none'}"

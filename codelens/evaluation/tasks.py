@@ -1,0 +1,213 @@
+"""Read tasks, a query and the definitions and files that answer it, from JSON Lines or from TREC topics and qrels.
+
+A TREC document is a path, or `path:Container.name`. Judgements are binary: anything above 0 is relevant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codelens.errors import UsageError
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.notation import parse_json
+
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """A relevant definition 'Container.name' (empty for the file itself) and the files that contain it (empty if unknown)."""
+
+    symbol: str
+    files: tuple[str, ...]
+    pinned: bool = False
+    """Only these files count, even for rules that compare names alone; true for TREC documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A query and its relevant entries."""
+
+    id: str
+    repository: str
+    """Empty if there is one index for all."""
+    query: str
+    relevant: tuple[Relevant, ...]
+    tier: str = ""
+    """Difficulty as the author sees it: easy, medium, hard."""
+    kind: str = ""
+    """Origin: commit, task, documentation, identifier, topic or concept."""
+
+    @property
+    def key(self) -> str:
+        """Key in saved runs; ids are unique only within a repository."""
+        return f"{self.repository}/{self.id}"
+
+
+FORM = 'a line is {"id": …, "repo": …, "query": …, "relevant": [{"symbol": "Container.name", "files": […]}]}'
+
+
+def read_tasks(paths: Sequence[Path]) -> list[Task]:
+    """Read JSON Lines files. Raises UsageError with file and line for an invalid or repeated task."""
+    found: dict[str, Task] = {}
+    for path in paths:
+        for number, line in _lines(path):
+            if line.strip():
+                task = _task(line, f"{path}:{number}")
+                if task.key in found:
+                    raise UsageError(
+                        f"{path}:{number}: a second task '{task.id}' of {task.repository or 'no repository'}"
+                    )
+                found[task.key] = task
+    return list(found.values())
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        text = path.read_bytes()
+    except OSError as fault:
+        raise UsageError(f"{path}: {fault.strerror}") from None
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        try:
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
+        except UnicodeDecodeError:
+            raise UsageError(f"{path}:{number}: not UTF-8") from None
+
+
+def _task(line: str, place: str) -> Task:
+    try:
+        row = parse_json(line)
+    except ValueError as fault:
+        raise UsageError(f"{place}: no JSON: {fault}", FORM) from None
+    if not isinstance(row, dict):
+        raise UsageError(f"{place}: not an object", FORM)
+    for name in ("id", "repo", "query"):
+        if not isinstance(row.get(name), str):
+            raise UsageError(f"{place}: '{name}' is to be a text", FORM)
+    for name in ("tier", "kind"):
+        if not isinstance(row.get(name) or "", str):
+            raise UsageError(f"{place}: '{name}' is to be a text")
+    relevant = row.get("relevant")
+    if not isinstance(relevant, list) or not relevant:
+        raise UsageError(f"{place}: 'relevant' is to be a list with an entry at least", FORM)
+    entries = tuple(_relevant(entry, place) for entry in relevant)
+    return Task(row["id"], row["repo"], row["query"], entries, row.get("tier") or "", row.get("kind") or "")
+
+
+def _relevant(entry: Any, place: str) -> Relevant:
+    symbol, files = (entry.get("symbol", ""), entry.get("files") or []) if isinstance(entry, dict) else (None, None)
+    if not isinstance(symbol, str) or not isinstance(files, list) or not all(isinstance(f, str) for f in files):
+        raise UsageError(f"{place}: an entry of 'relevant' has a text 'symbol' and a list 'files'", FORM)
+    if not symbol and not files:
+        raise UsageError(f"{place}: an entry of 'relevant' names neither symbol nor file", FORM)
+    return Relevant(symbol, tuple(files))
+
+
+def read_trec(topics: Path, qrels: Path) -> tuple[list[Task], list[str]]:
+    """Tasks of the topics that have a relevant document, and notes on the others. Raises UsageError."""
+    queries, judged = read_topics(topics), read_qrels(qrels)
+    tasks = [Task(topic, "", query, judged[topic]) for topic, query in queries.items() if judged.get(topic)]
+    notes = []
+    if unjudged := [topic for topic in queries if not judged.get(topic)]:
+        notes.append(f"{len(unjudged)} topics without a relevant document are not asked, as {unjudged[0]}")
+    if unknown := [topic for topic in judged if topic not in queries]:
+        notes.append(f"{qrels.name} judges {len(unknown)} topics that {topics.name} has not, as {unknown[0]}")
+    return tasks, notes
+
+
+def read_topics(path: Path) -> dict[str, str]:
+    """Topic → query, from the title of `<top>` elements, from lines with number, tab and query, or from objects with id and
+    query.
+
+    Raises UsageError.
+    """
+    lines = list(_lines(path))
+    text = "\n".join(line for _, line in lines)
+    return _elements(text, path) if re.search(r"<top>", text, re.IGNORECASE) else _rows(lines, path)
+
+
+_FIELD = re.compile(
+    r"<(num|title|desc|narr)>\s*(?:(?:Number|Topic|Description|Narrative):)?(.*?)(?=</?\w+>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""In many collections fields begin with a label, and in most they are not closed."""
+
+
+def _elements(text: str, path: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for element in re.finditer(r"<top>(.*?)</top>", text, re.DOTALL | re.IGNORECASE):
+        place = f"{path}:{text.count(chr(10), 0, element.start()) + 1}"
+        fields = {name.lower(): " ".join(said.split()) for name, said in _FIELD.findall(element[1])}
+        number, query = fields.get("num", ""), fields.get("title") or fields.get("desc", "")
+        if not number or not query:
+            raise UsageError(f"{place}: a topic has no {'title' if number else 'number'}")
+        if number in found:
+            raise UsageError(f"{place}: a second topic {number}")
+        found[number] = query
+    return found
+
+
+def _rows(lines: Sequence[tuple[int, str]], path: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for number, line in lines:
+        if not line.strip():
+            continue
+        topic, query = _row(line)
+        if not (topic and query):
+            raise UsageError(f"{path}:{number}: not a topic's number, a tab and its query")
+        if topic in found:
+            raise UsageError(f"{path}:{number}: a second topic {topic}")
+        found[topic] = query
+    return found
+
+
+def _row(line: str) -> tuple[str, str]:
+    """Topic and query; both empty if the line is invalid."""
+    if not line.startswith("{"):
+        topic, _, query = line.partition("\t")
+        return topic.strip(), query.strip()
+    try:
+        row = parse_json(line)
+        return str(row["id"]), str(row["query"])
+    except (ValueError, KeyError, TypeError):
+        return "", ""
+
+
+def read_qrels(path: Path) -> dict[str, tuple[Relevant, ...]]:
+    """Topic → relevant entries, from lines `topic iteration document judgement`. Raises UsageError."""
+    found: dict[str, dict[Relevant, None]] = {}
+    for number, line in _lines(path):
+        if not line.strip():
+            continue
+        row = re.fullmatch(r"\s*(\S+)\s+(\S+)\s+(\S.*?)\s+(-?\d+)\s*", line)
+        if row is None:
+            raise UsageError(f"{path}:{number}: not a topic, an iteration, a document and a judgement")
+        entries = found.setdefault(row[1], {})
+        if int(row[4]) > 0:
+            entries[_document(row[3])] = None
+    return {topic: tuple(entries) for topic, entries in found.items()}
+
+
+def _document(name: str) -> Relevant:
+    """Split at the first colon: names may contain colons (`Foo::bar`), source paths hardly do."""
+    path, _, symbol = name.partition(":")
+    return Relevant(symbol, (path,), pinned=True)
+
+
+Row = Mapping[str, object]
+
+
+def row(identity: str, name: str, query: str, places: Iterable[Place], kind: str) -> dict[str, object]:
+    """One task as a JSON object; `name` is the repository."""
+    relevant = [{"symbol": symbol, "files": [path]} for path, symbol in places]
+    return {"id": identity, "repo": name, "query": query, "relevant": relevant, "kind": kind}
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Write tasks as JSON Lines. Raises OSError."""
+    lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows)
+    path.write_text(lines, encoding="utf-8", newline="")

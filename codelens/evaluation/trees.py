@@ -1,0 +1,280 @@
+"""Lay the tree of a commit in a folder, and read its files and definitions."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import xxhash
+
+from codelens.config import Settings
+from codelens.evaluation.metrics import parts
+from codelens.indexing.extract import definitions, extract
+from codelens.indexing.files import ReadText, read_text
+from codelens.lang.registry import PLAIN_TEXT, detect_language, languages
+from codelens.model.code import SYMBOL_KINDS, SeenFile
+from codelens.model.extraction import Unit
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.runs import Progress, ProgressSink
+from codelens.text.lines import TextMap
+from codelens.worktree.classify import classify_bytes, path_roles
+from codelens.worktree.commits import (
+    TreeFile,
+    texts_at,
+    tree_files,
+)
+from codelens.worktree.decode import decode, is_binary
+from codelens.worktree.diffs import Hunk
+from codelens.worktree.repository import Repository
+from codelens.worktree.walk import walk
+
+
+class GitReader:
+    """Reads files from git and caches their definitions by content, because neighbouring commits share most files."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self._names: dict[tuple[str, bytes], frozenset[str]] = {}
+        self._trees: dict[str, dict[str, TreeFile]] = {}
+
+    def files(self, commit: str) -> dict[str, TreeFile]:
+        """Path → file, in git's order. Raises GitError."""
+        if commit not in self._trees:
+            self._trees[commit] = {file.path: file for file in tree_files(self.repository, commit)}
+        return self._trees[commit]
+
+    def texts(self, wanted: Sequence[tuple[str, str]]) -> list[bytes | None]:
+        """The bytes of each (commit, path); None for a missing file. Raises GitError."""
+        return list(texts_at(self.repository, wanted)) if wanted else []
+
+    def names(self, commit: str, paths: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Path → qualified names of its definitions, for paths that are regular files in the commit."""
+        there = [path for path in paths if path in self.files(commit)]
+        texts = self.texts([(commit, path) for path in there])
+        return {path: self._names_in(path, raw) for path, raw in zip(there, texts, strict=True) if raw is not None}
+
+    def _names_in(self, path: str, raw: bytes) -> frozenset[str]:
+        key = path, xxhash.xxh3_128_digest(raw)
+        if key not in self._names:
+            found = defined(path, raw)
+            self._names[key] = found.names if found else frozenset()
+        return self._names[key]
+
+    def parsed(self, path: str, raw: bytes | None) -> DefinedFile | None:
+        """A file's definitions; their names are cached."""
+        found = defined(path, raw) if raw is not None else None
+        if found and raw is not None:
+            self._names[path, xxhash.xxh3_128_digest(raw)] = found.names
+        return found
+
+
+MAX_FILE = 400_000
+"""Bytes. A longer file is generated, or a whole library in one file. Chosen."""
+CERTAIN = 0.5
+"""Minimum confidence in a guessed encoding. Chosen: nearly all sources are UTF-8."""
+MOST_ALIKE = 4
+"""Definitions of a file that may share a qualified name, as overloads do; of more than these none can be meant."""
+COUNTED = frozenset(SYMBOL_KINDS) - {"module"} | {"section"}
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedFile:
+    """A text with its definitions in order of position, parents before children."""
+
+    language: str
+    text: TextMap
+    units: tuple[Unit, ...]
+
+    @property
+    def answers(self) -> tuple[Unit, ...]:
+        """The definitions that a task may ask for."""
+        found = [unit for unit in self.units if is_answer(unit)]
+        borne = Counter(unit.qualified_name for unit in found)
+        return tuple(unit for unit in found if borne[unit.qualified_name] <= MOST_ALIKE)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Qualified names of the answers."""
+        return frozenset(unit.qualified_name for unit in self.answers)
+
+
+def defines(path: str) -> bool:
+    """True if files of this name have definitions or headings; change logs do not count."""
+    row = languages().get(detect_language(path))
+    if row is None or not (row.grammar or row.chunks == "headings"):
+        return False
+    name = path.rpartition("/")[2].partition(".")[0].lower()
+    return not any(word in name for word in ("changelog", "changes", "history", "news", "release"))
+
+
+def defined(path: str, raw: bytes) -> DefinedFile | None:
+    """The definitions of a file; None if an index would hold none."""
+    if len(raw) > MAX_FILE or not defines(path) or classify_bytes(path, raw) or "vendored" in path_roles(path):
+        return None
+    decoded = decode(raw, CERTAIN)
+    if decoded is None:
+        return None
+    text = TextMap(decoded)
+    language = detect_language(path, raw[:200])
+    row = languages().get(language)
+    headed = row is not None and row.chunks == "headings"
+    return DefinedFile(language, text, extract(text, path, language).units if headed else definitions(text, language))
+
+
+def is_answer(unit: Unit) -> bool:
+    """True unless the unit is local to a function or has no name."""
+    return unit.kind in COUNTED and not unit.local and bool(parts(unit.name)) and unit.name.strip() != ""
+
+
+def changed(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
+    """The definitions that a change touches, by position; `hunks` count the file's lines as old ones, without context.
+
+    A changed line belongs to the innermost definition, together with its documentation. A namespace around everything gets none.
+    """
+    places = _DefinitionLines(file)
+    found = {at for hunk in hunks for at in places.of(hunk)}
+    return [file.units[at] for at in sorted(found)]
+
+
+class _DefinitionLines:
+    """The lines of each definition in a file."""
+
+    def __init__(self, file: DefinedFile) -> None:
+        self._lines = file.text.utf8.split(b"\n")
+        self._units = file.units
+        self._spans: list[tuple[int, int, int]] = []
+        """(first line including documentation, last line, index) of all units that are not part of a function."""
+        for at, unit in enumerate(file.units):
+            if unit.local or (unit.kind not in COUNTED and unit.kind != "module"):
+                continue
+            first = file.text.line_column(unit.span.start)[0]
+            last = file.text.line_column(max(unit.span.start, unit.span.end - 1))[0]
+            self._spans.append((self._documented_from(first, unit), last, at))
+        self._spans.sort()
+        self._firsts = [first for first, _, _ in self._spans]
+
+    def of(self, hunk: Hunk) -> Iterator[int]:
+        """The definitions of the hunk's old lines; for added lines, the definition that contains them."""
+        old = hunk.old
+        if not old:
+            yield from self._answer(self._around(hunk.old_start, hunk.new))
+            return
+        said = [number for number, text in enumerate(old, hunk.old_start) if text.strip()]
+        for number in said or range(hunk.old_start, hunk.old_start + len(old)):
+            yield from self._answer(self._innermost(number, number))
+
+    def _answer(self, at: int | None) -> Iterator[int]:
+        if at is not None and is_answer(self._units[at]):
+            yield at
+
+    def _innermost(self, first: int, last: int) -> int | None:
+        """The smallest definition that contains all these lines; the last of equals."""
+        before = self._spans[: bisect_right(self._firsts, first)]
+        holding = [(end - start, -at) for start, end, at in before if end >= last]
+        return -min(holding)[1] if holding else None
+
+    def _around(self, above: int, new: Sequence[bytes]) -> int | None:
+        """The definition that lines inserted below `above` belong to: one that continues below it, or one that just ended there
+        and is less indented than they are, for languages whose blocks end without a mark."""
+        inside = self._innermost(above, above + 1) if above else None
+        depth = next((_indent(line) for line in new if line.strip()), 0)
+        last = above
+        while last and not self._lines[last - 1].strip():
+            last -= 1
+        ended = [
+            (end - start, -at)
+            for start, end, at in self._spans
+            if end == last and end > start and _indent(self._lines[start - 1]) < depth
+        ]
+        return -min(ended)[1] if ended else inside
+
+    def _documented_from(self, first: int, unit: Unit) -> int:
+        """First line of a unit's documentation and decorators, or of the unit itself."""
+        known = set(_words(" ".join((unit.doc, *unit.decorators))))
+        while known and first > 1:
+            line = self._lines[first - 2].decode("utf-8", "replace").strip()
+            if not line or not known.issuperset(_words(line)):
+                break
+            first -= 1
+        return first
+
+
+def _words(text: str) -> list[str]:
+    return "".join(c if c.isalnum() else " " for c in text).split()
+
+
+def _indent(line: bytes) -> int:
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+
+
+@dataclass(frozen=True, slots=True)
+class TreeText:
+    """One file of a tree; `defined` is None if nothing in it can be an answer."""
+
+    path: str
+    raw: bytes
+    text: str
+    defined: DefinedFile | None
+
+    @property
+    def answers(self) -> tuple[Unit, ...]:
+        """Definitions that a task may ask for."""
+        return self.defined.answers if self.defined else ()
+
+
+def read_tree(root: Path, progress: ProgressSink | None = None, total: int = 0) -> Iterator[TreeText]:
+    """The files that an index with default settings would hold, in the walk's order."""
+    settings = Settings()
+    for number, seen in enumerate(walk(root, settings)):
+        if progress:
+            progress(Progress("read", number, total, seen.path))
+        if isinstance(seen, SeenFile) and isinstance(read := read_text(root, seen, settings), ReadText):
+            found = defined(seen.path, read.raw) if defines(seen.path) else None
+            yield TreeText(seen.path, read.raw, read.decoded.text, found)
+
+
+AT_ONCE = 400
+"""Files read at once, to bound memory."""
+
+
+def drawn(files: Mapping[str, TreeFile], needed: Collection[str], most: int) -> list[str]:
+    """At most `most` paths in git's order: the needed ones, then a sample by hash, known languages first."""
+    small = [path for path, file in files.items() if file.size <= Settings().max_file_size]
+    if len(small) <= most:
+        return small
+    ordered = sorted(
+        small, key=lambda path: (path not in needed, detect_language(path) == PLAIN_TEXT, _draw(path), path)
+    )
+    kept = set(ordered[:most])
+    return [path for path in small if path in kept]
+
+
+def _draw(path: str) -> int:
+    return xxhash.xxh3_64_intdigest(f"codelens made tree {path}".encode())
+
+
+def lay(reader: GitReader, commit: str, paths: list[str], into: Path) -> int:
+    """Write files of a commit below a new folder, and return how many could not be written: file systems refuse paths that differ
+    only in case, or are too long. Raises GitError and OSError."""
+    into.mkdir(parents=True)
+    failed = 0
+    for start in range(0, len(paths), AT_ONCE):
+        together = paths[start : start + AT_ONCE]
+        texts = reader.texts([(commit, path) for path in together])
+        for path, raw in zip(together, texts, strict=True):
+            if raw is None or is_binary(raw):
+                continue
+            try:
+                write_new(into / path, raw)
+            except (FileExistsError, NotADirectoryError):
+                failed += 1
+    return failed
+
+
+def write_new(place: Path, raw: bytes) -> None:
+    """Write a new file with its folders. Raises OSError."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("xb") as file:
+        file.write(raw)

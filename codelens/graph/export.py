@@ -1,0 +1,58 @@
+"""The graph of an index, or of some of its files, as a stream of nodes, then of edges.
+
+Nodes are numbered from 0 in the order of contents: files, each with its contents, then externals. So equal contents give equal
+streams, whatever the ids in the index. Only numbers are kept in memory, not the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from codelens.graph.view import GraphView, outgoing, outside
+from codelens.model.code import DocumentId
+from codelens.model.graph import EXTERNAL, KINDS, Edge, GraphLink, GraphStream, Named, Node, document_node
+from codelens.store.documents import DocumentRow
+
+EXPORTED = (*KINDS, "contains")
+"""Default kinds: all stored kinds, and containment."""
+
+
+def graph_stream(view: GraphView, kinds: Collection[str]) -> GraphStream:
+    """The nodes of the files that the view includes, the edges of these kinds between them, and the externals at their ends."""
+    documents = [d for d in view.documents_in_order() if view.includes(d.id)]
+    wanted = kinds or EXPORTED
+    numbers: dict[Node, int] = {}
+    return GraphStream(_nodes(view, documents, wanted, numbers), _links(view, documents, wanted, numbers))
+
+
+def _nodes(
+    view: GraphView, documents: Sequence[DocumentRow], kinds: Collection[str], numbers: dict[Node, int]
+) -> Iterator[tuple[int, Named]]:
+    externals: set[Node] = set()
+    for document in documents:
+        for node, named in view.nodes_in(document):
+            numbers[node] = len(numbers)
+            yield numbers[node], named
+        externals.update(e.target for e in _leaving(view, document.id, kinds) if e.target >= EXTERNAL)
+    names = view.store.edges.external_names(externals)
+    for node in sorted(names, key=lambda n: names[n]):
+        numbers[node] = len(numbers)
+        yield numbers[node], outside(names[node])
+
+
+def _links(
+    view: GraphView, documents: Sequence[DocumentRow], kinds: Collection[str], numbers: dict[Node, int]
+) -> Iterator[GraphLink]:
+    for document in documents:
+        yield from sorted(
+            {
+                GraphLink(numbers[e.source], numbers[e.target], e.kind, e.line, e.provenance, e.confidence)
+                for e in _leaving(view, document.id, kinds)
+                if e.confidence >= view.least and e.source in numbers and e.target in numbers
+            }
+        )
+
+
+def _leaving(view: GraphView, document: DocumentId, kinds: Collection[str]) -> list[Edge]:
+    units = view.store.units.of_documents([document])
+    return outgoing(view.store, [document_node(document), *units], kinds)

@@ -1,0 +1,147 @@
+"""The map of a repository: the symbols that other files depend on most, as many as fit a budget of tokens.
+
+Symbols are ranked by PageRank (Brin and Page, 1998): a walker follows uses from file to file. Uses within a file do not count,
+or the largest file would vote for itself; uses in tests do not count, because tests use everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from codelens.graph.view import GraphView
+from codelens.graph.walk import WeightedEdge, build, walk
+from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS, DocumentId
+from codelens.model.graph import RESOLVED, Central, Node, RepositoryMap, document_node, is_unit
+
+MAP_KINDS = (
+    "calls",
+    "references",
+    "type_hint_of",
+    "accesses_field",
+    "extends",
+    "implements",
+    "decorates",
+    "throws",
+    "imports",
+)
+ALWAYS = (*TYPE_KINDS, "function", "method", "macro")
+"""Kinds that may be on a map even if no other file uses them. Constants and variables must be used."""
+DAMPING = 0.85
+"""Brin and Page's."""
+STEPS = 30
+TOLERANCE = 1e-6
+"""Chosen: smaller changes (L1) do not affect the order that a reader sees."""
+CHARACTERS_A_TOKEN = 4
+
+
+class _MapSymbol(NamedTuple):
+    """A symbol that is not local."""
+
+    node: Node
+    document: DocumentId
+    kind: str
+
+
+def repository_map(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
+    """A map of at most `budget` tokens. With a `focus`, the walk starts in these documents only, and shows what they depend on."""
+    documents = {row.id: row for row in view.documents_in_order()}
+    symbols = _symbols(view, documents)
+    home = {s.node: s.document for s in symbols} | {document_node(d): d for d in documents}
+    tests = {d for d in documents if "test" in documents[d].roles}
+    uses = _uses(view, home, tests)
+    begins = [n for n, d in home.items() if (d in focus if focus is not None else d not in tests)]
+    mass = _walk(uses, begins, list(home))
+    used_by = _files_using(uses, home)
+    listed = [s for s in symbols if s.document not in tests and view.includes(s.document)]
+    listed = [s for s in listed if used_by.get(s.node) or (s.kind in ALWAYS and mass.get(s.node))]
+    ranked = sorted(listed, key=lambda s: -mass.get(s.node, 0.0))  # stable: ties by content
+    files, tokens = _packed(view, [s.node for s in ranked], mass, used_by, budget)
+    place = {node: i for i, node in enumerate(node for file in files for node in file)}
+    shown = sorted((place[a], place[b]) for a in place for b in uses.get(a, ()) if b in place)
+    laid = tuple(tuple(file.values()) for file in files)
+    return RepositoryMap(laid, tuple(shown), len(listed), budget, tokens, tuple(view.notices(())), view.info)
+
+
+def _symbols(view: GraphView, documents: Iterable[DocumentId]) -> list[_MapSymbol]:
+    """All symbols except local ones, in the order of contents; `documents` are in that order."""
+    place = {document: i for i, document in enumerate(documents)}
+    local = view.store.units.local()
+    rows = sorted(
+        view.store.units.briefs([*place], SYMBOL_KINDS), key=lambda r: (place[r[1]], r[5], -r[6], r[2], r[4], r[3])
+    )
+    return [_MapSymbol(Node(unit), document, kind) for unit, document, kind, *_ in rows if unit not in local]
+
+
+def _uses(
+    view: GraphView, home: Mapping[Node, DocumentId], tests: Collection[DocumentId]
+) -> dict[Node, dict[Node, float]]:
+    """Source → target → confidence, between files and not from tests. A source may be a document; a target is a symbol."""
+    found: dict[Node, dict[Node, float]] = {}
+    for edge in view.store.edges.every(MAP_KINDS):
+        here, there = home.get(edge.source), home.get(edge.target)
+        if here is None or there is None or here == there or here in tests or edge.confidence < RESOLVED:
+            continue
+        if is_unit(edge.target):
+            row = found.setdefault(edge.source, {})
+            row[edge.target] = max(row.get(edge.target, 0.0), edge.confidence)
+    return found
+
+
+def _files_using(uses: Mapping[Node, Mapping[Node, float]], home: Mapping[Node, DocumentId]) -> dict[Node, int]:
+    files: dict[Node, set[DocumentId]] = {}
+    for source, targets in uses.items():
+        for target in targets:
+            files.setdefault(target, set()).add(home[source])
+    return {node: len(some) for node, some in files.items()}
+
+
+def _walk(
+    uses: Mapping[Node, Mapping[Node, float]], begins: Sequence[Node], order: Sequence[Node]
+) -> dict[Node, float]:
+    """Node → share of the mass. Nodes are numbered in the order of contents, so that ids have no effect on rounding."""
+    place = {node: i for i, node in enumerate(order)}
+    edges = (
+        WeightedEdge(place[source], place[target], sure, "uses")
+        for source, row in uses.items()
+        for target, sure in row.items()
+    )
+    seeds = {place[node]: 1.0 for node in begins}
+    found = walk(build(edges), seeds, 1 - DAMPING, max_steps=STEPS, tolerance=TOLERANCE, stable_steps=0)
+    return {order[i]: held for i, held in found.mass.items()}
+
+
+def _packed(
+    view: GraphView, ranked: Sequence[Node], mass: Mapping[Node, float], used_by: Mapping[Node, int], budget: int
+) -> tuple[list[dict[Node, Central]], int]:
+    """The best symbols that fit the budget, below the types that contain them, by file; and the tokens they take."""
+    files: dict[tuple[str, str], dict[Node, Central]] = {}
+    room, characters = budget * CHARACTERS_A_TOKEN, 0
+    for symbol in ranked:
+        chain = _chain(view, symbol)
+        named = view.named(symbol)
+        file = files.get((named.repository, named.path), {})
+        new = {
+            node: Central(view.named(node), mass.get(node, 0.0), used_by.get(node, 0), depth)
+            for depth, node in enumerate(chain)
+            if node not in file
+        }
+        cost = sum(len(central.text) + 1 for central in new.values()) + (0 if file else len(named.path) + 1)
+        if characters + cost > room:
+            break
+        characters += cost
+        files.setdefault((named.repository, named.path), {}).update(new)
+    laid = [{node: file[node] for node in sorted(file, key=view.order)} for file in files.values()]
+    return laid, -(-characters // CHARACTERS_A_TOKEN)
+
+
+def _chain(view: GraphView, node: Node) -> list[Node]:
+    """The types that contain a symbol, outermost first, then the symbol."""
+    chain, around = [node], view.store.units.around([node])
+    while around:
+        outer = Node(next(iter(around.values())))
+        if view.named(outer).kind not in TYPE_KINDS:
+            break
+        chain.insert(0, outer)
+        around = view.store.units.around([outer])
+    return chain

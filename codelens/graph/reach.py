@@ -1,0 +1,294 @@
+"""Questions about reach: callers and callees as trees, a path between two targets, and the impact of a change.
+
+A call names one method, and an overriding method may run instead. So the callers of a method include the callers of the methods
+that it overrides, and the callees of a function include the methods that override its callees; both are marked.
+
+Ties are broken by the order of contents, because people read the result; `graph.walk` breaks them by node numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from codelens.graph.refs import unresolved_calls
+from codelens.graph.view import GraphView, Start, resolve_start, with_insides
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Related, Relation, RelationOptions
+from codelens.model.search import Notice
+
+
+class Link(NamedTuple):
+    """A step from a node: the edge, the node that it leads to, and a remark for the reader."""
+
+    edge: Edge
+    node: Node
+    via: str = ""
+
+
+Ring = Callable[[Sequence[Node]], Mapping[Node, Sequence[Link]]]
+"""Nodes → the links of each in order of output, with one query to the store for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """All nodes within reach. `links` has the nodes whose links were read."""
+
+    starts: tuple[Node, ...]
+    links: Mapping[Node, Sequence[Link]]
+    first: Mapping[Node, tuple[Node, Link]]
+    """Node → (the node before it, the link) that reached it first, in order of discovery; starts have none."""
+    depth: Mapping[Node, int]
+
+    def path_to(self, node: Node) -> list[Link]:
+        """The links from a start to this node."""
+        links = []
+        while node in self.first:
+            node, link = self.first[node]
+            links.append(link)
+        return links[::-1]
+
+
+def reach(
+    view: GraphView, starts: Sequence[Node], ring_of: Ring, depth: int, until: Collection[Node] = frozenset()
+) -> Reach:
+    """All nodes within `depth` hops, nearest first. The search ends with the ring in which a node of `until` is found."""
+    links: dict[Node, Sequence[Link]] = {}
+    first: dict[Node, tuple[Node, Link]] = {}
+    depths = dict.fromkeys(starts, 0)
+    ring = sorted(depths, key=view.order)
+    for hop in range(1, depth + 1):
+        found = ring_of(ring)
+        links.update({node: found.get(node, ()) for node in ring})
+        new: dict[Node, None] = {}
+        for node in ring:
+            for link in links[node]:
+                if link.node not in depths:
+                    depths[link.node] = hop
+                    first[link.node] = (node, link)
+                    new[link.node] = None
+        ring = sorted(new, key=view.order)
+        if not ring or not new.keys().isdisjoint(until):
+            break
+    return Reach(tuple(starts), links, first, depths)
+
+
+Extra = Callable[[Node, int], Iterable[Relation]]
+"""(node, depth) → relations listed under a node before its links, at that depth."""
+
+
+def tree_of(view: GraphView, reached: Reach, outgoing: bool, extra: Extra | None = None) -> list[Relation]:
+    """The lines of a tree. The links of a node are listed where it was reached first; elsewhere it is marked `again`."""
+    return list(_lines(view, reached, outgoing, extra or (lambda node, depth: ())))
+
+
+def _lines(view: GraphView, reached: Reach, outgoing: bool, extra: Extra) -> Iterator[Relation]:
+    starts = frozenset(reached.starts)
+    yield from (line for start in sorted(starts, key=view.order) for line in extra(start, 1))
+    roots = dict.fromkeys(link for start in sorted(starts, key=view.order) for link in reached.links.get(start, ()))
+    # Links of several starts to one node are adjacent. The last entry of the stack is the next line.
+    stack = [(1, starts, link) for link in sorted(roots, key=lambda link: _link_order(view, link))][::-1]
+    expanded = set(starts)
+    while stack:
+        depth, before, link = stack.pop()
+        behind = reached.links.get(link.node, ())
+        mine = link.node in reached.first and reached.first[link.node][0] in before
+        again = bool(behind) and not mine and not (depth == 1 and link.node in starts)
+        yield view.relation(link.edge, outgoing, depth, link.via, again)
+        # Several lines may lead to one node: its own links follow the last of them.
+        last = not stack or stack[-1][0] != depth or stack[-1][2].node != link.node
+        if mine and last and link.node not in expanded:
+            expanded.add(link.node)
+            yield from extra(link.node, depth + 1)
+            stack += [(depth + 1, frozenset([link.node]), inner) for inner in reversed(behind)]
+
+
+def _link_order(view: GraphView, link: Link) -> tuple[object, ...]:
+    source = view.named(link.edge.source)
+    return (*view.order(link.node), source.repository, source.path, link.edge.line)
+
+
+CALLS = ("calls", "tests")
+MOST_OVERRIDES = 50
+"""Longest chain of overriding methods that is followed. Chosen."""
+
+
+def callers(view: GraphView, target: str, options: RelationOptions) -> Related:
+    """Functions that call the target, and their callers, to `depth` (default 1)."""
+    start = resolve_start(target, view)
+    ring = without_inside(start, calling(view, options.kinds or CALLS))
+    reached = reach(view, start.nodes, ring, options.depth or 1)
+    relations = tree_of(view, reached, outgoing=False)
+    notices = [*view.notices(relations), *unresolved_calls(view, start)]
+    return view.answer("callers", [start], relations, options, notices)
+
+
+def callees(view: GraphView, target: str, options: RelationOptions) -> Related:
+    """Functions that the target and its contents call, and their callees, to `depth` (default 1)."""
+    start = resolve_start(target, view)
+    nodes = tuple(with_insides(start.nodes, view, types_too=True))
+    ring = without_inside(start, called(view, options.kinds or CALLS))
+    relations = tree_of(view, reach(view, nodes, ring, options.depth or 1), outgoing=True)
+    return view.answer("callees", [start], relations, options, view.notices(relations))
+
+
+def without_inside(start: Start, ring_of: Ring) -> Ring:
+    """The same ring without links between nodes of the target, if the target is a whole file."""
+    own = frozenset(start.nodes) if start.whole_file else frozenset()
+
+    def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
+        found = ring_of(nodes)
+        return {node: [k for k in links if k.node not in own] for node, links in found.items()} if own else found
+
+    return ring
+
+
+def calling(view: GraphView, kinds: Collection[str]) -> Ring:
+    """The ring of nodes with an edge of these kinds to a node, or to a method that it overrides."""
+
+    def ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
+        named_for = overridden(view, nodes) if "calls" in kinds else {}
+        bases = {base for some in named_for.values() for base in some}
+        arriving: dict[Node, list[Edge]] = {}
+        for edge in view.arriving([*nodes, *bases], kinds):
+            arriving.setdefault(edge.target, []).append(edge)
+        found = {}
+        for node in nodes:
+            links = [Link(edge, edge.source) for edge in arriving.get(node, ())]
+            for base in sorted(named_for.get(node, ()), key=view.order):
+                via = f"overrides {view.named(base).qualified_name}"
+                links += [Link(e, e.source, via) for e in arriving.get(base, ()) if e.kind in CALLS]
+            found[node] = sorted(links, key=lambda link: view.edge_order(link.edge))
+        return found
+
+    return ring
+
+
+def called(view: GraphView, kinds: Collection[str]) -> Ring:
+    """The ring of nodes to which a node or its local functions have an edge of these kinds, and of methods overriding those."""
+
+    def ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
+        wanted = frozenset(nodes)
+        insides = {node: with_insides((node,), view, types_too=False) for node in nodes}
+        parts = {node: [p for p in some if p == node or p not in wanted] for node, some in insides.items()}
+        leaving: dict[Node, list[Edge]] = {}
+        for edge in view.leaving({p for some in parts.values() for p in some}, kinds):
+            leaving.setdefault(edge.source, []).append(edge)
+        targets = {e.target for edges in leaving.values() for e in edges if e.kind in CALLS}
+        running = overriding(view, targets) if "calls" in kinds else {}
+        found = {}
+        for node in nodes:
+            links = []
+            for edge in (e for part in parts[node] for e in leaving.get(part, ())):
+                links.append(Link(edge, edge.target))
+                if edge.kind in CALLS:
+                    links += _overriding_links(edge, running.get(edge.target, ()), view)
+            found[node] = sorted(links, key=lambda link: (view.order(link.node), *view.edge_order(link.edge)))
+        return found
+
+    return ring
+
+
+def _overriding_links(edge: Edge, overriding: Iterable[Node], view: GraphView) -> list[Link]:
+    via = f"overrides {view.named(edge.target).qualified_name}"
+    others = sorted(overriding, key=view.order)
+    return [
+        Link(Edge(edge.source, edge.kind, other, edge.line, edge.provenance, edge.confidence), other, via)
+        for other in others
+    ]
+
+
+def overridden(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
+    """Method → the methods that it overrides, at any distance."""
+    return _chains(nodes, lambda some: [(e.source, e.target) for e in view.leaving(some, {"overrides"}, anywhere=True)])
+
+
+def overriding(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
+    """Method → the methods that override it, at any distance."""
+    return _chains(
+        nodes, lambda some: [(e.target, e.source) for e in view.arriving(some, {"overrides"}, anywhere=True)]
+    )
+
+
+def _chains(
+    nodes: Iterable[Node], pairs_of: Callable[[Iterable[Node]], list[tuple[Node, Node]]]
+) -> dict[Node, set[Node]]:
+    found: dict[Node, set[Node]] = {node: set() for node in nodes}
+    ends: dict[Node, set[Node]] = {node: {node} for node in found}
+    ring = set(found)
+    for _ in range(MOST_OVERRIDES):
+        next_ends: dict[Node, set[Node]] = {}
+        for before, after in pairs_of(ring) if ring else ():
+            new = {node for node in ends.get(before, ()) if after != node and after not in found[node]}
+            for node in new:
+                found[node].add(after)
+            if new:
+                next_ends.setdefault(after, set()).update(new)
+        ends, ring = next_ends, set(next_ends)
+    return {node: others for node, others in found.items() if others}
+
+
+PATH_KINDS = (
+    *("calls", "tests", "references", "type_hint_of", "accesses_field", "imports", "extends", "implements"),
+    *("inherits", "overrides", "decorates", "throws", "documents"),
+)
+LONGEST_PATH = 8
+"""Hops. A longer path explains nothing to a reader. Chosen."""
+IMPACT_KINDS = ("calls", "tests", "extends", "implements", "inherits", "overrides", "decorates")
+"""Edges along which a change has an effect. A change of a file also affects its importers."""
+IMPACT_DEPTH = 3
+
+
+def path(view: GraphView, first: str, second: str, options: RelationOptions) -> Related:
+    """A shortest path along edges from one target to another; of equal ones, the first in the order of its nodes.
+
+    The contents of a target belong to it. Without a path, a notice reports whether there is one in the other direction.
+    """
+    starts = [resolve_start(first, view), resolve_start(second, view)]
+    links = _shortest(view, starts[0], starts[1], options)
+    relations = [view.relation(link.edge, True, i, link.via) for i, link in enumerate(links, start=1)]
+    notices = view.notices(relations)
+    if not links:
+        back = _shortest(view, starts[1], starts[0], options)
+        hops = "1 hop" if len(back) == 1 else f"{len(back)} hops"
+        reverse = f"; there is one of {hops} from {starts[1].named.qualified_name}" if back else ""
+        deepest = options.depth or LONGEST_PATH
+        notices.append(Notice("no-path", f"no path of {deepest} hops or fewer from {first} to {second}{reverse}"))
+    return view.answer("path", starts, relations, options, notices)
+
+
+def _shortest(view: GraphView, start: Start, goal: Start, options: RelationOptions) -> list[Link]:
+    starts = with_insides(start.nodes, view, types_too=True)
+    goals = frozenset(with_insides(goal.nodes, view, types_too=True))
+    reached = reach(view, starts, called(view, options.kinds or PATH_KINDS), options.depth or LONGEST_PATH, goals)
+    hit = [node for node in reached.first if node in goals]
+    nearest = min(hit, key=lambda node: (reached.depth[node], view.order(node)), default=None)
+    return reached.path_to(nearest) if nearest is not None else []
+
+
+def impact(view: GraphView, target: str, options: RelationOptions) -> Related:
+    """Nodes that a change of the target may affect, nearest first, each with the edge that reaches it."""
+    start = resolve_start(target, view)
+    kinds = options.kinds or (*IMPACT_KINDS, *(["imports"] if start.whole_file else []))
+    nodes = start.nodes if start.whole_file else tuple(with_insides(start.nodes, view, types_too=True))
+    reached = _affected(view, start, nodes, kinds, options)
+    found = sorted(reached.first, key=lambda node: (reached.depth[node], view.order(node)))
+    relations = []
+    for node in found:
+        _, link = reached.first[node]
+        relations.append(view.relation(link.edge, False, reached.depth[node], link.via))
+    relations.sort(key=lambda r: r.test)
+    return view.answer("impact", [start], relations, options, view.notices(relations))
+
+
+def _affected(
+    view: GraphView, start: Start, nodes: Sequence[Node], kinds: Sequence[str], options: RelationOptions
+) -> Reach:
+    """The reach of a change. An external has no kind of its own, so edges of every kind lead to it."""
+    ring = without_inside(start, calling(view, kinds))
+    every = calling(view, options.kinds or [*KINDS])
+
+    def ring_of(ring_nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
+        return every(ring_nodes) if ring_nodes[0] >= EXTERNAL else ring(ring_nodes)
+
+    return reach(view, nodes, ring_of, options.depth or IMPACT_DEPTH)

@@ -1,0 +1,477 @@
+"""The graph of one index as one question sees it: edges with enough confidence and in the right files, and nodes with names.
+
+Some edges are stored; others follow from units and stored edges (`contains`, `tested_by`, …). An implied edge has no line, and
+at most the confidence of the edges it follows from. Nodes and edges are sorted by content, never by number, because numbers
+depend on the history of an index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from codelens.errors import TargetError
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Freshness, IndexInfo, UnitId, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import (
+    FILE,
+    IMPLIED_KINDS,
+    KINDS,
+    OUTSIDE,
+    RESOLVED,
+    TIERS,
+    Edge,
+    Named,
+    Node,
+    Related,
+    Relation,
+    RelationOptions,
+    SourceLine,
+    document_node,
+    is_unit,
+)
+from codelens.model.search import Notice
+from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
+from codelens.store.targets import UserTarget, resolve_target
+from codelens.store.texts import MAX_LINE, Texts
+from codelens.text.lines import column_utf8, column_utf16
+from codelens.worktree.files import freshness
+
+IMPLIED = TIERS["implied"]
+MOST_SUBJECTS = 8
+"""A test with more subjects says little about any two of them. Chosen, as are the next three."""
+LEAST_SHARED = 3
+LEAST_ALIKE = 0.5
+"""Shared callees divided by the callees of either (Jaccard)."""
+MOST_CALLERS = 50
+"""Callees with more callers are so common that they show no similarity."""
+
+
+def outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
+    """Edges of these kinds that begin at these nodes. Without kinds, every stored edge; implied kinds must be named."""
+    wanted = sorted(set(nodes))
+    found = _stored(store.edges.outgoing(wanted, _stored_of(kinds)), kinds)
+    makers = {"contains": contains, "member_of": member_of, "tested_by": tested_by}
+    found += [e for kind, make in makers.items() if kind in kinds for e in make(store, wanted)]
+    return found + _both_ways(store, wanted, kinds)
+
+
+def incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
+    """Edges of these kinds that end at these nodes. Without kinds, every stored edge; implied kinds must be named."""
+    wanted = sorted(set(nodes))
+    found = _stored(store.edges.incoming(wanted, _stored_of(kinds)), kinds)
+    if "contains" in kinds:
+        found += [_implied(e.target, "contains", e.source, e.confidence) for e in _holders(store, wanted)]
+    if "member_of" in kinds:
+        found += [_implied(Node(inner), "member_of", Node(o)) for o, inner in sorted(store.units.inside(wanted))]
+    if "tested_by" in kinds:
+        tests = store.edges.outgoing(wanted, {"tests"})
+        found += [_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
+    turned = _both_ways(store, wanted, kinds)
+    return found + [Edge(e.target, e.kind, e.source, 0, e.provenance, e.confidence) for e in turned]
+
+
+def contains(store: Store, nodes: Iterable[int]) -> list[Edge]:
+    """From a document to its top-level units, from a unit to those directly inside it, from a type to its stored members."""
+    wanted = list(nodes)
+    documents = [DocumentId(-n) for n in wanted if n < 0]
+    tops = [_implied(document_node(d), "contains", Node(u)) for d, u in store.units.top_level(documents)]
+    return tops + _held(store, wanted)
+
+
+def member_of(store: Store, nodes: Iterable[int]) -> list[Edge]:
+    """From a unit to the unit directly around it."""
+    around = store.units.around(n for n in nodes if is_unit(n))
+    return [_implied(Node(inner), "member_of", Node(outer)) for inner, outer in sorted(around.items())]
+
+
+def tested_by(store: Store, nodes: Iterable[int]) -> list[Edge]:
+    """The reverse of `tests`."""
+    tests = store.edges.incoming(list(nodes), {"tests"})
+    return [_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
+
+
+def co_tested_with(store: Store, nodes: Iterable[int]) -> list[Edge]:
+    """Subjects that share a test function with these nodes, if it tests at most MOST_SUBJECTS."""
+    wanted = list(nodes)
+    testing: dict[Node, dict[Node, float]] = {}
+    for edge in store.edges.incoming(wanted, {"tests"}):
+        testing.setdefault(edge.source, {})[edge.target] = edge.confidence
+    subjects: dict[Node, dict[Node, float]] = {}
+    for edge in store.edges.outgoing(testing, {"tests"}):
+        subjects.setdefault(edge.source, {})[edge.target] = edge.confidence
+    sure: dict[tuple[Node, Node], float] = {}
+    for test, tested in testing.items():
+        together = subjects[test]
+        if len(together) > MOST_SUBJECTS:
+            continue
+        for one, first in tested.items():
+            for other, second in together.items():
+                if one != other:
+                    sure[one, other] = max(sure.get((one, other), 0.0), min(first, second))
+    return [_implied(one, "co_tested_with", other, confidence) for (one, other), confidence in sorted(sure.items())]
+
+
+def similar_to(store: Store, nodes: Iterable[int]) -> list[Edge]:
+    """Functions with similar calls: at least LEAST_SHARED resolved callees in common, and LEAST_ALIKE of all callees of either."""
+    own = _callees(store, nodes)
+    called = {c for callees in own.values() for c in callees}
+    popular = store.edges.degree(called, {"calls"})
+    telling = [c for c in called if popular.get(c, 0) <= MOST_CALLERS]
+    callers = _callees_by(store.edges.incoming(telling, {"calls"}))
+    shared: dict[Node, list[Node]] = {}
+    for one, callees in own.items():
+        if len(callees) >= LEAST_SHARED:
+            near = [c for c, some in callers.items() if c != one and len(some & callees) >= LEAST_SHARED]
+            shared[one] = sorted(near)
+    others = _callees(store, {c for near in shared.values() for c in near})
+    found = []
+    for one, near in sorted(shared.items()):
+        for other in near:
+            alike = len(own[one] & others[other]) / len(own[one] | others[other])
+            if alike >= LEAST_ALIKE:
+                found.append(_implied(one, "similar_to", other))
+    return found
+
+
+def _callees(store: Store, nodes: Iterable[int]) -> Mapping[Node, set[Node]]:
+    return _callees_by(store.edges.outgoing([n for n in nodes if is_unit(n)], {"calls"}))
+
+
+def _callees_by(edges: Iterable[Edge]) -> dict[Node, set[Node]]:
+    found: dict[Node, set[Node]] = {}
+    for edge in edges:
+        if edge.confidence >= RESOLVED:
+            found.setdefault(edge.source, set()).add(edge.target)
+    return found
+
+
+def _both_ways(store: Store, nodes: Collection[int], kinds: Collection[str]) -> list[Edge]:
+    makers = {"co_tested_with": co_tested_with, "similar_to": similar_to}
+    return [edge for kind, make in makers.items() if kind in kinds for edge in make(store, nodes)]
+
+
+def _held(store: Store, nodes: Collection[int]) -> list[Edge]:
+    """From these units to their contents: by position in the text, and by stored membership."""
+    inside = [_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.inside(nodes))]
+    members = store.edges.incoming(nodes, {"member_of"})
+    return inside + [_implied(e.target, "contains", e.source, e.confidence) for e in members]
+
+
+def _holders(store: Store, nodes: Collection[int]) -> list[Edge]:
+    """From these nodes to their containers: the unit around, the document of a top-level unit, the type of a stored member."""
+    around = member_of(store, nodes)
+    inner = {e.source for e in around}
+    outer = [n for n in nodes if is_unit(n) and n not in inner]
+    rows = store.units.rows(outer)  # type: ignore[arg-type]
+    tops = [_implied(Node(u), "member_of", document_node(row.document)) for u, row in sorted(rows.items())]
+    return [*around, *tops, *store.edges.outgoing(nodes, {"member_of"})]
+
+
+def _stored_of(kinds: Collection[str]) -> list[str]:
+    return [k for k in kinds if k in KINDS]
+
+
+def _stored(edges: Iterable[Edge], kinds: Collection[str]) -> list[Edge]:
+    """The edges; none if only implied kinds are wanted, because the store takes an empty list of kinds for all kinds."""
+    return [] if kinds and not _stored_of(kinds) else list(edges)
+
+
+def _implied(source: Node, kind: str, target: Node, confidence: float = 1.0) -> Edge:
+    assert kind in IMPLIED_KINDS
+    return Edge(source, kind, target, 0, IMPLIED.provenance, min(IMPLIED.confidence, confidence))
+
+
+class GraphView:
+    """A reader of the graph that reads each row at most once. `documents` are those that may appear; None means all."""
+
+    def __init__(
+        self, store: Store, info: IndexInfo, documents: Collection[DocumentId] | None = None, least: float = 0.0
+    ) -> None:
+        self.store, self.info, self.least = store, info, least
+        self._allowed = documents
+        self._texts = Texts(store)
+        self._named: dict[Node, Named] = {}
+        self._units: dict[Node, UnitRow] = {}
+        self._documents: dict[DocumentId, DocumentRow] = {}
+        self._fresh: dict[DocumentId, Freshness] = {}
+        self._roots = {row.id: (row.name, row.root) for row in store.documents.repositories()}
+        self.too_unsure = 0
+        """Number of edges left out for their confidence."""
+
+    # Nodes
+
+    def named(self, node: Node) -> Named:
+        """The name and place of a node. For many nodes, call `learn` first."""
+        if node not in self._named:
+            self.learn([node])
+        return self._named[node]
+
+    def order(self, node: Node) -> tuple[bool, str, str, int, str, str]:
+        """Sort key of nodes."""
+        return self.named(node).content_order()
+
+    def learn(self, nodes: Iterable[Node]) -> None:
+        """Read these nodes at once. A missing node, as in a half-written graph, becomes an external without a name."""
+        new = sorted({n for n in nodes if n not in self._named})
+        for unit, row in self.store.units.rows([UnitId(n) for n in new if is_unit(n)]).items():
+            self._units[Node(unit)] = row
+        for node in new:
+            if (unit_row := self._units.get(node)) is not None:
+                self._named[node] = self._of_unit(unit_row)
+            elif node < 0 and (document := self.document(DocumentId(-node))) is not None:
+                self._named[node] = self._of_document(document)
+        names = self.store.edges.external_names(n for n in new if n not in self._named)
+        for node in new:
+            self._named.setdefault(node, outside(names.get(node, "?")))
+
+    def unit(self, node: Node) -> UnitRow | None:
+        """The stored row of a node that is a unit."""
+        self.named(node)
+        return self._units.get(node)
+
+    def document(self, document: DocumentId) -> DocumentRow | None:
+        """The row of a document; None if it is gone."""
+        if document not in self._documents:
+            self._documents.update({row.id: row for row in self.store.documents.rows([document])})
+        return self._documents.get(document)
+
+    def document_of(self, node: Node) -> DocumentRow | None:
+        """The document that a node is or lies in; None for an external."""
+        unit = self.unit(node)
+        if unit is not None:
+            return self.document(unit.document)
+        return self.document(DocumentId(-node)) if node < 0 else None
+
+    def nodes_in(self, document: DocumentRow) -> Iterator[tuple[Node, Named]]:
+        """A file and its contents, in order of place; read again at each call, because there may be many."""
+        self._documents.setdefault(document.id, document)
+        yield document_node(document.id), self._of_document(document)
+        for unit in self.store.units.of_document(document.id):
+            yield Node(unit.id), self._of_unit(unit)
+
+    def is_test(self, node: Node) -> bool:
+        """True if a node lies in a test file."""
+        return self.named(node).test
+
+    def _of_unit(self, unit: UnitRow) -> Named:
+        document = self.document(unit.document)
+        assert document is not None
+        name, root = self._roots[document.repository]
+        return Named(
+            kind=unit.kind,
+            name=unit.name,
+            qualified_name=unit.qualified_name,
+            repository=name,
+            root=str(root),
+            path=document.path,
+            os_path=document.os_path,
+            language=document.language,
+            line=unit.name_line or unit.start_line,
+            column=unit.name_column or 1,
+            start_byte=unit.span.start,
+            end_byte=unit.span.end,
+            signature=unit.signature,
+            test="test" in document.roles,
+        )
+
+    def _of_document(self, document: DocumentRow) -> Named:
+        name, root = self._roots[document.repository]
+        return Named(
+            kind=FILE,
+            name=document.path.rpartition("/")[2],
+            qualified_name=document.path,
+            repository=name,
+            root=str(root),
+            path=document.path,
+            os_path=document.os_path,
+            language=document.language,
+            line=1,
+            column=1,
+            end_byte=document.stamp.size,
+            test="test" in document.roles,
+        )
+
+    # Edges
+
+    def leaving(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
+        """Edges that begin at these nodes and end in the files of the question (or `anywhere`), in order of their ends."""
+        return self._chosen(outgoing(self.store, nodes, kinds), True, anywhere)
+
+    def arriving(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
+        """Edges that end at these nodes and begin in the files of the question (or `anywhere`), in order of their places."""
+        return self._chosen(incoming(self.store, nodes, kinds), False, anywhere)
+
+    def _chosen(self, edges: Sequence[Edge], ahead: bool, anywhere: bool) -> list[Edge]:
+        distinct = dict.fromkeys(edges)
+        sure = [e for e in distinct if e.confidence >= self.least]
+        self.too_unsure += len(distinct) - len(sure)
+        self.learn([n for e in sure for n in (e.source, e.target)])
+        kept = [e for e in sure if anywhere or self._in_place(e.target if ahead else e.source)]
+        return sorted(kept, key=self._order_ahead if ahead else self.edge_order)
+
+    def _in_place(self, node: Node) -> bool:
+        if self._allowed is None:
+            return True
+        document = self.document_of(node)
+        return document is not None and self.includes(document.id)
+
+    def includes(self, document: DocumentId) -> bool:
+        """True if the question includes this document."""
+        return self._allowed is None or document in self._allowed
+
+    def edge_order(self, edge: Edge) -> tuple[object, ...]:
+        """Sort key of edges: place of the source, then target."""
+        return (*self.order(edge.source), edge.line, edge.kind, *self.order(edge.target))
+
+    def _order_ahead(self, edge: Edge) -> tuple[object, ...]:
+        return (*self.order(edge.target), edge.kind, *self.order(edge.source), edge.line)
+
+    # Results
+
+    def relation(self, edge: Edge, outgoing: bool, depth: int = 1, via: str = "", again: bool = False) -> Relation:
+        """An edge with the names of its ends and its line; an edge without a line gets the place of the end that is shown."""
+        source, target = self.named(edge.source), self.named(edge.target)
+        end = edge.target if outgoing else edge.source
+        stands = edge.source if edge.line else end
+        place = self.place(
+            self.document_of(stands), edge.line or self.named(stands).line, target if edge.line else self.named(end)
+        )
+        return Relation(edge.kind, source, target, outgoing, depth, edge.provenance, edge.confidence, place, via, again)
+
+    def place(self, document: DocumentRow | None, line: int, names: Named) -> SourceLine:
+        """A line of a document, with the column of the name if the line contains it."""
+        if document is None:
+            return SourceLine("", "", "", "", 0, 0, 0, "", Freshness.FRESH)
+        repository, root = self._roots[document.repository]
+        lines = self._texts.lines(document)
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        column = column_utf8(text, _where(text, names))
+        return SourceLine(
+            repository,
+            str(root),
+            document.path,
+            document.os_path,
+            line,
+            column,
+            column_utf16(text, column),
+            text[:MAX_LINE],
+            self._freshness(document, root),
+        )
+
+    def _freshness(self, document: DocumentRow, root: Path) -> Freshness:
+        if document.id not in self._fresh:
+            known = freshness(root, document.os_path, document.stamp, document.content_hash)
+            self._fresh[document.id] = Freshness(known)
+        return self._fresh[document.id]
+
+    def documents_in_order(self) -> list[DocumentRow]:
+        """All documents in the order of contents."""
+        names = {row.id: row.name for row in self.store.documents.repositories()}
+        return sorted(self.store.documents.rows(), key=lambda d: (names[d.repository], d.path))
+
+    def answer(
+        self,
+        question: str,
+        starts: Sequence[Start],
+        relations: Sequence[Relation],
+        options: RelationOptions,
+        notices: Sequence[Notice],
+    ) -> Related:
+        """The relations within the limit, with the targets and notices."""
+        targets = tuple(start.named for start in starts)
+        listed = tuple(relations[: options.limit])
+        return Related(question, targets, listed, len(relations), tuple(notices), self.info)
+
+    def notices(self, relations: Iterable[Relation]) -> list[Notice]:
+        """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""
+        found = []
+        if unlinked := self.store.edges.unlinked_documents():
+            files = "1 file is" if unlinked == 1 else f"{unlinked} files are"
+            found.append(Notice("unlinked", f"{files} not in the symbol graph yet; `codelens index` links them"))
+        listed = list(relations)
+        if guesses := sum(r.confidence < RESOLVED for r in listed):
+            text = f"{guesses} of {len(listed)} are guesses among several definitions of one name"
+            found.append(Notice("ambiguous", f"{text}; --min-confidence {RESOLVED:g} leaves them out"))
+        if self.too_unsure:
+            text = f"{self.too_unsure} edges of less confidence than {self.least:g} were not followed"
+            found.append(Notice("unsure", f"{text}; --min-confidence says how sure is enough"))
+        return found
+
+
+def outside(name: str) -> Named:
+    """An external node, by its name."""
+    return Named(OUTSIDE, re.split(r"[.:/]", name)[-1] or name, name)
+
+
+def nodes_of_document(document: DocumentId, store: Store) -> list[Node]:
+    """A document and its contents."""
+    return [document_node(document), *(Node(u) for u in store.units.of_documents([document]))]
+
+
+def _where(text: str, named: Named) -> int:
+    """Index of the character at which a line has this name, or the last part of its container (a class that is called)."""
+    container = named.qualified_name.rpartition(".")[0].rpartition(".")[2]
+    for name in (named.name, named.name.rpartition(".")[0], container):
+        if name and (found := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE])):
+            return found.start()
+    return len(text) - len(text.lstrip())
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A target and its nodes. A file stands for all of its contents."""
+
+    named: Named
+    nodes: tuple[Node, ...]
+    whole_file: bool = False
+    """True if the target is a file, not something in it."""
+
+
+def resolve_start(text: str, view: GraphView) -> Start:
+    """The nodes of PATH, PATH:LINE, a symbol's name, or an external's name.
+
+    Raises TargetError if there is no such target or several; NothingNamed for a name without a definition.
+    """
+    try:
+        return _of_target(resolve_target(text, view.store), view)
+    except TargetError:
+        if (node := _external(text, view)) is not None:
+            return Start(view.named(node), (node,))
+        raise
+
+
+def with_insides(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> list[Node]:
+    """These nodes and their contents at any depth: local functions and, with `types_too`, contents of types."""
+    found, ring = dict.fromkeys(nodes), list(nodes)
+    while ring:
+        ring = [n for n in ring if is_unit(n) and (types_too or view.named(n).kind not in TYPE_KINDS)]
+        ring = [e.target for e in contains(view.store, ring) if e.target not in found]
+        found.update(dict.fromkeys(ring))
+    return sorted(found, key=view.order)
+
+
+def _of_target(target: UserTarget, view: GraphView) -> Start:
+    if target.document is not None and target.line is None:
+        nodes = nodes_of_document(target.document.id, view.store)
+        return Start(view.named(nodes[0]), tuple(nodes), whole_file=True)
+    if target.unit is None:
+        if target.document is None:
+            raise TargetError(
+                f"{target.text} is not in the index", hint="`codelens status --skipped` lists what is not"
+            )
+        raise TargetError(f"no symbol covers line {target.line} of {target.path}")
+    node = Node(target.unit.id)
+    if target.unit.kind in CHUNK_KINDS:  # text outside of all symbols belongs to the document
+        return Start(view.named(node), (node, document_node(target.unit.document)))
+    return Start(view.named(node), (node,))
+
+
+def _external(text: str, view: GraphView) -> Node | None:
+    for name in (text, f"module:{text}"):
+        exact = [n for n, known in view.store.edges.externals_named(name).items() if known == name]
+        if exact:
+            return exact[0]
+    return None

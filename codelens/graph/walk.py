@@ -1,0 +1,347 @@
+"""Random walks with restart over a weighted graph: power iteration, forward push, and the likeliest trail to a node.
+
+A walker at a node returns to a seed with probability alpha, chosen by the seeds' weights, and otherwise follows an edge by its
+weight; from a dead end it returns to a seed. `walk` is knowing's power iteration with its stopping rules and touches every
+edge within reach at each step. `push` finds nearly the same masses in a graph of any size, and reads only nodes where
+much mass waits.
+
+Parallel edges add up, as in knowing: a class that both calls and imports another sends it 1.5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from codelens.model.fast_dataclass import dataclass
+
+Node = int
+Neighbour = tuple[Node, float]
+Adjacency = Mapping[Node, Sequence[Neighbour]]
+"""Node → (neighbour, weight), each neighbour once, by number. A node without neighbours may be missing."""
+Neighbours = Callable[[Sequence[Node]], Adjacency]
+"""Nodes → their neighbours, with one query to the store for a whole round."""
+
+
+class WeightedEdge(NamedTuple):
+    """A directed edge of a kind, with its weight in a walk."""
+
+    source: Node
+    target: Node
+    weight: float
+    kind: str
+
+
+"""Many nodes → the ways on from each, in any order."""
+
+
+def build(edges: Iterable[WeightedEdge]) -> dict[Node, list[Neighbour]]:
+    """Neighbours with added weights, equal to the last bit for any order of the edges, because sums are exact.
+
+    Edges of weight 0 (knowing's owned_by) are left out; an edge from a node to itself stays, as in knowing.
+    Raises ValueError for a weight that is negative or not finite.
+    """
+    weights: dict[Node, dict[Node, list[float]]] = {}
+    for source, target, weight, kind in edges:
+        if not 0 <= weight < math.inf:
+            raise ValueError(f"an edge of kind {kind} weighs {weight}")
+        if weight:
+            weights.setdefault(source, {}).setdefault(target, []).append(weight)
+    return {
+        source: [(target, math.fsum(several)) for target, several in sorted(row.items())]
+        for source, row in sorted(weights.items())
+    }
+
+
+def induce(adjacency: Adjacency, nodes: Collection[Node]) -> dict[Node, list[Neighbour]]:
+    """The sub-graph of these nodes; each node has a row, which may be empty."""
+    kept = frozenset(nodes)
+    return {node: [pair for pair in adjacency.get(node, ()) if pair[0] in kept] for node in sorted(kept)}
+
+
+def lookup(adjacency: Adjacency) -> Neighbours:
+    """The `Neighbours` of a graph in memory."""
+    return lambda nodes: {node: adjacency[node] for node in nodes if node in adjacency}
+
+
+def shares(weights: Iterable[Neighbour]) -> list[Neighbour]:
+    """Weights as parts of their sum, by number of the node; empty if the sum is 0, as at a dead end.
+
+    Raises ValueError for a weight that is negative or not finite.
+    """
+    pairs = sorted(weights)
+    if not all(0 <= weight < math.inf for _, weight in pairs):
+        raise ValueError("a weight is negative or no finite number")
+    total = math.fsum(weight for _, weight in pairs)
+    return [(node, weight / total) for node, weight in pairs if weight] if total else []
+
+
+ALPHA = 0.2
+"""knowing, experiments 13 to 16: every other value and scheme lost more than it won."""
+MAX_STEPS = 20
+TOLERANCE = 1e-3
+STABLE_TOP = 10
+STABLE_STEPS = 2
+FAINT = 0.02
+"""The last five values are knowing's: section 4, parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The masses after the last step, which sum to 1, and the reason to stop: `converged`, `stable` or `steps`."""
+
+    mass: dict[Node, float]
+    steps: int
+    stopped: str
+
+
+def walk(
+    adjacency: Adjacency,
+    seeds: Mapping[Node, float],
+    alpha: float = ALPHA,
+    max_steps: int = MAX_STEPS,
+    tolerance: float = TOLERANCE,
+    stable_steps: int = STABLE_STEPS,
+) -> Walk:
+    """Walk from the seeds until a step moves less than `tolerance` (L1), or the first STABLE_TOP nodes keep their order for
+    `stable_steps` steps (0: no such check), or there were `max_steps`.
+
+    Seeds start in proportion to their weights; without any weight there is no mass. Raises ValueError for a weight or alpha
+    out of range.
+    """
+    restart = spread_over_seeds(seeds, alpha)
+    mass = dict(restart)
+    rows: dict[Node, list[Neighbour]] = {}
+    top: list[Node] | None = None  # the first step is not compared: seeds alone always come first
+    stable = 0
+    for step in range(1, max_steps + 1):
+        before, mass = mass, _step(adjacency, rows, restart, mass, alpha)
+        if _distance(before, mass) < tolerance:
+            return Walk(mass, step, "converged")
+        last, top = top, best(mass, STABLE_TOP)
+        stable = stable + 1 if top == last else 0
+        if 0 < stable_steps <= stable:
+            return Walk(mass, step, "stable")
+    return Walk(mass, max_steps, "steps")
+
+
+def spread_over_seeds(seeds: Mapping[Node, float], alpha: float) -> list[Neighbour]:
+    """The distribution of a restart: seeds with their parts of 1, by number. Raises ValueError for an alpha outside (0, 1]."""
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha must be above 0 and at most 1, not {alpha}")
+    return shares(seeds.items())
+
+
+def best(mass: Mapping[Node, float], count: int) -> list[Node]:
+    """The nodes with the most mass, in descending order; of equals, the smaller number first."""
+    if len(mass) > count > 0:
+        least = sorted(mass.values())[-count]
+        return sorted((node for node, held in mass.items() if held >= least), key=lambda n: (-mass[n], n))[:count]
+    return sorted(mass, key=lambda node: (-mass[node], node))[:count]
+
+
+def relative(mass: Mapping[Node, float], faint: float = FAINT) -> dict[Node, float]:
+    """Masses divided by the largest, in descending order, without those under `faint`."""
+    most = max(mass.values(), default=0.0)
+    kept = {node: held / most for node, held in mass.items() if held >= faint * most} if most else {}
+    return {node: kept[node] for node in best(kept, len(kept))}
+
+
+def _step(
+    adjacency: Adjacency,
+    rows: dict[Node, list[Neighbour]],
+    restart: list[Neighbour],
+    mass: dict[Node, float],
+    alpha: float,
+) -> dict[Node, float]:
+    """One step of all mass. Nodes keep the order in which they were reached, so sums do not depend on the order of the input."""
+    after = dict.fromkeys(mass, 0.0)
+    stuck = []
+    for node, held in mass.items():
+        row = rows.get(node)
+        if row is None:
+            row = rows[node] = shares(adjacency.get(node, ()))
+        if not row:
+            stuck.append(held)
+        going = (1 - alpha) * held
+        for target, part in row:
+            after[target] = after.get(target, 0.0) + going * part
+    back = alpha + (1 - alpha) * math.fsum(stuck)
+    for seed, part in restart:
+        after[seed] += back * part
+    return after
+
+
+def _distance(before: Mapping[Node, float], after: Mapping[Node, float]) -> float:
+    return math.fsum(abs(held - before.get(node, 0.0)) for node, held in after.items())
+
+
+EPSILON = 3e-4
+"""On generated graphs of 200 000 edges (tools.bench.walks) with 15 seeds: of the mass above FAINT in a walk, the push's nodes above
+FAINT hold .988 to 1.000; with 1e-3, .982 to 1.000. Without backward edges, 1e-4 gives .996 to 1.000 for twice the nodes."""
+MAX_NODES = 5000
+"""A safety limit, chosen and not measured. With EPSILON, graphs of up to 2 000 000 edges needed at most 543 nodes."""
+WIDE = 16
+"""On such graphs of 500 000 edges with backward edges, 16, 64 and 256 find equally many of the 50 best nodes; 64 walks three times
+the edges of 16, 256 nearly eight times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """The result of a push: settled mass, waiting mass, and the work done."""
+
+    mass: dict[Node, float]
+    """Settled mass, by number; the true mass is at least this."""
+    residual: dict[Node, float]
+    """Waiting mass, by number. It sums to 1 with the settled mass."""
+    rows: dict[Node, Sequence[Neighbour]]
+    """The neighbours read, as they were given: the sub-graph in which trails can be followed."""
+    rounds: int
+    pushes: int
+    edges: int
+    """Edges walked, counted each time."""
+
+    @property
+    def expanded(self) -> int:
+        """Number of nodes whose neighbours were read, each once."""
+        return len(self.rows)
+
+    @property
+    def unspread(self) -> float:
+        """The L1 distance of the masses from the true walk; no node lacks more than this."""
+        return math.fsum(self.residual.values())
+
+
+def push(
+    neighbours: Neighbours,
+    seeds: Mapping[Node, float],
+    alpha: float = ALPHA,
+    epsilon: float = EPSILON,
+    max_nodes: int = MAX_NODES,
+    wide: int = WIDE,
+) -> Push:
+    """Push in rounds, with one query each, until less than `epsilon` waits at every node.
+
+    Forward push (Andersen, Chung, Lang, Local Graph Partitioning using PageRank Vectors, 2006). Of the mass that arrives at a
+    node, alpha settles and the rest waits; a push sends all waiting mass to the neighbours. Each push settles alpha · epsilon or
+    more. So there are at most (1 - alpha) / (alpha · epsilon) pushes, and no more nodes are read, in a graph of any size.
+
+    From a node with more than `wide` neighbours, mass is sent only when `epsilon` waits for each `wide` of them. So the edges
+    walked are at most `wide` times the pushes (or the number of seeds times the pushes, where dead ends return to more seeds than
+    that). The paper's threshold has `wide` = 1; but a node's degree is known only after its neighbours are read, and a query
+    costs more than an edge.
+
+    At most `max_nodes` are read, those first where most mass waits; then the known nodes are settled. `unspread` is the error in
+    any case. Raises ValueError as `walk` does.
+    """
+    if not epsilon > 0 or wide < 1:
+        raise ValueError(f"epsilon must be above 0 and wide at least 1, not {epsilon} and {wide}")
+    restart = spread_over_seeds(seeds, alpha)
+    mass = {node: alpha * part for node, part in restart}
+    waiting = {node: (1 - alpha) * part for node, part in restart}
+    read: dict[Node, Sequence[Neighbour]] = {}
+    rows: dict[Node, list[Neighbour]] = {}
+    touched = set(mass)
+    rounds = pushes = edges = 0
+    while full := sorted(node for node in touched if waiting[node] >= epsilon):
+        new = _chosen([node for node in full if node not in read], waiting, max_nodes - len(read))
+        found = neighbours(new) if new else {}
+        for node in new:
+            read[node] = found.get(node, ())
+        touched = set()
+        for node in full:
+            if node not in read or waiting[node] < epsilon * max(1.0, len(read[node]) / wide):
+                continue
+            row = rows.get(node)
+            if row is None:
+                row = rows[node] = shares(read[node]) or restart
+            going, waiting[node] = waiting[node], 0.0
+            pushes, edges = pushes + 1, edges + len(row)
+            for target, part in row:
+                arrived = going * part
+                mass[target] = mass.get(target, 0.0) + alpha * arrived
+                waiting[target] = waiting.get(target, 0.0) + (1 - alpha) * arrived
+            touched.update(target for target, _ in row)
+        rounds += 1
+    return Push(dict(sorted(mass.items())), dict(sorted(waiting.items())), read, rounds, pushes, edges)
+
+
+def _chosen(new: list[Node], waiting: Mapping[Node, float], room: int) -> list[Node]:
+    """The nodes that may be read, by number; if there is no room for all, those where most mass waits."""
+    if len(new) <= room:
+        return new
+    return sorted(sorted(new, key=lambda node: (-waiting[node], node))[: max(0, room)])
+
+
+HOPS = 4
+"""Radius of knowing's walk around its seeds."""
+
+
+class Sent(NamedTuple):
+    """One hop of a trail. `part` is the fraction of the target's mass that comes over it (0 if the target has no mass)."""
+
+    source: Node
+    target: Node
+    part: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """A path from a seed to a node; a seed's own trail may have no hops."""
+
+    seed: Node
+    probability: float
+    hops: tuple[Sent, ...]
+
+
+def trails(
+    nodes: Iterable[Node],
+    mass: Mapping[Node, float],
+    adjacency: Adjacency,
+    seeds: Mapping[Node, float],
+    alpha: float = ALPHA,
+    hops: int = HOPS,
+) -> dict[Node, Trail]:
+    """The likeliest trail of at most `hops` to each of these nodes that has one; `mass` only gives the parts of the hops.
+
+    The likelihood of a trail is that of starting at its seed and taking just these edges without a restart. Following the strongest
+    neighbour backward from a node would run in circles between two nodes that call each other, so the best trail of each length is
+    computed forward, from all seeds at once. Of equally likely trails the one with fewer hops wins, then the one over
+    smaller numbers. Raises ValueError as `walk` does.
+    """
+    rows: dict[Node, list[Neighbour]] = {}
+    rings = _rings(rows, adjacency, spread_over_seeds(seeds, alpha), alpha, hops)
+    last = {
+        node: length for length, ring in enumerate(rings) for node in ring
+    }  # the longest is the likeliest: see _rings
+    found = {}
+    for node in sorted(set(nodes) & last.keys()):
+        way, at = list[Sent](), node
+        for length in range(last[node], 0, -1):
+            before = rings[length][at][1]
+            sent = mass.get(before, 0.0) * (1 - alpha) * dict(rows[before])[at]
+            way.append(Sent(before, at, sent / mass[at] if mass.get(at) else 0.0))
+            at = before
+        found[node] = Trail(at, rings[last[node]][node][0], tuple(reversed(way)))
+    return found
+
+
+def _rings(
+    rows: dict[Node, list[Neighbour]], adjacency: Adjacency, restart: list[Neighbour], alpha: float, hops: int
+) -> list[dict[Node, tuple[float, Node]]]:
+    """For each number of hops: node → (likelihood, previous node), for nodes more likely reached by it than by fewer."""
+    rings = [{node: (part, node) for node, part in restart}]
+    likeliest = dict(restart)
+    for _ in range(hops):
+        ring: dict[Node, tuple[float, Node]] = {}
+        for node, (likely, _before) in sorted(rings[-1].items()):
+            if node not in rows:
+                rows[node] = shares(adjacency.get(node, ()))
+            for target, part in rows[node]:
+                chance = likely * (1 - alpha) * part
+                if chance > likeliest.get(target, 0.0):
+                    likeliest[target] = chance
+                    ring[target] = (chance, node)
+        rings.append(ring)
+    return rings

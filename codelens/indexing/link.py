@@ -1,0 +1,137 @@
+"""The last step of the pipeline for a repository: link the documents that the update changed or that depend on a change."""
+
+from __future__ import annotations
+
+import gc
+import marshal
+from collections import deque
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+
+from codelens.errors import CodelensError
+from codelens.indexing.changes import RepositoryUpdate
+from codelens.indexing.workers import worker_count
+from codelens.linking.linker import Linker, Links, in_batches, without_collector, write_links
+from codelens.linking.precise.edges import relate
+from codelens.linking.precise.indexes import PreciseIndexes, indexes_of_tree
+from codelens.model.code import DocumentId, RepositoryId
+from codelens.model.runs import Progress
+from codelens.model.search import Notice
+from codelens.processes.pool import WorkerPool
+from codelens.store.store import Store
+
+DOCUMENTS_A_WORKER = 200
+"""Documents that justify another linking process: it must first read the list of all documents. Chosen."""
+DOCUMENTS_A_CALL = 64
+"""Documents that a worker links in one call: neighbours look up the same things. Chosen."""
+CALLS_AHEAD = 3
+"""Calls of each worker that may wait to be written: a bound on memory. Chosen."""
+
+
+def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
+    """Link the unlinked documents and those that the update concerns. Returns notices about SCIP and LSIF files in the tree.
+
+    If the tree holds such files, all documents are linked; see `linking.precise_edges`.
+    """
+    store, repository, invalidation = update.store, update.repository, update.invalidation
+    linker: Linker | None = None
+    known: PreciseIndexes | None = None
+
+    def current_linker() -> Linker:
+        nonlocal linker
+        linker = linker or Linker(store, repository.id, known)
+        return linker
+
+    documents = invalidation.documents(update.run.batches, lambda: current_linker().catalog)
+    carried = indexes_of_tree(repository.root, update.run.settings.max_precise_size)
+    key = f"precise:{repository.name}"
+    is_other = store.meta(key) != carried.state
+    if is_other or (carried.files and (documents or invalidation.any)):
+        documents = {state.id for state in store.documents.states(repository.id).values()}
+        known, linker = PreciseIndexes(store, repository.id, carried.files), None
+    if documents or invalidation.any:  # a removed file may have held members of types that stay
+        update.transaction.begin()
+        _link(update, current_linker(), documents, known)
+        store.edges.drop_unused_externals()
+    if is_other:
+        update.transaction.begin()
+        store.set_meta(key, carried.state)
+    return (*carried.notices, *(known.notices if known else ()))
+
+
+def _link(
+    update: RepositoryUpdate, linker: Linker, documents: Collection[DocumentId], known: PreciseIndexes | None
+) -> None:
+    store, run = update.store, update.run
+    files = linker.catalog.files
+    ordered = sorted((d for d in documents if d in files), key=lambda d: files[d].path)
+    whole = run.batches or len(ordered) == len(files)
+    if len(ordered) == len(files):
+        store.edges.forget_all(ordered)
+
+    def with_progress(links: Iterable[Links]) -> Iterator[Links]:
+        for done, one in enumerate(links, start=1):
+            if run.progress:
+                run.progress(Progress("link", done, len(ordered), files[one.document].path))
+            yield one
+
+    workers = min(worker_count(run.settings), len(ordered) // DOCUMENTS_A_WORKER)
+    if run.batches and not known and workers > 1:
+        update.transaction.commit()  # the workers read what is committed
+        store.share_build()
+        found = _links_by_workers(store.path, linker.repository, ordered, workers)
+    else:
+        found = _links(linker, ordered, whole)
+    with closing(found):
+        for batch in in_batches(with_progress(found)):
+            update.transaction.begin()
+            write_links(store, batch, fresh=whole)
+            if run.batches:
+                update.transaction.commit()
+    if not whole:
+        linker.inheritance.renew(store, ordered, update.invalidation.holders(linker.catalog))
+    if known:
+        relate(store, linker.catalog, known)
+
+
+def _links(linker: Linker, documents: Iterable[DocumentId], whole: bool) -> Generator[Links, None, None]:
+    with without_collector():
+        for document in documents:
+            yield linker.link(document, whole)
+
+
+def _links_by_workers(
+    index: Path, repository: RepositoryId, documents: Sequence[DocumentId], count: int
+) -> Generator[Links, None, None]:
+    """The links of documents, in their order, found by `count` processes. Raises CodelensError if one of them dies."""
+    calls: deque[Future[bytes]] = deque()
+    with WorkerPool(count) as pool:
+        for at in range(0, len(documents), DOCUMENTS_A_CALL):
+            if len(calls) == count * CALLS_AHEAD:
+                yield from _results(calls.popleft())
+            group = documents[at : at + DOCUMENTS_A_CALL]
+            calls.append(pool.submit(link_documents, str(index.absolute()), repository, list(group)))
+        while calls:
+            yield from _results(calls.popleft())
+
+
+def _results(call: Future[bytes]) -> Iterator[Links]:
+    try:
+        return (Links(*row) for row in marshal.loads(call.result()))
+    except BrokenExecutor as fault:
+        raise CodelensError(f"a linking process ended early: {fault}", "run `codelens index` again") from fault
+
+
+def link_documents(index: str, repository: RepositoryId, documents: Sequence[DocumentId]) -> bytes:
+    """In a worker: the marshalled links of documents. The worker only reads the index, as of the last commit."""
+    linker = _workers_linker(index, repository)
+    return marshal.dumps([tuple(linker.link(document, whole=True)) for document in documents])
+
+
+@cache
+def _workers_linker(index: str, repository: RepositoryId) -> Linker:
+    gc.disable()  # as `without_collector` does
+    return Linker(Store.read_unfinished(Path(index)), repository)

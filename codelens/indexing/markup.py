@@ -1,0 +1,308 @@
+"""The headings and code blocks of Markdown, reStructuredText, AsciiDoc and Org, found line by line without a full parser.
+
+Code fences, literal blocks and front matter hold no headings; a missed heading only makes a section longer. A code
+block counts if it names its language. Literal blocks of reStructuredText name none: as in Sphinx, those that parse as
+Python are Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from codelens.lang.registry import accepted_names, languages
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.lines import Excerpt, excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """One heading; offsets count UTF-8 bytes."""
+
+    start: int
+    """Start of its first line, which may be an overline."""
+    name_start: int
+    name_end: int
+    end: int
+    """Start of the text under it."""
+    level: int
+    """From 1, the outermost."""
+    name: str
+    """The title without markup."""
+
+
+Line = tuple[int, bytes]
+"""(start, bytes without the line end)"""
+
+_ATX = re.compile(rb" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_SETEXT = re.compile(rb" {0,3}(=+|-+)[ \t]*$")
+_PARAGRAPH = re.compile(rb" {0,3}(?![#>|]|[-*+][ \t]|\d+[.)][ \t]|```|~~~|<!--|[-=]+[ \t]*$)\S")
+_FENCE = re.compile(rb" {0,3}(```+|~~~+)([^`]*)$")
+_ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*$")
+_ASCIIDOC = re.compile(rb"(={1,6}|#{1,6})[ \t]+(\S.*?)[ \t]*$")
+_LISTING = re.compile(rb"(-{4,}|\.{4,}|\+{4,}|/{4,}|```+)\w*[ \t]*$")
+_ORG = re.compile(rb"(\*{1,8})[ \t]+(?:(?:TODO|DONE)[ \t]+)?(\S.*?)[ \t]*(?::[\w:@]+:)?[ \t]*$")
+_ORG_BLOCK = re.compile(rb"[ \t]*#\+(BEGIN|END)_\w+", re.IGNORECASE)
+_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
+_ROLE = re.compile(r":[\w+:.-]+:`~?([^`<]*?)(?:\s*<[^>`]*>)?`")
+_MARKS = re.compile(r"`+|\*\*|__|<[^<>]*>|\{#[^}]*\}")
+
+
+def find_headings(utf8: bytes, language: str) -> list[Heading]:
+    """All headings of a text in order. Languages without rules here use Markdown's."""
+    return list(_SYNTAXES.get(language, _markdown)(lines_of(utf8)))
+
+
+def lines_of(utf8: bytes) -> list[Line]:
+    """All lines of a text, including the empty one after its last line end."""
+    lines: list[Line] = []
+    start = 0
+    for line in utf8.split(b"\n"):
+        lines.append((start, line.removesuffix(b"\r")))
+        start += len(line) + 1
+    return lines
+
+
+def _markdown(lines: list[Line]) -> Iterator[Heading]:
+    fence = b""
+    paragraph: int | None = None
+    """First line of a paragraph, which a setext underline would make a heading."""
+    for i in range(_front_matter(lines), len(lines)):
+        line = lines[i][1]
+        if fence:
+            fence = b"" if line.strip().startswith(fence) and not line.strip(b" \t" + fence[:1]) else fence
+        elif opened := _FENCE.match(line):
+            fence, paragraph = opened[1], None
+        elif found := _ATX.match(line):
+            yield _heading(lines, i, i, found, len(found[1]))
+            paragraph = None
+        elif paragraph == i - 1 and (under := _SETEXT.match(line)):
+            yield _heading(lines, i - 1, i, None, 1 if under[1][:1] == b"=" else 2)
+            paragraph = None
+        else:
+            follows = i and lines[i - 1][1].strip() and paragraph is None and not _ATX.match(lines[i - 1][1])
+            begins = _PARAGRAPH.match(line) and not follows and paragraph != i - 1
+            paragraph = i if begins else None if not line.strip() or paragraph is None else -1
+
+
+def _front_matter(lines: list[Line]) -> int:
+    """The line after the front matter; 0 if missing."""
+    if lines[0][1].rstrip() != b"---":
+        return 0
+    return next((i + 1 for i in range(1, len(lines)) if lines[i][1].rstrip() in (b"---", b"...")), 0)
+
+
+def _restructured(lines: list[Line]) -> Iterator[Heading]:
+    levels: dict[tuple[bytes, bool], int] = {}
+    for i in range(1, len(lines)):
+        title, under = lines[i - 1][1].rstrip(), lines[i][1].rstrip()
+        if not title or not _ADORNMENT.match(under) or _ADORNMENT.match(title):
+            continue
+        above = lines[i - 2][1].rstrip() if i > 1 else b""
+        over = above == under
+        if not over and (title[:1] in b" \t" or above):
+            continue
+        if len(under) < min(len(title.decode("utf-8", "replace")), 4):
+            continue
+        level = levels.setdefault((under[:1], over), len(levels) + 1)
+        yield _heading(lines, i - 1, i, None, level, first=i - 2 if over else i - 1)
+
+
+def _asciidoc(lines: list[Line]) -> Iterator[Heading]:
+    block = b""
+    for i, (_, line) in enumerate(lines):
+        if block:
+            block = b"" if line.rstrip() == block else block
+        elif listing := _LISTING.match(line):
+            block = listing[1]
+        elif found := _ASCIIDOC.match(line):
+            yield _heading(lines, i, i, found, len(found[1]))
+
+
+def _org(lines: list[Line]) -> Iterator[Heading]:
+    inside = False
+    for i, (_, line) in enumerate(lines):
+        if block := _ORG_BLOCK.match(line):
+            inside = block[1].upper() == b"BEGIN"
+        elif not inside and (found := _ORG.match(line)):
+            yield _heading(lines, i, i, found, len(found[1]))
+
+
+_SYNTAXES: dict[str, Callable[[list[Line]], Iterator[Heading]]] = {
+    "markdown": _markdown,
+    "rst": _restructured,
+    "restructuredtext": _restructured,
+    "asciidoc": _asciidoc,
+    "org": _org,
+}
+
+
+def _heading(
+    lines: list[Line], title: int, last: int, found: re.Match[bytes] | None, level: int, first: int | None = None
+) -> Heading:
+    """The heading in line `title` (all of it, or group 2 of a match) that ends in line `last`."""
+    start, line = lines[title]
+    left, right = found.span(2) if found else (len(line) - len(line.lstrip()), len(line.rstrip()))
+    return Heading(
+        start=lines[title if first is None else first][0],
+        name_start=start + left,
+        name_end=start + right,
+        end=lines[last + 1][0] if last + 1 < len(lines) else lines[last][0] + len(lines[last][1]),
+        level=level,
+        name=plain_words(line[left:right].decode("utf-8", "replace")),
+    )
+
+
+def plain_words(title: str) -> str:
+    """A title without links, roles, emphasis and anchors; as written if nothing is left."""
+    words = _MARKS.sub("", _ROLE.sub(r"\1", _LINK.sub(r"\1", title)))
+    return " ".join(words.split()) or " ".join(title.split())
+
+
+MOST_BLOCKS = 500
+"""Limit for one document. Chosen: the longest guides have about two hundred, and each costs a parse."""
+FALLBACK = "python"
+"""Language to try for a block of reStructuredText that names none."""
+
+_CODE_FENCE = re.compile(rb"([ \t>]*)(`{3,}+|~{3,}+)[ \t]*+([^`\n]*)$")
+_DIRECTIVE = re.compile(rb"([ \t]*)\.\.[ ]+(?:code-block|code|sourcecode|testcode|ipython|prompt)::[ \t]*(.*)$")
+_HIGHLIGHT = re.compile(rb"[ \t]*\.\.[ ]+highlight::[ \t]*(\S+)")
+_LITERAL = re.compile(rb"([ \t]*)(?!\.\. )\S.*::[ \t]*$|([ \t]*)::[ \t]*$")
+_OPTION = re.compile(rb"[ \t]*:[\w-]+:")
+_SOURCE = re.compile(rb"\[(?:source)?(?:%[\w%]+)?[ \t]*,[ \t]*([\w+#.-]++)[^\]]*+\][ \t]*$")
+_CODE_LISTING = re.compile(rb"(-{4,}|\.{4,})[ \t]*$")
+_ORG_BEGIN = re.compile(rb"([ \t]*)#\+BEGIN_SRC[ \t]+(\S+)", re.IGNORECASE)
+_ORG_END = re.compile(rb"[ \t]*#\+END_SRC", re.IGNORECASE)
+_INFO = re.compile(r"[{.]*(?:code-block\}|code\}|code-cell\})?[ \t]*\.?([\w+#-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """A code block; `code` is its text without indentation."""
+
+    language: str
+    code: Excerpt
+    guessed: bool = False
+    """The block names no language; it counts only if it parses without an error."""
+
+
+Found = tuple[str, int, int, bool]
+"""(language as written, first line, line after the last, whether the language is a guess)"""
+
+
+def code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
+    """The first MOST_BLOCKS blocks in languages with a grammar, in order."""
+    find = _BLOCK_SYNTAXES.get(language)
+    if find is None:
+        return []
+    lines, blocks = lines_of(utf8), []
+    for info, first, last, guessed in find(lines):
+        named = code_language(info)
+        if named and last > first:
+            blocks.append(CodeBlock(named, _dedented(utf8, lines[first:last]), guessed))
+        if len(blocks) == MOST_BLOCKS:
+            break
+    return blocks
+
+
+def code_language(info: str) -> str:
+    """The language that `python`, `{.python}`, `rust,ignore` or `js title="x"` names; empty if it has no grammar."""
+    named_language = _INFO.match(info.strip())
+    row = languages().get(accepted_names().get(named_language[1].lower(), "")) if named_language else None
+    return row.name if row and row.grammar else ""
+
+
+def _dedented(utf8: bytes, lines: Sequence[Line]) -> Excerpt:
+    """The lines without their common indentation, including line ends."""
+    margins = [len(line) - len(line.lstrip(b" \t")) for _, line in lines if line.strip()]
+    margin = min(margins, default=0)
+    spans = [(start + min(margin, len(line) - len(line.lstrip(b" \t"))), start + len(line)) for start, line in lines]
+    ends = [utf8.find(b"\n", end) + 1 or len(utf8) for _, end in spans]
+    return excerpt((utf8[start:end], start, end) for (start, _), end in zip(spans, ends, strict=True))
+
+
+def _markdown_blocks(lines: Sequence[Line]) -> Iterator[Found]:
+    i = 0
+    while i < len(lines):
+        opened = _CODE_FENCE.match(lines[i][1])
+        i += 1
+        if not opened:
+            continue
+        first = i
+        while i < len(lines) and not _closes(lines[i][1], opened[2]):
+            i += 1
+        yield opened[3].decode("utf-8", "replace"), first, i, False
+        i += 1
+
+
+def _closes(line: bytes, fence: bytes) -> bool:
+    bare = line.strip(b" \t>")
+    return len(bare) >= len(fence) and not bare.strip(fence[:1])
+
+
+def _restructured_blocks(lines: Sequence[Line]) -> Iterator[Found]:
+    i, default = 0, ""
+    while i < len(lines):
+        line = lines[i][1]
+        if shown := _HIGHLIGHT.match(line):
+            default = shown[1].decode("utf-8", "replace")
+        directive, literal = _DIRECTIVE.match(line), _LITERAL.match(line)
+        i += 1
+        if not directive and not literal:
+            continue
+        indent = len(directive[1]) if directive else len(line) - len(line.lstrip(b" \t"))
+        while i < len(lines) and directive and _OPTION.match(lines[i][1]):
+            i += 1
+        first = i
+        while i < len(lines) and (not lines[i][1].strip() or _indent(lines[i][1]) > indent):
+            i += 1
+        named_language = directive[2].decode("utf-8", "replace").strip() if directive else ""
+        yield named_language or default or FALLBACK, first, i, not named_language
+
+
+def _indent(line: bytes) -> int:
+    return len(line) - len(line.lstrip(b" \t"))
+
+
+def _asciidoc_blocks(lines: Sequence[Line]) -> Iterator[Found]:
+    i = 0
+    while i < len(lines):
+        source, fence = _SOURCE.match(lines[i][1]), _CODE_FENCE.match(lines[i][1])
+        i += 1
+        if fence and fence[3].strip():
+            named_language, closing = fence[3], fence[2]
+        elif source:
+            i += i < len(lines) and lines[i][1][:1] == b"." and not _CODE_LISTING.match(lines[i][1])  # a title
+            listing = _CODE_LISTING.match(lines[i][1]) if i < len(lines) else None
+            if not listing:
+                continue
+            named_language, closing = source[1], listing[1]
+            i += 1
+        else:
+            continue
+        first = i
+        while i < len(lines) and lines[i][1].rstrip() != closing:
+            i += 1
+        yield named_language.decode("utf-8", "replace"), first, i, False
+        i += 1
+
+
+def _org_blocks(lines: Sequence[Line]) -> Iterator[Found]:
+    i = 0
+    while i < len(lines):
+        opened = _ORG_BEGIN.match(lines[i][1])
+        i += 1
+        if not opened:
+            continue
+        first = i
+        while i < len(lines) and not _ORG_END.match(lines[i][1]):
+            i += 1
+        yield opened[2].decode("utf-8", "replace"), first, i, False
+
+
+_BLOCK_SYNTAXES: dict[str, Callable[[Sequence[Line]], Iterator[Found]]] = {
+    "markdown": _markdown_blocks,
+    "restructuredtext": _restructured_blocks,
+    "asciidoc": _asciidoc_blocks,
+    "org": _org_blocks,
+}

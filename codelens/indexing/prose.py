@@ -1,0 +1,249 @@
+"""Prose → the names and files that it mentions, and the functions and types in its code blocks.
+
+Mentions are code between backticks, Sphinx roles, directives and tables of contents, and links to files, found by one
+pattern. A plain lowercase word counts only with brackets, a dot, an underscore or a role: between backticks it is as
+often a value or a command.
+
+A quoted definition is local to its section, whose text still holds it, and found only by its name (`quoted_units`):
+nDCG@10 of 80 commits of flask and jekyll is .513 without such units, .511 so, and .506 if they take their words from
+the section. Nothing is linked to them. Variables and constants are left out: nobody searches for the `app = …` of a
+hundred examples.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from codelens.indexing.markup import CodeBlock, code_blocks
+from codelens.lang.captures import extract_captures
+from codelens.lang.parser import GrammarMissing
+from codelens.lang.registry import PLAIN_TEXT, detect_language
+from codelens.model.code import TYPE_KINDS
+from codelens.model.extraction import Extraction, Reference, Unit
+from codelens.text.lines import Excerpt, TextMap
+
+MAX_MENTION = 60
+"""Characters of a name including its qualifier."""
+MAX_LINK = 200
+
+# Quantifiers are bounded, so that matching takes linear time.
+_CODE = rb"(?<!`)(?P<tick>``?)(?P<code>[^`\n]{1,200})(?P=tick)(?![`_\w])"
+_PATTERNS = {
+    language: re.compile(b"|".join(parts), re.MULTILINE | re.DOTALL)
+    for language, parts in {
+        "markdown": (
+            # A code block, which is skipped. In other languages such a line underlines a heading.
+            rb"^[ \t]*(?P<fence>```+|~~~+)[^\n`]*\n(?:.*?^[ \t]*(?P=fence)|.*\Z)",
+            _CODE,
+            rb"\]\([ \t]*<?(?P<link>[^\s<>()]{1,200})>?(?:[ \t]+[\"'(][^\n]{0,200}?)?[ \t]*\)",
+            rb"^[ ]{0,3}\[[^\]\n]{1,200}\]:[ \t]*<?(?P<definition>[^\s<>]{1,200})",
+        ),
+        "restructuredtext": (
+            rb"(?::(?P<role>[\w:+-]{1,30}):)?" + _CODE,
+            rb"^[ \t]*\.\.[ ]+toctree::[^\n]*\n(?P<toctree>(?:[ \t]*\n|[ \t]+[^\n]*(?:\n|\Z))*)",
+            rb"^[ \t]*\.\.[ ]+(?P<directive>[\w:-]{1,30})::[ \t]+(?P<argument>[^\s(]{1,200})",
+        ),
+        "asciidoc": (_CODE, rb"(?:link|xref|include):{1,2}(?P<macro>[^\s\[\]]{1,200})\["),
+        "org": (rb"(?<![\w~=])(?P<tick>[~=])(?P<code>[^~=\s]{1,200})(?P=tick)(?![\w~=])",),
+    }.items()
+}
+_KINDS = "function|class|method|module|exception|data|attribute|decorator|property"
+_ROLES = re.compile(rf"func|meth|attr|exc|mod|obj|const|macro|struct|type|member|any|{_KINDS}")
+_DIRECTIVES = re.compile(rf"(?:auto|current)?(?:{_KINDS})|(?:class|static)method")
+_FILE_DIRECTIVES = ("literalinclude", "include", "image", "figure")
+_FILE_ROLES = ("doc", "download")
+_TARGET = re.compile(r"[^<]*<([^<>]+)>")
+_ARGUMENTS = re.compile(r"\([^()]*\)")
+_NAME = re.compile(r"(?:[^\W\d]\w*(?:\.|::|\#|->))*([^\W\d]\w*[?!]?)")
+_PLAIN = re.compile(r"[a-z]+[?!]?")
+_SCHEME = re.compile(r"[\w+.-]+:(?!\d)|//")
+_PATH = re.compile(r"[\w.@+~/-]*\w[\w.@+~/-]*")
+
+
+def mentions(text: TextMap, language: str, units: Sequence[Unit]) -> tuple[Reference, ...]:
+    """References of the kinds mention and link, in order, each with its section."""
+    starts = [unit.span.start for unit in units]
+    found = []
+    for kind, name, receiver, place in _found(text.utf8, _PATTERNS.get(language, _PATTERNS["markdown"])):
+        unit = bisect_right(starts, place) - 1
+        inside = unit if unit >= 0 and place < units[unit].span.end else None
+        found.append(Reference(kind, name, receiver, inside, place, text.line_column(place)[0]))
+    return tuple(found)
+
+
+def _found(utf8: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[str, str, str, int]]:
+    """(kind, name, receiver, place) of each mention."""
+    for match in pattern.finditer(utf8):
+        which = match.lastgroup
+        if which is None or which == "fence":
+            continue
+        start = match.start(which)
+        if which == "toctree":
+            yield from _chapters(match[which], start)
+            continue
+        raw = match[which].decode("utf-8", "replace")
+        role = (match.groupdict().get("role") or b"").decode("ascii", "replace").rpartition(":")[2]
+        if which == "argument":
+            directive = (match["directive"] or b"").decode("ascii", "replace").rpartition(":")[2]
+            found = _name(raw, True) if _DIRECTIVES.fullmatch(directive) else None
+            found = _file(raw) if directive in _FILE_DIRECTIVES else found
+        elif which != "code":
+            found = _file(raw)
+        elif role in _FILE_ROLES:
+            found = _target_file(raw)
+        elif role and not _ROLES.fullmatch(role):
+            found = None
+        else:
+            found = _name(raw, bool(role)) or (None if role else _named_file(raw))
+        if found:
+            kind, name, receiver, offset = found
+            yield kind, name, receiver, start + len(raw[:offset].encode())
+
+
+def _chapters(block: bytes, start: int) -> Iterator[tuple[str, str, str, int]]:
+    """The documents in a table of contents, one a line, without options and patterns."""
+    for line in block.splitlines(keepends=True):
+        raw = line.decode("utf-8", "replace")
+        words = raw.strip()
+        if words and words[0] not in ":." and (found := _target_file(words)):
+            indent = len(raw) - len(raw.lstrip())
+            yield *found[:3], start + len((raw[:indent] + words[: found[3]]).encode())
+        start += len(line)
+
+
+Found = tuple[str, str, str, int]
+
+
+def _name(raw: str, explicit: bool) -> Found | None:
+    """The name in a piece of code; `explicit` if the markup marks it as a name."""
+    target = _TARGET.fullmatch(raw) if explicit else None
+    shift, code = (target.start(1), target[1]) if target else (0, raw)
+    bare = code.lstrip(" ~!@.")
+    shift += len(code) - len(bare)
+    called = _ARGUMENTS.search(bare)
+    if called and called.end() == len(bare.rstrip(" ;")):
+        bare, explicit = bare[: called.start()], True
+    bare = bare.rstrip()
+    match = _NAME.fullmatch(bare)
+    if not match or len(bare) > MAX_MENTION or (not explicit and (_PLAIN.fullmatch(bare) or _is_file(bare))):
+        return None
+    return "mention", match[1], bare[: match.start(1)].rstrip(".:#->"), shift + match.start(1)
+
+
+def _is_file(name: str) -> bool:
+    return "." in name and detect_language(name) != PLAIN_TEXT
+
+
+def _named_file(raw: str) -> Found | None:
+    return _file(raw) if _is_file(raw.rpartition("/")[2].partition(":")[0]) else None
+
+
+def _file(raw: str) -> Found | None:
+    """The path of a link without its fragment; None if it leads out of the tree."""
+    path = "" if _SCHEME.match(raw) else re.split(r"[#?:]", raw, maxsplit=1)[0]
+    if not _PATH.fullmatch(path) or len(path) > MAX_LINK:
+        return None
+    return "link", path, "", 0
+
+
+def _target_file(raw: str) -> Found | None:
+    """The path of `Title <path>` or `path`."""
+    target = _TARGET.fullmatch(raw)
+    found = _file(target[1]) if target else _file(raw)
+    return (*found[:3], target.start(1)) if found and target else found
+
+
+QUOTED_KINDS = frozenset({"function", "method", *TYPE_KINDS})
+
+
+def with_quoted(found: Extraction, text: TextMap, language: str) -> Extraction:
+    """The extraction with the definitions in the document's code blocks; `found` holds only its sections."""
+    sections = found.units
+    starts = [section.span.start for section in sections]
+    quoted = [
+        (section, units)
+        for block in code_blocks(text.utf8, language)
+        for section, units in _in_sections(block, sections, starts, text)
+    ]
+    return _with_inserted(found, quoted) if quoted else found
+
+
+def _in_sections(
+    block: CodeBlock, sections: Sequence[Unit], starts: Sequence[int], text: TextMap
+) -> Iterator[tuple[int, list[Unit]]]:
+    """(section, definition and its members) for each definition of a block; parents count within that list."""
+    outer: list[Unit] = []
+    for unit in [*_definitions(block), None]:
+        if outer and (unit is None or unit.parent is None):
+            place = block.code.whole(outer[0].span)
+            section = bisect_right(starts, place.start) - 1
+            if section >= 0 and place.end <= sections[section].span.end:
+                title = sections[section].qualified_name
+                yield section, [_of_section(inner, title, block.code, text) for inner in outer]
+            outer = []
+        if unit is not None:
+            outer.append(unit)
+
+
+def _definitions(block: CodeBlock) -> list[Unit]:
+    """Functions and types, parents first; parents count from the last outermost one."""
+    try:
+        found = extract_captures(block.code.utf8, block.language, definitions_only=True)
+    except GrammarMissing:
+        return []
+    except Exception:  # a fault costs the document this example
+        return []
+    if block.guessed and found.fault:
+        return []
+    kept: list[Unit] = []
+    first, moved = 0, dict[int, int]()
+    for place, unit in enumerate(found.units):
+        if unit.kind not in QUOTED_KINDS or not (unit.parent is None or unit.parent in moved):
+            continue
+        if unit.parent is None:
+            first = len(kept)
+        moved[place] = len(kept)
+        kept.append(unit if unit.parent is None else replace(unit, parent=moved[unit.parent] - first))
+    return kept
+
+
+def _of_section(unit: Unit, title: str, code: Excerpt, text: TextMap) -> Unit:
+    """A unit of an excerpt with offsets of the document."""
+    moved = in_whole(unit, code, text)
+    return replace(moved, container=f"{title}.{unit.container}" if unit.container else title, local=True)
+
+
+def in_whole(unit: Unit, code: Excerpt, text: TextMap) -> Unit:
+    """The unit with offsets, lines and columns of the whole text."""
+    span, name = code.whole(unit.span), code.whole(unit.name_span)
+    name_line, name_column = text.line_column(name.start)
+    return replace(
+        unit,
+        span=span,
+        name_span=name,
+        body_start=code.place(unit.body_start) if unit.body_start < unit.span.end else span.end,
+        start_line=text.line_column(span.start)[0],
+        end_line=text.line_column(max(span.start, span.end - 1))[0],
+        name_line=name_line,
+        name_column=name_column,
+    )
+
+
+def _with_inserted(found: Extraction, quoted: Sequence[tuple[int, list[Unit]]]) -> Extraction:
+    """Sections, each followed by its quoted definitions, with references renumbered."""
+    by_section: dict[int, list[list[Unit]]] = {}
+    for section, definition in quoted:
+        by_section.setdefault(section, []).append(definition)
+    units: list[Unit] = []
+    moved: list[int] = []
+    for place, section_unit in enumerate(found.units):
+        moved.append(len(units))
+        units.append(section_unit)
+        for definition in by_section.get(place, ()):
+            first = len(units)
+            units += [replace(u, parent=moved[place] if u.parent is None else first + u.parent) for u in definition]
+    references = tuple([r if r.unit is None else r._replace(unit=moved[r.unit]) for r in found.references])
+    return replace(found, units=tuple(units), references=references)

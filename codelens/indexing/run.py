@@ -1,0 +1,262 @@
+"""The state of one index run: its options, its transaction, its counts, the walk rules that the index
+remembers, and the recipe of a document."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import xxhash
+
+from codelens.config import LoadedSettings, Settings
+from codelens.lang.captures import reader_rules
+from codelens.lang.parser import grammar_version, query_source
+from codelens.lang.registry import languages
+from codelens.model.runs import ProgressSink
+from codelens.model.search import Notice
+from codelens.store.documents import DocumentState, RepositoryRow
+from codelens.store.store import Store
+from codelens.worktree.decode import encoding_rules
+
+RULES = "decode 1, roles 1, extract 4, chunks 2, terms 1, postings 5"
+"""Increase a number when the result of deriving a document changes: documents are then derived again."""
+CLASSIFYING = "classify 2"
+"""Increase the number when the rules that skip files by content change: all files are then judged again."""
+WALK_KEYS = ("hidden", "no_ignore", "include_vendored", "max_file_size")
+"""Settings of the walk. Settings that affect a file's content are part of its recipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRun:
+    """The options of one index run."""
+
+    settings: Settings
+    index: Path
+    """Final path of the index, which is never indexed itself."""
+    force: bool = False
+    verify: bool = False
+    batches: bool = False
+    """Commit in batches (a build) instead of once (an update)."""
+    progress: ProgressSink | None = None
+    settings_of: Callable[[Path], LoadedSettings] | None = None
+    """Settings for each root, with their origins; without it `settings` apply to all roots."""
+    as_indexed: bool = False
+    """Walk each root by the rules of its last run."""
+    notices: tuple[Notice, ...] = ()
+    """Notices about the whole index."""
+
+    def is_current(self, state: DocumentState) -> bool:
+        """True if a document's rows can stay as they are."""
+        return not self.force and state.recipe == current_recipe(state.language, self.settings)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of what a run did to one repository."""
+
+    seen: int = 0
+    added: int = 0
+    changed: int = 0
+    renamed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    wrote: bool = False
+    notices: tuple[Notice, ...] = ()
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
+    """Phase → CPU seconds of all processes."""
+
+
+class PhaseClock:
+    """CPU seconds by phase, of this process and of its child processes that have ended."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = self._now()
+
+    def end(self, phase: str) -> None:
+        """Add the time since the previous phase ended to this one."""
+        now = self._now()
+        self.seconds[phase] = round(self.seconds.get(phase, 0.0) + now - self._last, 3)
+        self._last = now
+
+    @staticmethod
+    def _now() -> float:
+        return sum(os.times()[:4])
+
+
+class LazyTransaction:
+    """A transaction that begins with the first write: a run with nothing to do touches no file.
+
+    An update is one transaction, so readers see all repositories as before or as after it, and an exception rolls it back.
+    A build commits every `batch_bytes` bytes of source and resumes from the last batch.
+    """
+
+    def __init__(self, store: Store, batch_bytes: int | None) -> None:
+        self.writes = 0
+        """Number of calls of `begin`."""
+        self._store = store
+        self._batch_bytes = batch_bytes
+        self._open = False
+        self._pending = 0
+
+    def begin(self) -> None:
+        """Call before each write."""
+        self.writes += 1
+        if self._open:
+            return
+        if self._batch_bytes is None and self.writes == 1:
+            self._store.begin_work()
+        self._store.begin()
+        self._open = True
+
+    def batch(self, size: int) -> None:
+        """Count a complete document of `size` bytes; a build commits when the batch is full."""
+        self._pending += size
+        if self._batch_bytes is not None and self._pending >= self._batch_bytes:
+            self.commit()
+
+    def commit(self) -> None:
+        """Commit what was written so far."""
+        if self._open:
+            self._store.commit()
+        self._open, self._pending = False, 0
+
+    def __enter__(self) -> LazyTransaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            # The current document may be half written: a build, too, keeps only whole batches.
+            self._store.rollback()
+            self._open = False
+
+
+class WalkRules(NamedTuple):
+    """How one repository is walked.
+
+    The index keeps them, so that a later run from another folder or a freshness check walks the tree by the same rules.
+    """
+
+    values: Mapping[str, Any]
+    explicit: frozenset[str] = frozenset()
+    """Keys that a flag or environment variable set for one run; they stay in force for later runs."""
+
+    def applied_to(self, settings: Settings) -> Settings:
+        """The settings with these rules in place of their own."""
+        return replace(settings, **self.values)
+
+    def as_text(self) -> str:
+        """JSON with sorted keys, as stored in the index."""
+        return json.dumps({"values": dict(self.values), "said": sorted(self.explicit)}, sort_keys=True)
+
+
+def stored_walk_rules(store: Store, repository: str) -> WalkRules | None:
+    """The rules of the repository's last run; None before its first run."""
+    text = store.meta(f"walk:{repository}")
+    if not text:
+        return None
+    kept = json.loads(text)
+    return WalkRules(kept["values"], frozenset(kept["said"]))
+
+
+def with_stored_rules(store: Store, repository: str, settings: Settings) -> Settings:
+    """The settings with the stored walk rules of this repository."""
+    kept = stored_walk_rules(store, repository)
+    return kept.applied_to(settings) if kept else settings
+
+
+def choose_walk_rules(kept: WalkRules | None, loaded: LoadedSettings) -> WalkRules:
+    """The rules for this run: an explicit setting wins over a stored explicit value, which wins over the default."""
+    values = {key: getattr(loaded.values, key) for key in WALK_KEYS}
+    explicit = {key for key in WALK_KEYS if loaded.origin[key].startswith(("flag", "$"))}
+    for key in kept.explicit - explicit if kept else ():
+        if loaded.origin[key] == "default" and kept:
+            values[key] = kept.values[key]
+            explicit.add(key)
+    return WalkRules(values, frozenset(explicit))
+
+
+def with_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction) -> IndexRun:
+    """The run with the walk rules for this repository, which are stored in the index."""
+    kept = stored_walk_rules(store, repository.name)
+    if run.settings_of is not None:
+        rules = choose_walk_rules(kept, run.settings_of(repository.root))
+    elif run.as_indexed and kept:
+        rules = kept
+    else:
+        rules = WalkRules({key: getattr(run.settings, key) for key in WALK_KEYS})
+    if rules != kept:
+        transaction.begin()
+        store.set_meta(f"walk:{repository.name}", rules.as_text())
+    settings = rules.applied_to(run.settings)
+    key = skip_rules_key(repository)
+    if not store.meta(key):  # set at the start, so that a killed build resumes without reading all files again
+        transaction.begin()
+        store.set_meta(key, skip_rules(settings))
+    return replace(run, settings=settings)
+
+
+def skip_rules(settings: Settings) -> str:
+    """All settings that decide whether a file is skipped for its content."""
+    return f"{CLASSIFYING} {settings.max_file_size} {settings.include_vendored} {settings.encoding_threshold}"
+
+
+def skip_rules_key(repository: RepositoryRow) -> str:
+    """The key of `meta` for the rules by which this repository's files were judged."""
+    return f"skip_rules:{repository.name}"
+
+
+def with_features(store: Store, settings: Settings) -> Settings:
+    """The settings with the features of the index: an update neither adds nor drops trigrams or vectors."""
+    features = store.features()
+    return replace(settings, fuzzy=features.fuzzy, vector=features.vector)
+
+
+@cache
+def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
+    """A hash of 16 hex digits over everything that decides how documents of this language are derived, except the embedder.
+
+    The embedder is stored separately, since a change of it needs neither the file nor a parser.
+    """
+    row = languages().get(language)
+    source = query_source(row) if row else ""
+    # A new row may claim documents that have no grammar now.
+    known = "" if row and row.grammar else "".join(map(_row_text, languages().values()))
+    # The code that a document quotes is read by the grammars of other languages.
+    quoting = bool(row and row.chunks in ("headings", "cells"))
+    readers = [other for other in languages().values() if other.grammar and quoting]
+    quoted = [(grammar_version(other.name), query_source(other)) for other in readers]
+    parts = [
+        RULES,
+        encoding_rules(),
+        known,
+        _row_text(row),
+        grammar_version(language),
+        source,
+        quoted,
+        fuzzy,
+        encoding_threshold,
+        *filter(None, [reader_rules(language)]),
+    ]
+    return xxhash.xxh3_64_hexdigest(repr(parts).encode())
+
+
+def _row_text(row: object) -> str:
+    """A language's row with its sets sorted: repr of a set depends on PYTHONHASHSEED."""
+    fields = {name: getattr(row, name) for name in getattr(row, "__slots__", ())}
+    return repr({name: sorted(value) if isinstance(value, frozenset) else value for name, value in fields.items()})
+
+
+def current_recipe(language: str, settings: Settings) -> str:
+    """The recipe that a document derived now gets."""
+    return recipe(language, settings.fuzzy, settings.encoding_threshold)

@@ -1,0 +1,342 @@
+"""Matches of a query → drafts of definitions, scopes, references, imports and bindings; and the names in literals.
+
+The captures are documented in codelens/lang/captures.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import tree_sitter
+
+from codelens.lang.registry import Language
+from codelens.model.extraction import Import
+from codelens.text.expressions import without_arguments
+
+MAX_RECEIVER = 60
+"""Characters, without the arguments of calls. A longer receiver is an expression without a name."""
+MAX_BOUND = 100
+"""Characters of a type or value. Chosen: longer ones do not name a single definition."""
+MAX_SOURCE = 2000
+"""Bytes of an expression to read, before its arguments are left out."""
+
+Captures = Mapping[str, list[tree_sitter.Node]]
+Key = tuple[int, int]
+
+
+@dataclass(slots=True)
+class DefinitionDraft:
+    """A definition or scope, collected from all patterns that match its name."""
+
+    name: tree_sitter.Node | None
+    kind: str
+    pattern: int
+    inner: tree_sitter.Node
+    around: tree_sitter.Node | None = None
+    """The wider node of a bare @definition."""
+    body: tree_sitter.Node | None = None
+    container: str = ""
+    doc: list[tree_sitter.Node] = field(default_factory=list)
+    decorators: list[tree_sitter.Node] = field(default_factory=list)
+    region: str = ""
+    """For a scope, which has no kind: "scope" if functions in it are methods, else "namespace"."""
+
+    @property
+    def outer(self) -> tree_sitter.Node:
+        """The node of the whole unit, with decorators or a template head."""
+        return self.around if self.around and _length(self.around) > _length(self.inner) else self.inner
+
+    def order(self) -> tuple[int, int, int]:
+        """Sort key: by start, outer definitions first, then by name."""
+        return (self.outer.start_byte, -self.outer.end_byte, self.name.start_byte if self.name else -1)
+
+
+class Gathered:
+    """Sorts matches by what they capture."""
+
+    def __init__(self, language: Language, query: tree_sitter.Query, utf8: bytes) -> None:
+        self.utf8 = utf8
+        self.language = language
+        self.query = query
+        self.namespace = ""
+        self.drafts: dict[Key, DefinitionDraft] = {}
+        self.scopes: list[DefinitionDraft] = []
+        self.docs: dict[int, tree_sitter.Node] = {}
+        self.references: dict[tuple[int, str], tuple[tree_sitter.Node, str]] = {}
+        self.imports: list[Import] = []
+        self.bindings: dict[tuple[int, str], tuple[str, str]] = {}
+        """(place, how) → (name, text)."""
+        self.members: dict[int, tree_sitter.Node] = {}
+        """Start byte of a parameter → its name as a member of the enclosing type."""
+        self.closures: list[Key] = []
+        self.prototypes: list[Key] = []
+        self.imported: set[int] = set()
+        """Start bytes of imported names."""
+        self.unpacked: set[int] = set()
+        """Start bytes of modules whose names are imported, which replaces the import of the module itself."""
+        self.prefixes: list[tuple[Key, str]] = []
+        self.claimed: set[int] = set()
+
+    def take(self, pattern: int, captures: Captures) -> None:
+        """Add one match. Its first capture with a role decides what it is; a match without one may hold a doc string."""
+        for capture, nodes in captures.items():
+            head, kind = _role(capture)
+            if head == "reference":
+                self._reference(kind, nodes, captures)
+                return
+            if head == "binding":
+                self._binding(captures)
+                return
+            if head == "definition":
+                self._definition(kind, pattern, nodes[0], captures)
+                return
+            if head == "import":
+                self._import(pattern, captures)
+                return
+            if head in ("closure", "prototype"):
+                regions = self.closures if head == "closure" else self.prototypes
+                regions.append((nodes[0].start_byte, nodes[0].end_byte))
+                return
+            if head == "scope":
+                name = _name_of(nodes[0], captures)
+                self.scopes.append(DefinitionDraft(name, "", pattern, nodes[0], region=kind or "scope"))
+                return
+            if head == "namespace":
+                self.namespace = ".".join(map(text_of, nodes))
+                return
+        for doc in captures.get("doc", ()):
+            self.claimed.add(doc.start_byte)
+            if owner := _owner(doc):
+                self.docs.setdefault(owner.start_byte, doc)
+
+    def _reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
+        receiver = ""
+        if len(captures) > 1 and "receiver" in captures:
+            receiver = shortened(captures["receiver"][0], MAX_RECEIVER)
+        for node in nodes:
+            key = (node.start_byte, kind)
+            if key not in self.references or receiver:
+                self.references[key] = (node, receiver)
+
+    def _binding(self, captures: Captures) -> None:
+        """Add a name and its type or value, which may both exist at one place. The first text wins."""
+        names = captures.get("binding.name", ())
+        if len(captures) > 1 or not names:
+            for member in captures.get("binding.member", ()):
+                self.members[(names or [member])[0].start_byte] = member
+            names = (
+                names
+                or captures.get("binding.member")
+                or [_declared(n) for n in captures.get("binding.declarator", ())]
+            )
+            for capture, nodes in captures.items():
+                head, how = _role(capture)
+                if head == "binding" and how not in ("name", "member", "declarator"):
+                    text = _value(nodes[0]) if how in ("value", "result") else shortened(nodes[0], MAX_BOUND)
+                    self._bind(how, names, nodes, text)
+                    return
+        self._bind("value", names, (), "")
+
+    def _bind(self, how: str, names: Sequence[tree_sitter.Node], nodes: Sequence[tree_sitter.Node], text: str) -> None:
+        for place in names or nodes[:1]:
+            key = (place.start_byte, how)
+            if key in self.bindings and (not text or self.bindings[key][1]):
+                continue
+            name = shortened(place, MAX_RECEIVER) if names else ""
+            if text or (name != "_" and how != "result"):
+                self.bindings[key] = (name, text)
+
+    def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
+        for name in captures.get("name") or [node.child_by_field_name("name")]:  # type: ignore[list-item]
+            key = (name.start_byte, name.end_byte) if name else (node.start_byte, -1)
+            draft = self.drafts.get(key)
+            if draft is None:
+                draft = self.drafts[key] = DefinitionDraft(name, kind, pattern, node)
+            if not kind:
+                draft.around = node if draft.around is None or _length(node) > _length(draft.around) else draft.around
+            elif pattern < draft.pattern or not draft.kind:
+                draft.kind, draft.pattern, draft.inner = kind, pattern, node
+            if "body" in captures:
+                draft.body = captures["body"][0]
+            if "container" in captures:
+                draft.container = ".".join(text_of(c) for c in captures["container"])
+            if "doc" in captures:
+                draft.doc += [doc for doc in captures["doc"] if doc not in draft.doc]
+                self.claimed.update(doc.start_byte for doc in captures["doc"])
+            draft.decorators += [d for d in captures.get("decorator", ()) if d not in draft.decorators]
+
+    def _import(self, pattern: int, captures: Captures) -> None:
+        if "import.prefix" in captures:
+            path = captures["import.prefix"][0]
+            if (around := path.parent) and (separator := path.next_sibling):
+                self.prefixes.append(((around.start_byte, around.end_byte), text_of(path) + text_of(separator)))
+            return
+        place = next(nodes[0] for capture, nodes in captures.items() if capture.startswith("import."))
+        self.imported.update(node.start_byte for nodes in captures.values() for node in nodes)
+        parts = {k: v or "" for k, v in self.query.pattern_settings(pattern).items()}
+        parts |= {k: bare(".".join(map(text_of, v)), self.language) for k, v in captures.items()}
+        self.imports.append(
+            Import(
+                parts.get("import.module", ""),
+                parts.get("import.name", ""),
+                parts.get("import.alias", ""),
+                place.start_byte,
+                place.start_point[0] + 1,
+            )
+        )
+        if "import.module" in captures and ("import.name" in parts or "import.alias" in parts):
+            self.unpacked.add(captures["import.module"][0].start_byte)
+
+    def placed_imports(self) -> tuple[Import, ...]:
+        """Imports in order, with the prefixes around them, outer first."""
+        prefixes = sorted(self.prefixes)
+        for at, one in enumerate(self.imports if prefixes else ()):
+            around = "".join(path for (start, end), path in prefixes if start <= one.start < end)
+            if not around:
+                continue
+            module = around + one.module if one.module else around.rstrip(":./\\")
+            self.imports[at] = Import(module, one.name, one.alias, one.start, one.line)
+        kept = [i for i in self.imports if i.name or i.alias or i.start not in self.unpacked]
+        return tuple(sorted(kept, key=lambda i: (i.start, i.name)))
+
+
+def _owner(doc: tree_sitter.Node) -> tree_sitter.Node | None:
+    """The definition whose body starts with this doc string: string → statement → block → definition."""
+    node = doc.parent
+    for _ in range(2):
+        node = node.parent if node else None
+    return node
+
+
+def _declared(node: tree_sitter.Node) -> tree_sitter.Node:
+    """The name in a declarator, found by its fields `declarator`; a C++ reference has only a child."""
+    while node.named_child_count:
+        node = node.child_by_field_name("declarator") or node.named_children[-1]
+    return node
+
+
+def _name_of(node: tree_sitter.Node, captures: Captures) -> tree_sitter.Node | None:
+    return captures["name"][0] if "name" in captures else node.child_by_field_name("name")
+
+
+@lru_cache(maxsize=256)
+def _role(capture: str) -> tuple[str, str]:
+    """A capture's name → (role, kind)."""
+    head, _, kind = capture.partition(".")
+    return head, kind
+
+
+def _length(node: tree_sitter.Node) -> int:
+    return node.end_byte - node.start_byte
+
+
+def text_of(node: tree_sitter.Node) -> str:
+    """The source text of a node, with U+FFFD for invalid bytes."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def shortened(node: tree_sitter.Node, most: int) -> str:
+    """An expression on one line without the arguments of calls; empty if longer than `most` characters."""
+    raw = node.text or b""
+    if len(raw) <= most and b"(" not in raw and b"{" not in raw and b"\n" not in raw:
+        return raw.decode("utf-8", "replace")
+    text = without_arguments(raw[:MAX_SOURCE].decode("utf-8", "replace"))
+    return text if len(text) <= most else ""
+
+
+_CHAIN = re.compile(r"(?:(?:[\w$@.]|->|::)+ = )+")
+_NAMELESS = re.compile(
+    rb"""[-+]?\.?\d|[\w@$#]{0,2}["'`]|[{|]|\[[&=]|<<|func?\([^{}]*\{"""
+    rb"""|(?:async )?(?:(?:function|lambda|class)\b|(?:\w+|\([^()]*\)) ?=>)"""
+)
+"""The start of numbers, strings, tables and closures."""
+
+
+def _value(node: tree_sitter.Node) -> str:
+    """The expression of a value: the last part of `a = b = make()`, empty for literals and closures."""
+    if _NAMELESS.match(node.text or b""):
+        return ""
+    text = shortened(node, MAX_BOUND)
+    if " = " in text and (chain := _CHAIN.match(text)):
+        text = text[chain.end() :]
+        if _NAMELESS.match(text.encode()):
+            return ""
+    return "" if "=>" in text else text
+
+
+def bare(text: str, language: Language) -> str:
+    """A name without quotes and sigils (Ruby's `:name`)."""
+    return _unquoted(text.strip().lstrip(language.sigils))
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" else text
+
+
+MAX_LITERAL = 200
+"""Characters. Chosen: handwritten routes are shorter."""
+
+_SET = re.compile(rb"[\"'`]?\s{0,9}\]?\s{0,9}=(?![=>~])")
+Part = tuple[int, int]
+"""(start, end) of a name in a text."""
+
+_QUOTED = re.compile(r"""@?("{3}|'{3}|["'`])(.*)\1""", re.DOTALL)
+_ENV = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PROCESS = re.compile(r"\s*(?:\w+=\S*\s+)*(?:[^\s\"'`$|;&<>]*/)?([A-Za-z0-9_][\w.+-]*)(?=\s|$|[;|&<>])", re.ASCII)
+"""The first word without its directory, after `NAME=value` words of a shell."""
+_ROUTE = re.compile(r"(?:[A-Z]+ )?([^\s\\\"'`]+)")
+"""Go 1.22 writes `GET /items/{id}`."""
+_ENDPOINT = re.compile(r"(?:[A-Z]+ )?(?:(?:https?:)?//([^/?#\s\\]*))?([^?#\s\\]*)(?:[?#][^\s\\]*)?")
+_LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|testserver)(?::\d+)?")
+_FLAG = re.compile(r":?([A-Za-z0-9_][\w.:/-]*\??)", re.ASCII)
+
+
+def named_part(kind: str, text: str, is_whole: bool = True) -> Part | None:
+    """The span of the name in a literal's text; None if it holds none. `is_whole` is false if the literal continues
+    with a value that is known only at run time."""
+    quoted = _QUOTED.fullmatch(text)
+    start, inner = (quoted.start(2), quoted[2]) if quoted else (0, text)
+    part = _FINDERS[kind](inner, is_whole)
+    if part is None or not 0 < part[1] - part[0] <= MAX_LITERAL:
+        return None
+    return start + part[0], start + part[1]
+
+
+def is_set(utf8: bytes, start: int, end: int) -> bool:
+    """True if the variable there is assigned: `environ["X"] = …`, `process.env.X = …`."""
+    return utf8[start - 1 : start] in (b".", b'"', b"'", b"`") and _SET.match(utf8, end) is not None
+
+
+def _all_of(pattern: re.Pattern[str], group: int = 0) -> Callable[[str, bool], Part | None]:
+    def find(text: str, is_whole: bool) -> Part | None:
+        found = pattern.fullmatch(text) if is_whole else None
+        return found.span(group) if found else None
+
+    return find
+
+
+def _process(text: str, is_whole: bool) -> Part | None:
+    found = _PROCESS.match(text)
+    return found.span(1) if found and (is_whole or found.end() < len(text)) else None
+
+
+def _endpoint(text: str, is_whole: bool) -> Part | None:
+    """The path if the host is missing or local; otherwise host and path."""
+    found = _ENDPOINT.fullmatch(text) if is_whole else None
+    if not found:
+        return None
+    if found[1] and not _LOCAL.fullmatch(found[1]):
+        return found.start(1), found.end(2)
+    return found.span(2)
+
+
+_FINDERS: dict[str, Callable[[str, bool], Part | None]] = {
+    "env": _all_of(_ENV),
+    "process": _process,
+    "route": _all_of(_ROUTE, 1),
+    "endpoint": _endpoint,
+    "flag": _all_of(_FLAG, 1),
+}

@@ -1,0 +1,756 @@
+"""Evaluates expressions where they stand: to a definition, an object of a type, a module, or something outside of the repository.
+
+Names are resolved from the inside out, members through the bases of a type. Questions may be circular, so each one gets one
+unit of fuel less than the question that led to it, and without fuel the answer is None. An answer is thus a function of the
+repository and the fuel alone, not of the order of questions. Each question is answered at most FUEL times: the work is linear
+in the number of questions, and that number is linear in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
+
+from codelens.linking.catalog import Catalog
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFacts, words
+from codelens.linking.imports import Module, find_import, find_module
+from codelens.model.code import TYPE_KINDS
+from codelens.model.extraction import Binding
+from codelens.text.expressions import ExpressionStep, steps, type_text
+
+FUEL = 24
+"""Depth of nested questions for one reference. Chosen: 16 and 24 give the same edges on Django and Guava."""
+MOST_ANSWERS = 30_000
+"""Answers kept at a time, at some 500 bytes each. Chosen."""
+MOST_BASES = 40
+"""Types in the lineage of one. Chosen."""
+MOST_MODULES = 100
+"""Modules that one name is followed through, by re-exports and wildcards. Chosen."""
+END = 1 << 62
+"""A place behind all others of a document."""
+T = TypeVar("T")
+
+
+class Value(NamedTuple):
+    """The value of an expression."""
+
+    how: str
+    """definition, object (of the type `definition`), module, holding (a container of the type in `text`), external (outside of
+    the repository), hidden (a name that is bound to something unknown), receiver (the object that a method is called on)."""
+    definition: Definition | None = None
+    module: Module | None = None
+    text: str = ""
+    facts: LinkFacts | None = None
+    unit: int | None = None
+    tier: str = ""
+
+    def at(self, tier: str) -> Value:
+        """The same value, found in another way."""
+        return self if self.tier == tier else Value(*self[:6], tier)
+
+
+EXTERNAL = Value("external")
+HIDDEN = Value("hidden")
+RECEIVER = Value("receiver")
+_UNKNOWN = ("external", "hidden")
+_RETURNED = ("result",)
+_YIELDED = ("result", "yield")
+
+
+def question(find: Callable[..., T]) -> Callable[..., T | None]:
+    """Make a method a question: it takes one unit of fuel, and its answer is kept with the keys that it depends on.
+
+    A caller outside of the document that the question is about passes that document's path as `home`. Its answer then depends
+    on what the document offers as a whole; `Evaluator.offers` records what that depends on.
+    """
+    name = find.__name__
+
+    @wraps(find)
+    def ask(self: Evaluator, *about: Any, home: str = "") -> T | None:
+        key, catalog = (name, *about), self.catalog
+        known = self._answers.get(key)
+        if known is not None and known[1] <= self._fuel:
+            answer: T | None
+            answer, needed, keys = known
+            if needed > self._needed:
+                self._needed = needed
+            if home:
+                catalog.keys.add(("e", home))
+            else:
+                catalog.keys.update(keys)
+            return answer
+        if not self._fuel:
+            self.cut = True
+            return None
+        if (by_fuel := self._cut_answers.get(key)) is not None and (partial := by_fuel.get(self._fuel)) is not None:
+            self.cut = True
+            catalog.keys.update(partial[1])
+            answer = partial[0]
+            return answer
+        outer_keys, outer_needed, outer_cut = catalog.keys, self._needed, self.cut
+        catalog.keys, self._needed, self.cut = set(), 0, False
+        self._fuel -= 1
+        self.steps += 1
+        answer = find(self, *about)
+        self._fuel += 1
+        keys, catalog.keys = catalog.keys, outer_keys
+        if self.cut:
+            self._cut_answers.setdefault(key, {})[self._fuel] = answer, keys
+            outer_keys.update(keys)
+            self._needed = outer_needed
+            return answer
+        self._answers[key] = answer, self._needed + 1, keys
+        self._needed, self.cut = max(outer_needed, self._needed + 1), outer_cut
+        if home:
+            outer_keys.add(("e", home))
+        else:
+            outer_keys.update(keys)
+        return answer
+
+    return ask
+
+
+class Evaluator:
+    """Evaluates names and expressions of one repository."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.steps = 0
+        """Questions answered; those whose answer was kept do not count."""
+        self.cut = False
+        """True if fuel ran out since this was last set to False."""
+        self._fuel = FUEL
+        self._needed = 0
+        """Fuel that the current question has needed so far."""
+        self._answers: dict[tuple[object, ...], tuple[Any, int, set[Key]]] = {}
+        """Question → answer, the fuel that it takes, the keys that it depends on."""
+        self._cut_answers: dict[tuple[object, ...], dict[int, tuple[Any, set[Key]]]] = {}
+        """Question → amount of fuel that is too little for it → (answer with that amount, keys that it depends on)."""
+
+    def forget(self) -> None:
+        """Drop all answers. Each would be found again unchanged."""
+        self._answers.clear()
+        self._cut_answers.clear()
+
+    def trim(self) -> None:
+        """Drop the answers if there are many."""
+        if len(self._answers) + len(self._cut_answers) > MOST_ANSWERS:
+            self.forget()
+
+    def offers(self, facts: LinkFacts) -> set[Key]:
+        """The keys on which depends what a document offers others: results, fields, bases, values and aliases."""
+        outer, self.catalog.keys = self.catalog.keys, set()
+        for definition in facts.definitions:
+            if definition.kind in TYPE_KINDS:
+                self._find_bases(definition)
+                if definition.kind == "type":
+                    self._find_alias(definition)
+            elif definition.kind in FUNCTIONS:
+                self._find_result(definition, _RETURNED)
+            if definition.kind in ("variable", "constant", "property"):
+                self._find_value(definition)
+        for holder, name in facts.fields:
+            self._find_field(facts, holder, name)
+        for name in facts.module_bound:
+            self._find_bound(facts, name)
+        found, self.catalog.keys = self.catalog.keys, outer
+        return found
+
+    # Names
+
+    def name(self, name: str, facts: LinkFacts, unit: int | None, before: int = END) -> Value | None:
+        """Resolve a bare name at a place: in the enclosing functions and types, the file, its imports, its package."""
+        language = facts.file.language
+        if name in language.self_names and (holder := self.holder(facts, unit)):
+            return Value("object", holder, tier="scope")
+        if name[:1] == "@" and (holder := self.holder(facts, unit)):
+            return self.field(holder, name.lstrip("@")) or HIDDEN
+        if name in language.super_names or (language.super_names and f"{name}()" in language.super_names):
+            return self.super_object(facts, unit)
+        around = facts.definitions[unit] if unit is not None else None
+        if name in facts.repeated:  # its meaning depends on the place
+            return (self._inside(name, facts, around, before) if around else None) or self._in_file(name, facts, before)
+        if around and name in facts.inner and (found := self._inside(name, facts, around, before)):
+            return found
+        if not (language.implicit_self or facts.has_modules):
+            return self._file_name(name, facts)
+        while around is not None and around.kind not in HOLDERS and around.parent is not None:
+            around = around.parent
+        return self._outer_name(name, facts, around)
+
+    @question
+    def _file_name(self, name: str, facts: LinkFacts) -> Value | None:
+        return self._in_file(name, facts, END)
+
+    @question
+    def _outer_name(self, name: str, facts: LinkFacts, around: Definition | None) -> Value | None:
+        """Resolve a name that no enclosing function defines or binds; it may be a member of an enclosing type."""
+        return (self._inside(name, facts, around, END) if around else None) or self._in_file(name, facts, END)
+
+    def _inside(self, name: str, facts: LinkFacts, unit: Definition, before: int) -> Value | None:
+        """Resolve a name in the functions and types around a place."""
+        language = facts.file.language
+        around: Definition | None = unit
+        while around is not None:
+            place = around.place
+            if found := facts.locals.get(place, _EMPTY).get(name):
+                return Value("definition", found[-1], tier="scope")
+            if (around.name != name or around.kind in FUNCTIONS) and (bound := facts.bound(place, name)):
+                if around.kind not in TYPE_KINDS:
+                    return self.bound_value(bound, facts, before) or self._fixture(name, bound, facts) or HIDDEN
+                if language.implicit_self:
+                    return self.bound_value(bound, facts, END) or HIDDEN
+            owner: Definition | None = None
+            if around.kind in HOLDERS and (language.implicit_self or around.kind == "module"):
+                owner = around
+            elif around.parent is None and around.container and language.implicit_self:
+                owner = self.holder(facts, place)
+            if owner is not None:
+                member = self.member(Value("object", owner), name, bare=True)
+                if member is not None and member.how != "external":
+                    return member.at("scope")
+            around = around.parent
+        return None
+
+    def _in_file(self, name: str, facts: LinkFacts, before: int) -> Value | None:
+        self.catalog.keys.add(("d", facts.file.path, name))
+        if found := facts.top.get(name):
+            return Value("definition", _nearest(found, before), tier="file")
+        if bound := facts.bound(None, name):
+            return self.bound_value(bound, facts, before) or HIDDEN
+        if name in facts.names:
+            return self._find_imported(name, facts) or EXTERNAL
+        return self._find_beyond(name, facts)
+
+    def _find_imported(self, name: str, facts: LinkFacts) -> Value | None:
+        one = facts.names[name]
+        return self.from_module(find_import(self.catalog, facts, one), one.name)
+
+    def _find_beyond(self, name: str, facts: LinkFacts) -> Value | None:
+        """Resolve a name that no import of the file names: by a wildcard import, or in its package."""
+        for wildcard in facts.wildcards:
+            if (module := find_import(self.catalog, facts, wildcard)) and (found := self.exported(module, name)):
+                return found.at("import")
+        best = _closest(self.catalog.in_package(facts, name), facts)
+        return Value("definition", best, tier="package") if best else None
+
+    @question
+    def _outside_file(self, name: str, facts: LinkFacts) -> Value | None:
+        """Resolve a name that the file does not define: by its imports, or in its package."""
+        return self._find_imported(name, facts) if name in facts.names else self._find_beyond(name, facts)
+
+    def _fixture(self, name: str, bound: Sequence[Binding], facts: LinkFacts) -> Value | None:
+        """The value of a test's parameter without a type or default: the result of the fixture of that name (pytest)."""
+        language = facts.file.language
+        if not language.fixtures or "test" not in facts.file.roles or any(b.text for b in bound):
+            return None
+        for one in self.catalog.fixture_files(facts):
+            for function in self.catalog.top(one, name):
+                if function.kind == "function":
+                    return self.result_of(function, Value("definition", function), _YIELDED)
+        return None
+
+    @question
+    def guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
+        """Definitions of these kinds that have the name, in languages of one family; of functions, those that override no other.
+
+        With `free`, definitions outside of types count as well; with `tests`, those in test files.
+        """
+        found = [
+            d
+            for d in self.catalog.named(kin, name, kinds)
+            if (free or d.container) and (tests or "test" not in d.facts.file.roles)
+        ]
+        return self._topmost(found) if len(found) > 1 and kinds is FUNCTIONS else found
+
+    def _topmost(self, found: Sequence[Definition]) -> Sequence[Definition]:
+        """The definitions without those that override another of them."""
+        holders = {definition.id: self.holder(definition.facts, definition.place) for definition in found}
+        known = {holder.id for holder in holders.values() if holder}
+        kept = []
+        for definition in found:
+            holder = holders[definition.id]
+            above = self.lineage(holder)[1:] if holder else ()
+            if not any(v.definition is not None and v.definition.id in known for v in above):
+                kept.append(definition)
+        return kept or found
+
+    def holder(self, facts: LinkFacts, unit: int | None) -> Definition | None:
+        """The type that a unit belongs to: the one around it, or the one that its container names."""
+        around = facts.definitions[unit] if unit is not None else None
+        while around is not None:
+            if around.kind in TYPE_KINDS:
+                return around
+            if around.container and (around.parent is None or around.kind == "method"):
+                if around.parent is not None and around.parent.kind in HOLDERS:
+                    return around.parent
+                return self.named_type(around.container, facts)
+            around = around.parent
+        return None
+
+    @question
+    def named_type(self, qualified: str, facts: LinkFacts) -> Definition | None:
+        """The type of that qualified name that a file sees."""
+        name = qualified.rpartition(".")[2]
+        language = facts.file.language
+        self.catalog.keys.add(("d", facts.file.path, name))
+        for found in facts.top.get(name, ()):
+            if found.kind in HOLDERS or language.prototypes:
+                return found
+        self.catalog.keys.add(("m", facts.file.path, qualified))
+        for found in facts.members.get(qualified.rpartition(".")[0], _EMPTY).get(name, ()):
+            if found.kind in HOLDERS:
+                return found
+        value = self._outside_file(name, facts)
+        if value and value.definition and value.definition.kind in HOLDERS:
+            return value.definition
+        if language.open_types == "repository":
+            return _closest(self.catalog.named(language.kin, name, HOLDERS), facts)
+        return None
+
+    def super_object(self, facts: LinkFacts, unit: int | None) -> Value | None:
+        """The object, seen as an instance of its first base."""
+        holder = self.holder(facts, unit)
+        if holder is None:
+            return None
+        bases = self.bases(holder)
+        return Value("object", bases[0].definition, tier="scope") if bases and bases[0].definition else EXTERNAL
+
+    # Modules
+
+    def from_module(self, module: Module | None, name: str) -> Value | None:
+        """Resolve a name of a module; an empty name or `*` is the module itself."""
+        if module is None:
+            return None
+        if not name or name == "*":
+            return Value("module", module=module, tier="import")
+        if name == "default" and (found := self._default(module)):
+            return found
+        found = self.exported(module, name)
+        return found.at("import") if found else None
+
+    def _default(self, module: Module) -> Value | None:
+        """The default export of a module."""
+        if found := self.exported(module, "default"):
+            return found.at("import")
+        for document in module.documents:
+            facts = self.catalog.facts(document)
+            self.catalog.keys.add(("d", facts.file.path, "default"))
+            if (exported := facts.bound(None, "default")) and (value := self.bound_value(exported, facts, END)):
+                return value.at("import")
+        return None
+
+    @question
+    def exported(self, module: Module, name: str) -> Value | None:
+        """Resolve a name in a module: defined there, imported there, or a module inside it."""
+        return self._find_exported(module, name, set())
+
+    def _find_exported(self, module: Module, name: str, seen: set[tuple[Module, str]]) -> Value | None:
+        """Resolve a name in a module, without the modules and names in `seen`, to which it adds."""
+        if (module, name) in seen or len(seen) >= MOST_MODULES:
+            return None
+        seen.add((module, name))
+        catalog = self.catalog
+        if module.namespace:
+            return self._in_namespace(module, name)
+        for document in module.documents:
+            facts = catalog.facts(document)
+            top = [d for d in catalog.top(facts, name) if not module.within or d.container == module.within]
+            if module.within:
+                top += [d for d in facts.members.get(module.within, _EMPTY).get(name, ()) if d not in top]
+            if top:
+                return Value("definition", top[-1], tier="import")
+            if facts.file.language.modules == "namespace":
+                continue  # its imports are not part of the namespace
+            one = facts.names.get(name)
+            if one and (other := find_import(catalog, facts, one)):
+                if not one.name or one.name == "*":
+                    return Value("module", module=other, tier="import")
+                found = self._default(other) if one.name == "default" else self._find_exported(other, one.name, seen)
+                if found:
+                    return found.at("import")
+            if facts.bound(None, name):
+                return self._find_bound(facts, name, home=facts.file.path)
+        if inside := find_module(catalog, module, name):
+            return Value("module", module=inside, tier="import")
+        for document in module.documents:
+            facts = catalog.facts(document)
+            catalog.keys.add(("d", facts.file.path, "*"))  # also without a wildcard: a later version may add one
+            if facts.file.language.modules == "namespace":
+                continue
+            for wildcard in facts.wildcards:
+                other = find_import(catalog, facts, wildcard)
+                if other and (found := self._find_exported(other, name, seen)):
+                    return found
+        return None
+
+    def _in_namespace(self, module: Module, name: str) -> Value | None:
+        """Resolve a name in a namespace (Java and its like). What its files import does not belong to it."""
+        if found := self.catalog.in_namespace(module.kin, module.namespace, name):
+            first = found[0].facts.file.id
+            return Value("definition", [d for d in found if d.facts.file.id == first][-1], tier="import")
+        inside = find_module(self.catalog, module, name)
+        return Value("module", module=inside, tier="import") if inside else None
+
+    @question
+    def _find_bound(self, facts: LinkFacts, name: str) -> Value | None:
+        return self.bound_value(facts.bound(None, name), facts, END)
+
+    # Expressions and types
+
+    def receiver(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
+        """Evaluate the receiver of a reference. Each is evaluated once, so the value is not kept."""
+        parts = steps(text)
+        return self._walk(parts, facts, unit, before) if parts else None
+
+    def expression(self, text: str, facts: LinkFacts, unit: int | None, before: int = END) -> Value | None:
+        """Evaluate an expression where it stands; None if it is unknown."""
+        return self._expression(text, facts, unit, before) if steps(text) else None
+
+    @question
+    def _expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
+        return self._walk(steps(text), facts, unit, before)
+
+    def _walk(self, parts: Sequence[ExpressionStep], facts: LinkFacts, unit: int | None, before: int) -> Value | None:
+        language = facts.file.language
+        for at in range(len(parts) - 1, 0, -1):  # what stands before a cast does not matter
+            if parts[at].how == "type":
+                parts = parts[at:]
+                break
+        first = parts[0]
+        if first.how == "type":
+            value = self.of_type(first.text, facts, unit)
+        elif first.text == "super" and len(parts) > 1 and parts[1].how == "call" and "super()" in language.super_names:
+            value, parts = self.super_object(facts, unit), parts[1:]
+        else:
+            value = self.name(first.text, facts, unit, before)
+        for at, step in enumerate(parts[1:], 1):
+            if value is None or value.how in _UNKNOWN:
+                return value
+            if language.bare_calls and step.how != "call" and is_function(value):
+                value = self._auto_called(value)
+                if value is None or value.how in _UNKNOWN:
+                    return value
+            if step.how == "member" and step.text in language.makers and is_type(value):
+                value = Value("object", value.definition, tier="receiver")
+            elif step.how == "call" and parts[at - 1].text in language.makers:
+                pass  # its arguments
+            elif step.how == "member":
+                value = self.member(value, step.text)
+            elif step.how == "call":
+                value = self.called(value)
+            else:
+                value = self.element_of(value)
+        return self._auto_called(value) if value and language.bare_calls and is_function(value) else value
+
+    def of_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
+        """An object of a declared type; external where the repository does not define it."""
+        return self._find_type(text, facts, unit) if type_text(text).head else None
+
+    @question
+    def _find_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
+        declared = type_text(text)
+        last = declared.head.rpartition(".")[2]
+        known = words()
+        if declared.arguments and last in known.transparent:
+            return self.of_type(declared.arguments[0], facts, unit)
+        if declared.arguments and last in known.classes:
+            found = self.of_type(declared.arguments[0], facts, unit)
+            return Value("definition", *found[1:]) if found and found.how == "object" else found
+        if declared.arguments and last in known.containers:
+            return Value("holding", text=declared.arguments[-1], facts=facts, unit=unit)
+        if declared.head in known.own or declared.head in facts.file.language.self_names:
+            holder = self.holder(facts, unit)
+            return Value("object", holder) if holder else None
+        value = self.type_named(declared.head, facts, unit)
+        if value is None:
+            return EXTERNAL
+        if value.how == "definition" and value.definition is not None:
+            if value.definition.kind == "type" and (alias := self._alias(value.definition)):
+                return alias
+            of_it = value.definition.kind in HOLDERS or value.definition.facts.file.language.prototypes
+            return Value("object", value.definition, tier="receiver") if of_it else value
+        return value
+
+    def type_named(self, head: str, facts: LinkFacts, unit: int | None) -> Value | None:
+        """Resolve the dotted name of a type."""
+        first, *rest = head.split(".")
+        value = self.name(first, facts, unit)
+        if value is None and rest:  # a qualified name that starts with a namespace
+            found = self.named_type(head, facts)
+            return Value("definition", found) if found else None
+        if value and value.how == "object" and not rest and value.definition and value.definition.name != first:
+            return None  # a variable of that name
+        for part in rest:
+            if value is None or value.how in _UNKNOWN:
+                return value
+            value = self.member(value, part)
+        if value and value.definition and (twin := twin_type(value.definition)):
+            return value._replace(definition=twin)
+        return value
+
+    def _alias(self, definition: Definition) -> Value | None:
+        """The type that an alias stands for."""
+        return self._find_alias(definition, home=self.catalog.about(definition).file.path)
+
+    @question
+    def _find_alias(self, definition: Definition) -> Value | None:
+        facts = definition.facts
+        for binding in facts.bindings.get(definition.place, ()):
+            if binding.how in ("type", "value") and binding.name == definition.name and binding.text != definition.name:
+                found = self.of_type(binding.text, facts, None)
+                return found if found and found.how != "external" else None
+        return None
+
+    def _auto_called(self, value: Value) -> Value | None:
+        """The result of a member in a language where its name alone calls it (Ruby)."""
+        definition = value.definition
+        return self.value_of(definition) if definition and definition.kind == "property" else self.called(value)
+
+    def called(self, value: Value) -> Value | None:
+        """The result of a call: an object of a type, or what a function declares or is seen to return."""
+        if value.how == "object":
+            return self._object_called(value)
+        definition = value.definition
+        if value.how != "definition" or definition is None:
+            return None
+        if definition.kind in TYPE_KINDS:
+            return Value("object", definition, tier="receiver")
+        if definition.kind in ("variable", "constant", "property"):
+            if twin := twin_type(definition):
+                return Value("object", twin, tier="receiver")
+            held = self.value_of(definition)
+            return self.called(held) if held and held.how == "object" else self._held_called(held, definition)
+        return self.result_of(definition, value) if definition.kind in FUNCTIONS else None
+
+    def _held_called(self, held: Value | None, variable: Definition) -> Value | None:
+        """The result of calling the function or type that a variable holds."""
+        if held is None or held.how != "definition" or held.definition is None or held.definition.id == variable.id:
+            return None
+        return self._definition_called(held.definition)
+
+    @question
+    def _definition_called(self, definition: Definition) -> Value | None:
+        return self.called(Value("definition", definition))
+
+    def _object_called(self, value: Value) -> Value | None:
+        """The result of an object's call operator."""
+        for name in ("__call__", "invoke", "apply", "operator()"):
+            if value.definition and (found := self.catalog.members(value.definition, name)):
+                return self.result_of(found[0], value)
+        return None
+
+    def result_of(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
+        """The result of a function. `of` is the called value, with its receiver if that is known."""
+        home = self.catalog.about(function).file.path if hows is _RETURNED else ""
+        found = self._find_result(function, hows, home=home)
+        if found is None or found.how != "receiver":
+            return found
+        if of.facts is not None and of.unit is not None:
+            return Value("object", of.facts.definitions[of.unit], tier="receiver")
+        holder = self.holder(function.facts, function.place)
+        return Value("object", holder, tier="receiver") if holder else None
+
+    @question
+    def _find_result(self, function: Definition, hows: Sequence[str]) -> Value | None:
+        facts = function.facts
+        for binding in facts.bound_to(function.place, "return"):
+            head = type_text(binding.text).head
+            if head in words().own or head in facts.file.language.self_names:
+                return RECEIVER
+            return self.of_type(binding.text, facts, function.place)
+        for how in hows:
+            for binding in facts.bound_to(function.place, how):
+                found = self.expression(binding.text, facts, function.place, binding.start)
+                if found and found.how in ("object", "holding"):
+                    return found.at("receiver")
+        if function.name in facts.file.language.constructors and (holder := self.holder(facts, function.place)):
+            return Value("object", holder, tier="receiver")
+        return None
+
+    def element_of(self, value: Value) -> Value | None:
+        """An element of a container."""
+        if value.how == "holding" and value.facts:
+            return self.of_type(value.text, value.facts, value.unit)
+        return value if value.how in _UNKNOWN else None
+
+    def bound_value(self, bound: Sequence[Binding], facts: LinkFacts, before: int) -> Value | None:
+        """The value of a name from its bindings: by a declared type, else by the last value before the place."""
+        typed = False
+        for binding in reversed(bound):
+            if binding.how == "type":
+                if found := self.of_type(binding.text, facts, binding.unit):
+                    return found
+                typed = typed or bool(binding.text)
+        values = [b for b in bound if b.how != "type"]
+        for binding in reversed([b for b in values if b.start < before] or values):
+            if not binding.text:
+                continue
+            found = self.expression(binding.text, facts, binding.unit, binding.start)
+            if found and binding.how == "element":
+                found = self.element_of(found)
+            if found:
+                return found.at("receiver")
+        return EXTERNAL if typed else None
+
+    # Members
+
+    def member(self, value: Value, name: str, bare: bool = False) -> Value | None:
+        """A member by name; external where the owner, or a base of it, lies outside of the repository."""
+        if value.how == "module" and value.module:
+            return self.exported(value.module, name) or (EXTERNAL if value.module.complete else None)
+        definition = value.definition
+        if value.how == "definition" and definition:
+            if definition.kind not in HOLDERS:
+                return self._member_of_value(definition, name)
+            if twin := twin_value(definition):
+                value = self.value_of(twin) or value
+                definition = value.definition
+        if value.how in ("object", "definition") and definition:
+            return self._find_member(definition, name, bare)
+        return value if value.how == "external" else None  # a member of a hidden value may still be guessed by its name
+
+    def _member_of_value(self, definition: Definition, name: str) -> Value | None:
+        """A member of a definition that is not a type: of a variable, the member of its value; of a prototype, its own."""
+        if definition.facts.file.language.prototypes and (found := self.catalog.members(definition, name)):
+            return Value("definition", found[-1], tier="receiver")
+        if definition.kind in ("variable", "constant", "property"):
+            held = self.value_of(definition)
+            return self.member(held, name) if held and held.how != "definition" else held
+        found = self.catalog.members(definition, name)
+        return Value("definition", found[-1], tier="receiver") if found else None
+
+    @question
+    def _find_member(self, owner: Definition, name: str, bare: bool) -> Value | None:
+        external = False
+        for holder in self.lineage(owner):
+            if holder.definition is None:
+                external = True
+                continue
+            type_ = holder.definition
+            if found := self.catalog.members(type_, name):
+                tier = "scope" if bare else "receiver"
+                return Value("definition", found[-1], facts=owner.facts, unit=owner.place, tier=tier)
+            if field := self.field(type_, name):
+                return field
+        return EXTERNAL if external else None
+
+    def field(self, owner: Definition, name: str) -> Value | None:
+        """A field, by its declaration in the type or by what a member assigns to it."""
+        facts, holder = owner.facts, owner.qualified
+        self.catalog.keys.add(("m", facts.file.path, f"{holder}.{name}"))
+        if (holder, name) not in facts.fields:
+            return None
+        return self._find_field(facts, holder, name, home=facts.file.path) or HIDDEN
+
+    @question
+    def _find_field(self, facts: LinkFacts, holder: str, name: str) -> Value | None:
+        declared, assigned = facts.fields[holder, name]
+        return self.bound_value(declared or assigned, facts, END)
+
+    def value_of(self, definition: Definition) -> Value | None:
+        """The value of a variable, constant or property."""
+        return self._find_value(definition, home=self.catalog.about(definition).file.path)
+
+    @question
+    def _find_value(self, definition: Definition) -> Value | None:
+        facts = definition.facts
+        bound = facts.bound(definition.place, definition.name) or facts.bound(None, definition.name)
+        if bound:
+            return self.bound_value(bound, facts, END)
+        if definition.kind != "property":
+            return None
+        if found := self.result_of(definition, Value("definition", definition)):
+            return found
+        assigned = facts.fields.get((definition.container, definition.name), ((), ()))[1]  # Ruby's attr_reader
+        return self.bound_value(assigned, facts, END) if assigned else None
+
+    def lineage(self, owner: Definition) -> Sequence[Value]:
+        """A type and all its bases, nearest first; an unknown base has no definition."""
+        return self._find_lineage(owner) or (Value("definition", owner),)
+
+    @question
+    def _find_lineage(self, owner: Definition) -> Sequence[Value]:
+        seen, line = {owner.id}, [Value("definition", owner)]
+        for current in line:
+            if current.definition is None:
+                continue
+            if len(line) >= MOST_BASES:
+                break
+            for base in self.bases(current.definition):
+                if base.definition is None:
+                    line.append(base)
+                elif base.definition.id not in seen:
+                    seen.add(base.definition.id)
+                    line.append(base)
+        return tuple(line[:MOST_BASES])
+
+    def bases(self, owner: Definition) -> Sequence[Value]:
+        """The bases and interfaces that a type names, in order; an unknown one has no definition."""
+        return self._find_bases(owner, home=self.catalog.about(owner).file.path) or ()
+
+    @question
+    def _find_bases(self, owner: Definition) -> Sequence[Value]:
+        facts = owner.facts
+        found = []
+        for text, place in facts.bases(owner):
+            head = type_text(text).head
+            value = self.type_named(head, facts, place) if head else None
+            if value is None or value.definition is None:
+                found.append(EXTERNAL)
+            elif value.definition.id != owner.id:
+                found.append(value)
+        return tuple(found)
+
+
+_EMPTY: Mapping[str, Sequence[Definition]] = {}
+
+
+def is_function(value: Value) -> bool:
+    return value.how == "definition" and value.definition is not None and value.definition.kind in FUNCTIONS
+
+
+def is_type(value: Value) -> bool:
+    return value.how == "definition" and value.definition is not None and value.definition.kind in HOLDERS
+
+
+def twin_type(definition: Definition) -> Definition | None:
+    """The type with the name of a value in the same file (TypeScript's `interface X` and `const X`)."""
+    if definition.kind in HOLDERS:
+        return None
+    return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in TYPE_KINDS), None)
+
+
+def twin_value(definition: Definition) -> Definition | None:
+    """The value with the name of an interface or type in the same file."""
+    if definition.kind not in ("interface", "type"):
+        return None
+    return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in ("variable", "constant")), None)
+
+
+def _nearest(found: Sequence[Definition], before: int) -> Definition:
+    """The last definition before a place, else the first."""
+    if len(found) == 1:
+        return found[0]
+    earlier = [d for d in found if d.start <= before]
+    return earlier[-1] if earlier else found[0]
+
+
+def _closest(candidates: Sequence[Definition], facts: LinkFacts) -> Definition | None:
+    """The definition whose path shares most folders with this file's; None if several share as many."""
+    if len(candidates) <= 1:
+        return candidates[0] if candidates else None
+    own = facts.file.path.split("/")
+
+    def shared(definition: Definition) -> int:
+        other = definition.facts.file.path.split("/")
+        return next((i for i, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), len(own))
+
+    kinds = [d for d in candidates if d.kind in TYPE_KINDS] or list(candidates)
+    ranked = sorted([(-shared(d), i, d) for i, d in enumerate(kinds)], key=lambda row: row[:2])
+    (first, _, best), second = ranked[0], ranked[1] if len(ranked) > 1 else None
+    if second is None or first < second[0] or best.facts.file.id == second[2].facts.file.id:
+        return best
+    # The same name under other build tags, or reopened: a reference means all of them.
+    return best if len({d.qualified for d in kinds}) == 1 and len(kinds) <= 4 else None

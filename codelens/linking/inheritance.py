@@ -1,0 +1,178 @@
+"""Edges that follow from bases: members that a type inherits, members that override others, interfaces that a type satisfies.
+
+They are stored, because walks and commands read them like any other edge. In a language with structural interfaces (Go), a
+member counts by its name and its numbers of parameters and results: by name alone, every type with `Write` would be a writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from codelens.linking.catalog import Catalog
+from codelens.linking.evaluator import Evaluator
+from codelens.linking.facts import Definition
+from codelens.model.code import TYPE_KINDS, DocumentId, UnitId
+from codelens.model.graph import KINDS, TIERS
+from codelens.store.store import Store
+
+MOST_BELOW = 100_000
+"""Types examined below a changed one; a guard against circles in bad input."""
+MOST_HOLDERS = 2000
+"""Types examined for one member's name. Chosen; a guard: kubernetes has some 1 500 methods of one name."""
+_TIER = TIERS["implied"].number
+ImpliedRow = tuple[int, int, int, int, int]
+"""(source, number of the kind, target, 0, number of the tier)"""
+
+
+class Inheritance:
+    """Finds the edges of types that follow from their bases, in one repository."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._catalog = evaluator.catalog
+        self._shapes: dict[int, dict[str, tuple[int, int]] | None] = {}
+        self._interfaces: dict[tuple[str, str], list[Definition]] = {}
+
+    def forget(self) -> None:
+        """Drop what was read. It would be read again unchanged."""
+        self._shapes.clear()
+        self._interfaces.clear()
+
+    def edges_of(self, holder: Definition) -> list[ImpliedRow]:
+        """The edges of a type and its members to inherited and overridden members, and to the interfaces it satisfies."""
+        satisfied = [(holder.id, KINDS["implements"], d.id, 0, _TIER) for d in self.interfaces_of(holder)]
+        return [*self._inherited(holder, members_of(self._catalog, holder)), *satisfied]
+
+    def _inherited(self, holder: Definition, own: Sequence[Definition]) -> Iterator[ImpliedRow]:
+        """`inherits` and `overrides`, each to the nearest member of a name."""
+        by_name: dict[str, list[Definition]] = {}
+        for member in own:
+            by_name.setdefault(member.name, []).append(member)
+        constructors = holder.facts.file.language.constructors
+        overrides, inherits = KINDS["overrides"], KINDS["inherits"]
+        taken: set[str] = set()
+        for above in self._evaluator.lineage(holder)[1:]:
+            if above.definition is None or above.definition.id == holder.id:
+                continue
+            if "test" in holder.facts.file.roles and above.definition.facts is not holder.facts:
+                continue  # a framework's hundred members for each of a thousand test classes would be noise
+            members = members_of(self._catalog, above.definition)
+            for member in members:
+                if member.name in taken or (member.name in constructors and member.name not in by_name):
+                    continue
+                if member.name in by_name:
+                    yield from ((mine.id, overrides, member.id, 0, _TIER) for mine in by_name[member.name])
+                else:
+                    yield holder.id, inherits, member.id, 0, _TIER
+            taken.update(m.name for m in members)
+
+    def interfaces_of(self, holder: Definition) -> Iterator[Definition]:
+        """Interfaces that a type satisfies without naming them, in order of path and place."""
+        if not holder.facts.file.language.structural or holder.kind == "interface":
+            return
+        shape = self._shape(holder)
+        found: dict[int, Definition] = {}
+        for name in sorted(shape or ()):
+            for interface in self._interfaces_with(holder.facts.file.language.name, name):
+                found[interface.id] = interface
+        for interface in sorted(found.values(), key=lambda d: (d.facts.file.path, d.place)):
+            wanted = self._shape(interface)
+            if wanted and shape and all(shape.get(name) == one for name, one in wanted.items()):
+                yield interface
+
+    def candidates(self, interface: Definition) -> list[Definition]:
+        """Types with at least one of an interface's members: they may satisfy it."""
+        language = interface.facts.file.language
+        wanted = self._shape(interface) if language.structural and interface.kind == "interface" else None
+        if not wanted:
+            return []
+        catalog = self._catalog
+        methods = min((catalog.methods_named(language.name, name) for name in sorted(wanted)), key=len)
+        holders: list[Definition | None] = []
+        for method in methods[:MOST_HOLDERS]:
+            holders += holders_of(catalog, method) or [self._evaluator.holder(method.facts, method.place)]
+        return [h for h in holders if h is not None and h.kind != "interface"]
+
+    def _interfaces_with(self, language: str, name: str) -> list[Definition]:
+        """The interfaces with a member of that name."""
+        key = (language, name)
+        if key not in self._interfaces:
+            holders = [d.parent for d in self._catalog.methods_named(language, name) if d.parent is not None]
+            direct = {h.id: h for h in holders if h.kind == "interface"}
+            self._interfaces[key] = list(direct.values())
+        return self._interfaces[key]
+
+    def _shape(self, holder: Definition) -> dict[str, tuple[int, int]] | None:
+        """Name → (parameters, results) of all members, embedded ones too; None if members of an interface are unknown."""
+        if holder.id in self._shapes:
+            return self._shapes[holder.id]
+        found: dict[str, tuple[int, int]] | None = {}
+        for above in self._evaluator.lineage(holder):
+            if above.definition is None:
+                if holder.kind == "interface":
+                    found = None  # its base lies outside of the repository
+                    break
+                continue
+            for member in members_of(self._catalog, above.definition):
+                assert found is not None
+                found.setdefault(member.name, self._catalog.shape(member))
+        self._shapes[holder.id] = found
+        return found
+
+    def below(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> list[Definition]:
+        """Types in the documents or with members there, types below those, and types that may satisfy them; by path and place."""
+        catalog = self._catalog
+        found = {d.id: d for document in documents for d in catalog.facts(document).types}
+        members = [d for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
+        waiting = {*found, *holders, *(e.target for e in store.edges.outgoing([d.id for d in members], ["member_of"]))}
+        waiting.update(holder.id for member in members for holder in holders_of(catalog, member))
+        seen: set[int] = set()
+        while waiting and len(seen) < MOST_BELOW:
+            seen |= waiting
+            rows = store.units.rows(UnitId(n) for n in sorted(waiting - set(found)))
+            for unit, row in rows.items():
+                if row.kind in TYPE_KINDS and row.document in catalog.files:
+                    found[unit] = catalog.facts(row.document).by_id[unit]
+            below: set[int] = {e.source for e in store.edges.incoming(waiting, ["extends", "implements"])}
+            for node in sorted(waiting & set(found)):
+                below.update(d.id for d in self.candidates(found[node]))
+            waiting = below - seen
+        return sorted(found.values(), key=lambda d: (d.facts.file.path, d.place))
+
+    def renew(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
+        """Replace the edges of types in these documents, of other `holders`, and of types below them."""
+        for holder in self.below(store, documents, holders):
+            own = members_of(self._catalog, holder)
+            edges = self.edges_of(holder)
+            store.edges.remove_implied(sorted({holder.id, *(member.id for member in own)}))
+            store.changed.update(d.facts.file.id for d in (holder, *own))
+            store.edges.add_rows(edges)
+        self._catalog.take_keys()
+
+
+def members_of(catalog: Catalog, holder: Definition) -> list[Definition]:
+    """Methods and properties of a type in its file, or in its folder if the language allows it."""
+    return [
+        d
+        for d in catalog.all_members(holder)
+        if d.kind in ("method", "property") and not d.local and (d.parent is None or d.parent.id == holder.id)
+    ]
+
+
+def owner_of(member: Definition) -> tuple[str, str, str] | None:
+    """(family of languages, folder, name) of the type of a method that stands outside of its type."""
+    file = member.facts.file
+    if file.language.open_types != "directory" or member.kind != "method" or member.parent is not None:
+        return None
+    return file.language.kin, file.path.rpartition("/")[0], member.container
+
+
+def types_at(catalog: Catalog, kin: str, folder: str, name: str) -> list[Definition]:
+    """The types of that name in a folder: there may be several, under different build tags."""
+    return [d for d in catalog.in_folder(kin, folder, name) if d.kind in TYPE_KINDS]
+
+
+def holders_of(catalog: Catalog, member: Definition) -> list[Definition]:
+    """The types of the folder that a member outside of its type may belong to: several may have the name."""
+    owner = owner_of(member)
+    return types_at(catalog, *owner) if owner else []

@@ -1,0 +1,247 @@
+"""Documents → their edges, and the documents that an update has to link again.
+
+A document's edges depend only on its text and on the keys that were looked up for it. So documents are linked in any order
+and by any process, and after a change only those documents are linked again whose keys the change touches.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import xxhash
+
+from codelens.linking.catalog import OWNERS, Catalog
+from codelens.linking.evaluator import FUEL, Evaluator
+from codelens.linking.facts import Key, LinkFacts, token, words
+from codelens.linking.inheritance import Inheritance, owner_of, types_at
+from codelens.linking.precise.edges import beyond_references, meant_in
+from codelens.linking.precise.indexes import PreciseIndexes
+from codelens.linking.procedures import Procedures
+from codelens.linking.references import FoundEdge, Resolver
+from codelens.model.code import DocumentId, RepositoryId, UnitId
+from codelens.model.graph import KINDS, TIERS, document_node
+from codelens.store.store import Store
+
+RULES = "link 5"
+"""Increase the number with each change of the rules that decide which edges a document has."""
+AT_ONCE = 32
+"""Documents whose edges are written together. Chosen."""
+
+EdgeRow = tuple[int, int, int | str, int, int]
+"""(source, number of the kind, target or the name of an external, line, number of the tier)"""
+
+
+def recipe() -> str:
+    """A hash of everything that decides which edges a document has; stored with each linked document."""
+    return xxhash.xxh3_64_hexdigest(repr([RULES, FUEL, [sorted(part) for part in words()]]).encode())
+
+
+class Links(NamedTuple):
+    """The edges of one document and their dependencies, as plain values that can cross a pipe."""
+
+    document: int
+    edges: list[EdgeRow]
+    keys: list[int]
+    """Tokens of the keys that its edges depend on."""
+    offered: list[int]
+    """Tokens of the keys on which depends what it offers other documents."""
+    counts: dict[str, int]
+    """Outcome of its references → how many."""
+
+
+class Linker:
+    """Links documents of one repository. It only reads the store."""
+
+    def __init__(self, store: Store, repository: RepositoryId, known: PreciseIndexes | None = None) -> None:
+        self.repository = repository
+        self.catalog = Catalog(store, repository)
+        self.evaluator = Evaluator(self.catalog)
+        self.inheritance = Inheritance(self.evaluator)
+        self._store = store
+        self._known = known or PreciseIndexes(store, repository)
+        self._resolver = Resolver(self.evaluator)
+        self._procedures = Procedures(self.evaluator)
+        self._precise = self._known.documents()
+
+    def link(self, document: int, whole: bool) -> Links:
+        """The edges of one document. If the `whole` repository is linked, those that follow from bases too."""
+        if not self._may_have_edges(DocumentId(document)):
+            return Links(document, [], [token(OWNERS)], [], {})
+        catalog = self.catalog
+        facts = catalog.facts(document)
+        offered = self.evaluator.offers(facts)
+        catalog.take_keys()
+        self._resolver.counts.clear()
+        references = self._store.references.of_document(DocumentId(document))
+        meant = meant_in(self._known, catalog, facts)
+        found = [
+            *self._resolver.edges(facts, references, meant),
+            *self._procedures.edges(facts, references),
+            *beyond_references(meant, facts, references, self._known),
+        ]
+        edges = [_row(facts, one) for one in found]
+        path = facts.file.path
+        keys = {
+            token(key) for key in catalog.take_keys() if len(key) < 3 or key[1] != path
+        }  # its own keys change with itself
+        if whole:
+            edges += [edge for holder in facts.types for edge in self.inheritance.edges_of(holder)]
+            catalog.take_keys()
+        links = Links(
+            document, edges, sorted(keys), sorted({token(key) for key in offered}), dict(self._resolver.counts)
+        )
+        self._trim()
+        return links
+
+    def _may_have_edges(self, document: DocumentId) -> bool:
+        held = self._store.references.any_in(document)
+        return held or document in self._precise or self.catalog.declared(document)
+
+    def _trim(self) -> None:
+        """Bound the memory, whatever the size of the repository."""
+        if self.catalog.trim():
+            self.evaluator.forget()
+            self.inheritance.forget()
+        else:
+            self.evaluator.trim()
+
+
+def _row(facts: LinkFacts, found: FoundEdge) -> EdgeRow:
+    source = document_node(facts.file.id) if found.unit is None else facts.definitions[found.unit].id
+    target: int | str = found.target.external
+    if found.target.definition is not None:
+        target = found.target.definition.id
+    elif found.target.document is not None:
+        target = document_node(found.target.document)
+    return source, KINDS[found.kind], target, found.line, TIERS[found.tier].number
+
+
+def write_links(store: Store, links: Sequence[Links], fresh: bool) -> None:
+    """Store the edges of documents. Unless they are `fresh`, their old edges are removed first."""
+    externals = store.edges.add_externals({e[2] for one in links for e in one.edges if isinstance(e[2], str)})
+    if not fresh:
+        for one in links:
+            document = DocumentId(one.document)
+            store.edges.forget(document, [unit for unit, _ in store.units.ids_of(document)])
+        store.edges.forget_offered(DocumentId(one.document) for one in links)
+    store.edges.add_rows(
+        (source, kind, externals[target] if isinstance(target, str) else target, line, tier)
+        for one in links
+        for source, kind, target, line, tier in one.edges
+    )
+    for one in links:
+        store.edges.set_keys(DocumentId(one.document), one.keys, one.offered)
+    store.changed.update(one.document for one in links)
+    store.edges.set_linked([DocumentId(one.document) for one in links], recipe())
+    store.edges.set_counts([(DocumentId(one.document), one.counts) for one in links if one.counts])
+
+
+def in_batches(links: Iterable[Links]) -> Iterator[list[Links]]:
+    """Batches of AT_ONCE."""
+    batch: list[Links] = []
+    for one in links:
+        batch.append(one)
+        if len(batch) == AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Switch the garbage collector off: it took a fifth of the time. `Catalog.trim` breaks the cycles of facts itself."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class Invalidation:
+    """Collects the changes of a run over one repository, and finds the documents that have to be linked again.
+
+    The keys of a document are read before it is replaced and again afterwards. Keys whose digests differ lead to the documents
+    that depend on them, and edges into removed units to the documents that they start from.
+    """
+
+    def __init__(self, store: Store, repository: RepositoryId) -> None:
+        self._store = store
+        self._repository = repository
+        self._before: dict[Key, list[str]] = {}
+        self._units: set[UnitId] = set()
+        self._documents: set[DocumentId] = set()
+        self.added = 0
+        """Number of documents added or replaced."""
+        self._holders: set[int] = set()
+        self._owners: set[tuple[str, str, str]] = set()
+
+    def note(self, document: DocumentId) -> None:
+        """Read the keys of a document, before it is removed or replaced."""
+        catalog = Catalog(self._store, self._repository, only=document)
+        facts = catalog.facts(document)
+        _gather(self._before, catalog.offers(document))
+        units = [UnitId(d.id) for d in facts.definitions]
+        self._units.update(units)
+        self._documents.add(document)
+        self._holders.update(e.target for e in self._store.edges.outgoing(units, ["member_of"]))
+        self._owners.update(owner for member in facts.definitions if (owner := owner_of(member)))
+
+    @property
+    def any(self) -> bool:
+        """True if a document was replaced or removed."""
+        return bool(self._documents)
+
+    def holders(self, catalog: Catalog) -> set[int]:
+        """Types to which members in changed documents belonged."""
+        return {d.id for owner in self._owners for d in types_at(catalog, *owner)} | self._holders
+
+    def documents(self, build: bool, catalog: Callable[[], Catalog]) -> set[DocumentId]:
+        """The documents to link. A resumed build that found changes links all: it cannot know what its first batches had read.
+
+        `catalog` makes the catalog of the documents as they are now.
+        """
+        store = self._store
+        unlinked = set(store.edges.unlinked(self._repository, recipe()))
+        if not unlinked and not self._documents:
+            return set()
+        now = catalog()
+        everything = {DocumentId(d) for d in now.files}
+        if unlinked == everything:
+            found = everything
+        elif build:
+            found = everything if self._documents or self.added else unlinked
+        else:
+            after: dict[Key, list[str]] = {}
+            for document in sorted(unlinked):
+                _gather(after, now.offers(document))
+                now.trim()
+            keys = {*self._before, *after}
+            changed = {key for key in keys if sorted(self._before.get(key, [])) != sorted(after.get(key, []))}
+            gone = [*(self._units - store.units.existing(self._units)), *(-d for d in self._documents - everything)]
+            found = unlinked | self._depending(now, {token(key) for key in changed})
+            found = (found | store.edges.documents_pointing_at(gone)) & everything
+        store.edges.forget_offered(self._documents - everything)
+        return found
+
+    def _depending(self, catalog: Catalog, changed: set[int]) -> set[DocumentId]:
+        """The documents that depend on changed keys, directly or through what other documents offer."""
+        found: set[DocumentId] = set()
+        passed: set[DocumentId] = set()
+        while changed:
+            linked, offering = self._store.edges.depending_on(changed)
+            found |= linked | offering
+            fresh = {d for d in offering - passed if d in catalog.files}
+            passed |= fresh
+            changed = {token(("e", catalog.files[d].path)) for d in fresh}
+        return found
+
+
+def _gather(into: dict[Key, list[str]], keys: dict[Key, str]) -> None:
+    for key, digest in keys.items():
+        into.setdefault(key, []).append(digest)

@@ -1,0 +1,148 @@
+"""Edges of provenance `precise`: from the indexes of language servers.
+
+Where an index knows a use, its answer replaces the linker's own: a wrong guess goes, and an edge that syntax found as well gets
+the higher tier. A repository with such indexes is linked as a whole after any change in it or in them, because the meaning of a
+name in an index depends on many files; otherwise an update would differ from a fresh index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from codelens.linking.catalog import Catalog
+from codelens.linking.facts import FUNCTIONS, Definition, LinkFacts
+from codelens.linking.precise.indexes import PreciseIndexes
+from codelens.linking.references import EDGE_OF, EdgeEnd, FoundEdge, Meaning
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Span, UnitId
+from codelens.model.extraction import DecodedText, Reference
+from codelens.store.store import Store
+from codelens.text.lines import TextMap
+
+
+def meant_in(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> dict[int, Meaning]:
+    """Place in the file's own bytes → meaning of the name there, for all names that the indexes know; in order of place.
+
+    Indexes err: of 102,572 uses in scip-python's of Django 3,971 lead to a definition with another name (`CharField` to
+    `DateTimeField`), and equal names in different functions lead to all of them. Such uses are left out.
+    """
+    document = DocumentId(facts.file.id)
+    uses = known.uses(document)
+    if not uses:
+        return {}
+    raw = known.text(document)
+    text = TextMap(DecodedText(raw.text, raw.encoding, 1.0, raw.bom))
+    starts = [*text.line_starts, len(text.utf8) + 1]
+    aliases = {one.alias for one in facts.imports}
+    found: dict[int, Meaning] = {}
+    for line, column, target in uses:
+        if line >= len(starts) or (place := starts[line - 1] + column - 1) >= starts[line]:
+            continue
+        holder, unit = known.units[target]
+        definition = catalog.facts(holder).by_id[unit]
+        word = _word(text.utf8, place)
+        own = text.to_original(place)
+        if (word in aliases or _matches(word, definition)) and _sees(facts, own, definition):
+            found.setdefault(own, Meaning(line, [])).definitions.append(definition)
+    return found
+
+
+_WORD = re.compile(r"[@$#]*(\w*)")
+_LONGEST_NAME = 400
+"""Bytes of a name that are compared."""
+_LONGEST_IMPORT = 4000
+"""Bytes from an import's module to a name in the statement. Chosen."""
+
+
+def _word(utf8: bytes, place: int) -> str:
+    found = _WORD.match(utf8[place : place + _LONGEST_NAME].decode("utf-8", "ignore"))
+    return found[1] if found else ""
+
+
+def _matches(word: str, definition: Definition) -> bool:
+    """True if a definition can be meant by a word: its name, or its type's name for a constructor. Operators match any word."""
+    language, name = definition.facts.file.language, definition.name.lstrip("@$#")
+    if not word or word == name or not name.isidentifier():
+        return True
+    made = definition.parent.name if definition.parent else ""
+    return name in (*language.constructors, made) and word in (made, *language.self_names, *language.super_names)
+
+
+def _sees(facts: LinkFacts, place: int, definition: Definition) -> bool:
+    """True if a definition is visible at a place: a local one only within its function."""
+    outer = definition
+    while outer.local and outer.parent is not None:
+        outer = outer.parent
+    return outer is definition or (definition.facts is facts and outer.start <= place < outer.end)
+
+
+def beyond_references(
+    meant: Mapping[int, Meaning], facts: LinkFacts, references: Sequence[Reference], known: PreciseIndexes
+) -> Iterator[FoundEdge]:
+    """Edges of known names that no pattern of the grammar captures as a use: names in imports, and names in other places."""
+    taken = {reference.start for reference in references if reference.kind in EDGE_OF}
+    left = [place for place in meant if place not in taken]
+    imports = _Imports(facts, known) if left else None
+    for place, inside in zip(left, _around(facts, left), strict=True):
+        line, definitions = meant[place]
+        for definition in definitions:
+            if imports and (statement := imports.line_of(place, definition)):
+                yield FoundEdge(None, "imports", EdgeEnd(definition), statement, "precise")
+            elif definition is not inside:
+                unit = inside.place if inside else None
+                yield FoundEdge(unit, "references", EdgeEnd(definition), line, "precise")
+
+
+def relate(store: Store, catalog: Catalog, known: PreciseIndexes) -> None:
+    """Store `implements` and `overrides` edges from the relations in the indexes.
+
+    They replace the edges that the linker derived for the same pair. A base that a type names already has its edge.
+    """
+    rows = store.units.rows(known.units[source][1] for source, _ in known.relations)
+    for pair in sorted(set(known.relations)):
+        source, target = (catalog.facts(document).by_id[unit] for document, unit in map(known.units.__getitem__, pair))
+        if source.kind in TYPE_KINDS and target.kind in TYPE_KINDS:
+            kind = "implements"
+            named = store.edges.outgoing([source.id], ["extends", "implements"])
+            if any(edge.target == target.id and edge.line for edge in named):
+                continue
+        elif source.kind in FUNCTIONS and target.kind in FUNCTIONS:
+            kind = "overrides"
+        else:
+            continue
+        store.edges.remove([(source.id, kind, target.id, 0)])
+        store.edges.add([(source.id, kind, target.id, rows[UnitId(source.id)].name_line, "precise")])
+
+
+def _around(facts: LinkFacts, places: Sequence[int]) -> Iterator[Definition | None]:
+    """The innermost unit around each of these ascending places."""
+    units = [unit for unit in facts.definitions if unit.kind not in CHUNK_KINDS]
+    opened: list[Definition] = []
+    following = 0
+    for place in places:
+        while following < len(units) and units[following].start <= place:
+            opened.append(units[following])
+            following += 1
+        while opened and opened[-1].end <= place:
+            opened.pop()
+        yield opened[-1] if opened else None
+
+
+class _Imports:
+    """The imports of a document, by imported name."""
+
+    def __init__(self, facts: LinkFacts, known: PreciseIndexes) -> None:
+        self._text = known.text(DocumentId(facts.file.id))
+        self._named = {name: [i for i in facts.imports if i.name == name] for name in {i.name for i in facts.imports}}
+
+    def line_of(self, place: int, definition: Definition) -> int:
+        """The line of the import statement that names a definition at a place; 0 if the place is in no import.
+
+        An import is stored with the place of its module. The statement goes on to the end of the line, or of the brackets.
+        """
+        for one in self._named.get(definition.name, ()):
+            if 0 <= place - one.start <= _LONGEST_IMPORT:
+                between = self._text.slice(Span(one.start, place))
+                if "\n" not in between or (set("({") & set(between) and not set(")}") & set(between)):
+                    return one.line
+        return 0

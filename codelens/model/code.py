@@ -1,0 +1,203 @@
+"""Files, spans, units and the index that holds them: the data classes that most packages share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NewType
+
+from codelens.model.fast_dataclass import dataclass
+
+DocumentId = NewType("DocumentId", int)
+RepositoryId = NewType("RepositoryId", int)
+UnitId = NewType("UnitId", int)
+
+
+class SkipReason(StrEnum):
+    """Why a file that was seen is not in the index."""
+
+    IGNORED = "ignored"
+    HIDDEN = "hidden"
+    BINARY = "binary"
+    TOO_LARGE = "too large"
+    MINIFIED = "minified"
+    GENERATED = "generated"
+    VENDORED = "vendored"
+    UNREADABLE = "unreadable"
+    BROKEN_LINK = "broken link"
+    LINK = "link"
+    """A symbolic link. Its target is indexed under its own path, or lies outside the root."""
+    SPECIAL = "not a regular file"
+    NESTED_INDEX = "index"
+    """codelens' own index files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open byte range [start, end) in a document's own bytes."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """Size and times of a file, by which an unchanged one is known without reading it."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    ctime_ns: int = 0
+    """Time of the inode's last change, which no program can set; 0 if unknown."""
+
+    def agrees(self, other: FileStamp) -> bool:
+        """True if the file is taken as unchanged since the other stamp; change times count if both have one."""
+        if self.ctime_ns and other.ctime_ns and self.ctime_ns != other.ctime_ns:
+            return False
+        return (self.size, self.mtime_ns, self.inode) == (other.size, other.mtime_ns, other.inode)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFile:
+    """A regular file that the walk selected for indexing."""
+
+    path: str
+    """Relative to the root, POSIX separators; bytes that are not UTF-8 are written as \\xNN."""
+    os_path: str
+    """The path to open it by: relative to the root, in the form of os.fsdecode."""
+    stamp: FileStamp
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A file or folder that the walk left out. A folder that is ignored as a whole is one skip; its path ends in a slash."""
+
+    path: str
+    reason: SkipReason
+    detail: str
+    """The reason for people: '.gitignore:3: *.log', '5.1 MB, limit 2.0 MB'."""
+    stamp: FileStamp | None = None
+
+
+SYMBOL_KINDS = (
+    "function",
+    "method",
+    "class",
+    "struct",
+    "interface",
+    "trait",
+    "enum",
+    "type",
+    "constant",
+    "variable",
+    "macro",
+    "module",
+    "property",
+)
+
+
+TYPE_KINDS = ("class", "struct", "interface", "trait", "enum", "type")
+NOTE_KINDS = ("note", "task", "skill")
+"""Kinds of the files that people write about the code: notes, tasks, and instructions (SKILL.md)."""
+TODO = "todo"
+"""The kind of a TODO comment. The surrounding code holds its words already, so it only takes part if a query asks for tasks, and
+no statistic of the ranking counts it."""
+CHUNK_KINDS = ("toplevel", "section", "text", *NOTE_KINDS, TODO)
+"""Kinds that are not symbols: code outside of symbols, document sections, lines of plain text or configuration, notes."""
+UNWALKED_KINDS = tuple(kind for kind in CHUNK_KINDS if kind not in NOTE_KINDS)
+"""Kinds that a graph walk neither starts from nor adds to an answer. Notes may, because they link to code."""
+QUOTING = frozenset({"asciidoc", "jupyter", "markdown", "org", "restructuredtext"})
+"""Languages whose documents contain code of others: the languages whose `chunks` are headings or cells."""
+PARTLY = "syntax errors"
+"""The fault of a document that its grammar parsed in part. Any other fault means that it found nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRow:
+    """A stored unit, with the fields of its document that ranking needs."""
+
+    id: UnitId
+    document: DocumentId
+    kind: str
+    name: str
+    container: str
+    parent: UnitId | None
+    span: Span
+    name_span: Span
+    body_start: int
+    start_line: int
+    end_line: int
+    name_line: int
+    name_column: int
+    signature: str
+    doc: str
+    path: str
+    language: str
+    repository: str
+    local: bool = False
+    roles: frozenset[str] = frozenset()
+    """Roles by path: test, example, vendored, docs, generated."""
+
+    def content_order(self) -> tuple[str, str, int, str, str]:
+        """Sort key for ties. Row ids would not do: they depend on an index's history."""
+        return (self.repository, self.path, self.span.start, self.kind, self.qualified_name)
+
+    @property
+    def qualified_name(self) -> str:
+        """Container and name, joined by a dot: 'Flask.run'."""
+        return f"{self.container}.{self.name}" if self.container else self.name
+
+
+class Freshness(StrEnum):
+    """State of an indexed file on disk, checked when a hit is shown."""
+
+    FRESH = "fresh"
+    CHANGED = "changed"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryInfo:
+    """One indexed tree."""
+
+    name: str
+    root: str
+    """Absolute path."""
+    documents: int
+    bytes: int
+    """Total size of the indexed files."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """The index that an answer comes from."""
+
+    path: str
+    schema: int
+    snapshot: str
+    """Hash of the content and of how it was indexed (`Documents.content_id`); independent of the runs that led there."""
+    embedder: str
+    repositories: tuple[RepositoryInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file in a list of files."""
+
+    repository: str
+    root: str
+    """Absolute path of the repository."""
+    path: str
+    language: str
+    bytes: int
+    roles: tuple[str, ...]
+    """Roles by path, sorted: test, example, vendored, docs, generated."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file as indexed: its lines without line ends, and its units in order of position."""
+
+    file: IndexedFile
+    freshness: Freshness
+    lines: tuple[str, ...]
+    units: tuple[UnitRow, ...]

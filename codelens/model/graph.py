@@ -1,0 +1,311 @@
+"""The symbol graph: nodes, kinds of edges and their confidence, and the answers to questions about it.
+
+An edge runs from the code that names something to what it names: a caller calls, a subclass extends, a function with a decorator
+decorates. The numbers of kinds and tiers are stored in indexes and never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, NewType
+
+from codelens.model.code import Freshness, IndexInfo
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Notice, SearchOptions
+
+Node = NewType("Node", int)
+"""A unit by its id, a document by minus its id, an external by EXTERNAL and its id."""
+EXTERNAL = 1 << 40
+
+KINDS: Mapping[str, int] = {
+    "calls": 1,
+    "imports": 2,
+    "extends": 3,
+    "implements": 4,
+    "inherits": 5,
+    "overrides": 6,
+    "references": 7,
+    "type_hint_of": 8,
+    "accesses_field": 9,
+    "decorates": 10,
+    "throws": 11,
+    "tests": 12,
+    "reads_env": 13,
+    "executes_process": 14,
+    "handles_route": 15,
+    "documents": 16,
+    "consumes_endpoint": 17,
+    "implements_rpc": 18,
+    "consumes_rpc": 19,
+    "depends_on": 20,
+    "deployed_by": 21,
+    "gated_by_flag": 22,
+    "owned_by": 23,
+    "authored_by": 24,
+    "member_of": 25,
+}
+"""Stored kinds → their numbers. `tests` is a call from test code to other code. `member_of` is stored only for a definition
+outside of its type's text (a Go method); otherwise it follows from the units."""
+IMPLIED_KINDS = ("contains", "member_of", "tested_by", "co_tested_with", "similar_to")
+"""Kinds that are not stored but follow from units and stored edges."""
+NAME_OF_KIND: Mapping[int, str] = {number: name for name, number in KINDS.items()}
+
+
+class Tier(NamedTuple):
+    """A way to find the target of an edge, and how sure it is."""
+
+    number: int
+    provenance: str
+    confidence: float
+    """0 to 1, on knowing's scale: .9 by a language server, .7 by syntax, less by guess. Steps in between are chosen."""
+
+
+TIERS: Mapping[str, Tier] = {
+    tier.provenance: tier
+    for tier in (
+        Tier(1, "precise", 0.9),
+        Tier(2, "scope", 0.85),
+        Tier(3, "file", 0.8),
+        Tier(4, "import", 0.8),
+        Tier(5, "receiver", 0.75),
+        Tier(6, "package", 0.75),
+        Tier(7, "literal", 0.7),
+        Tier(8, "implied", 0.7),
+        Tier(9, "unique", 0.5),
+        Tier(10, "ambiguous", 0.2),
+    )
+}
+"""Provenance → tier, in order: an index by a language server (SCIP, LSIF); the enclosing function or type; the same file; an
+import; the receiver's type; the same package, namespace or include; the value of a literal; other edges; the only definition
+of that name in the repository; one of a few definitions of that name."""
+TIER_OF_NUMBER: Mapping[int, Tier] = {tier.number: tier for tier in TIERS.values()}
+LINK_COUNTS = ("resolved", "external", "local", "guessed", "unresolved", "out_of_fuel")
+"""Outcomes of linking a reference: it leads to a definition in the repository, to something outside, or to a variable or
+module; it is guessed by name alone; nothing is found. References for which fuel ran out are also counted as guessed or
+unresolved."""
+RESOLVED = 0.5
+"""Confidence from which an edge counts as resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A directed relation of one kind, with the line of code that it comes from."""
+
+    source: Node
+    kind: str
+    target: Node
+    line: int
+    """Line in the source's document, from 1; 0 if the edge follows from others."""
+    provenance: str
+    confidence: float
+
+
+def document_node(document: int) -> Node:
+    """The node of a document."""
+    return Node(-document)
+
+
+def external_node(external: int) -> Node:
+    """The node of an external."""
+    return Node(EXTERNAL + external)
+
+
+def is_unit(node: int) -> bool:
+    """True for a unit, false for a document or an external."""
+    return 0 < node < EXTERNAL
+
+
+FILE, OUTSIDE = "file", "external"
+"""Kinds of the nodes that are not units: a document, and something outside of the index."""
+BY_NAME = "name"
+"""Provenance of a relation to a name whose definition is not in the index."""
+BY_NAME_CONFIDENCE = 0.5
+"""The confidence of the tier `unique`. Chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A node of the graph with its names: a unit, a file, or something outside of the index."""
+
+    kind: str
+    """A unit's kind, `file` or `external`."""
+    name: str
+    qualified_name: str
+    """The path of a file; the name of an external with its scheme ('module:numpy', 'env:HOME')."""
+    repository: str = ""
+    root: str = ""
+    path: str = ""
+    """Empty for an external; `os_path` is the same path in the operating system's form."""
+    os_path: str = ""
+    language: str = ""
+    line: int = 0
+    column: int = 0
+    """Position of its name, from 1; 0 for an external."""
+    start_byte: int = 0
+    end_byte: int = 0
+    signature: str = ""
+    test: bool = False
+    """True if its file holds tests."""
+
+    def content_order(self) -> tuple[bool, str, str, int, str, str]:
+        """Sort key: by repository and position, externals last."""
+        return (self.kind == OUTSIDE, self.repository, self.path, self.start_byte, self.kind, self.qualified_name)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of an indexed file, with its indexed text."""
+
+    repository: str
+    root: str
+    path: str
+    os_path: str
+    line: int
+    """From 1; 0 if there is no line, as for an external."""
+    column: int
+    """From 1, in UTF-8 bytes: the start of the target's name, else of the line's text."""
+    column_utf16: int
+    text: str
+    freshness: Freshness
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One edge of an answer, with names and position of its ends."""
+
+    kind: str
+    source: Named
+    target: Named
+    outgoing: bool
+    """True if the answer lists the target, false if it lists the source."""
+    depth: int
+    """Hops from the target of the question, from 1."""
+    provenance: str
+    confidence: float
+    place: SourceLine
+    via: str = ""
+    """Reason for an edge to another method of that name: one overrides the other, so a call of this may run that."""
+    again: bool = False
+    """True if the subtree of this node is listed elsewhere in the tree."""
+
+    @property
+    def told(self) -> Named:
+        """The end that the answer lists."""
+        return self.target if self.outgoing else self.source
+
+    @property
+    def test(self) -> bool:
+        """True if the listed end is a test."""
+        return self.told.test or (self.kind == "tests" and not self.outgoing)
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """The answer to a question about the graph: its targets, and relations in reading order."""
+
+    question: str
+    """refs, callers, callees, path, impact, hierarchy."""
+    targets: tuple[Named, ...]
+    relations: tuple[Relation, ...]
+    """For a tree, in preorder: a node, then its children one level deeper."""
+    total: int
+    """Relations before the limit."""
+    notices: tuple[Notice, ...]
+    index: IndexInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Central:
+    """A symbol on the repository map."""
+
+    named: Named
+    share: float
+    """Its share of the walk's mass over the whole graph, 0 to 1."""
+    used_by: int
+    """Number of other files that refer to it."""
+    depth: int
+    """Number of symbols on the map that contain it; the nearest is above it."""
+
+    @property
+    def text(self) -> str:
+        """Its line on the map: line number and signature."""
+        signature = " ".join(self.named.signature.split()) or f"{self.named.kind} {self.named.name}"
+        return f"{self.named.line:>5}  {'  ' * self.depth}{signature[:LONGEST_SIGNATURE]}"
+
+
+LONGEST_SIGNATURE = 120
+"""Most characters of a signature on the map. Chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryMap:
+    """The most central symbols that fit a budget. Files are ordered by their most central symbol, symbols by position."""
+
+    files: tuple[tuple[Central, ...], ...]
+    uses: tuple[tuple[int, int], ...]
+    """(from, to) pairs: indexes of symbols on the map, in order, from 0."""
+    total: int
+    """Number of symbols that were candidates."""
+    budget: int
+    tokens: int
+    """Estimated tokens of the map as text: characters ÷ 4, rounded up."""
+    notices: tuple[Notice, ...]
+    index: IndexInfo
+
+
+@dataclass(frozen=True, slots=True)
+class RelationOptions:
+    """Options of a question about the graph."""
+
+    kinds: tuple[str, ...] = ()
+    """Kinds of edges; empty for the question's own."""
+    min_confidence: float | None = None
+    """None for the question's own."""
+    depth: int | None = None
+    limit: int | None = None
+    members: bool = False
+    """True to list overridden members in a hierarchy."""
+    where: SearchOptions | None = None
+    """Restricts the answer to files that these options select; None for all files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reaching:
+    """A test that reaches the changed or named code."""
+
+    test: Named
+    """A test function or class; the whole file if no part of it can be singled out."""
+    depth: int
+    """Edges from that code to the test; 0 if the test itself was named."""
+    through: tuple[str, ...]
+    """Qualified names on the way from that code to the test, without both ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReachingTests:
+    """The tests to run for a change, nearest first."""
+
+    touched: tuple[Named, ...]
+    """The changed or named code, in order of position."""
+    tests: tuple[Reaching, ...]
+    notices: tuple[Notice, ...]
+    index: IndexInfo
+
+
+class GraphLink(NamedTuple):
+    """An exported edge; nodes are given by number."""
+
+    source: int
+    target: int
+    kind: str
+    line: int
+    provenance: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStream:
+    """A graph streamed from the index. Read `nodes` to the end before `links`."""
+
+    nodes: Iterator[tuple[int, Named]]
+    links: Iterator[GraphLink]

@@ -1,0 +1,154 @@
+"""The past: commits and authors of files and lines, and the facts that snapshots of an index keep and compare."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from codelens.model.fast_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Number of read commits that changed a file, and the time of the last (unix seconds)."""
+
+    commits: int
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRead:
+    """The extent of a repository's history that was read, or the reason why it was not."""
+
+    head: str
+    """Last commit read; empty if the next run has to try again."""
+    terms: str
+    """Fingerprint of everything else that decides what is read: same head and terms, same history."""
+    time: int = 0
+    """Commit time of the head in unix seconds; the present, where ages are computed."""
+    commits: int = 0
+    """Number of commits read: the most recent, without merges."""
+    whole: bool = False
+    """True if there are no older commits."""
+    fault: str = ""
+    """Reason why the history is unknown, in one line; empty if it is known."""
+
+
+class SymbolFact(NamedTuple):
+    """A symbol as a snapshot keeps it."""
+
+    kind: str
+    name: str
+    """Qualified name."""
+    line: int
+    signature: str
+
+
+class EdgeFact(NamedTuple):
+    """An edge by the names of its ends."""
+
+    source: str
+    """Qualified name of the source symbol; empty for the file itself."""
+    kind: str
+    path: str
+    """Path of the target's file; empty for an external."""
+    target: str
+    """Qualified name of the target, or name of an external; empty for the file itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotDocument:
+    """The facts of one document in a snapshot."""
+
+    repository: str
+    path: str
+    sha256: str
+    symbols: tuple[SymbolFact, ...]
+    edges: tuple[EdgeFact, ...]
+
+
+class SymbolPlace(NamedTuple):
+    """A symbol with its file."""
+
+    repository: str
+    path: str
+    symbol: SymbolFact
+
+
+class EdgePlace(NamedTuple):
+    """An edge with the file of its source."""
+
+    repository: str
+    path: str
+    edge: EdgeFact
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolChange:
+    """A symbol that exists in both states and differs."""
+
+    old: SymbolPlace
+    new: SymbolPlace
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotDifference:
+    """The difference between two states; lists are in order of repository, path and line."""
+
+    added: tuple[SymbolPlace, ...]
+    removed: tuple[SymbolPlace, ...]
+    moved: tuple[SymbolChange, ...]
+    """Symbols that moved to another file or symbol; their signature may differ too."""
+    changed: tuple[SymbolChange, ...]
+    """Symbols with another signature."""
+    edges_added: tuple[EdgePlace, ...]
+    edges_removed: tuple[EdgePlace, ...]
+
+    @property
+    def empty(self) -> bool:
+        """True if both states have the same symbols and edges."""
+        return not (self.added or self.removed or self.moved or self.changed or self.edges_added or self.edges_removed)
+
+
+class LineRun(NamedTuple):
+    """Consecutive lines that were last written by the same commit."""
+
+    lines: int
+    commit: int
+    """Number of the commit; 0 for one that was not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineCommit:
+    """Time and author of a commit."""
+
+    time: int
+    """Commit time in unix seconds."""
+    author: str
+    """Name <address>; for a merge, the author of the last merged commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLines:
+    """The commits that last wrote the lines of a file. Lines after the last run are older than the history read."""
+
+    blob: bytes
+    """git's object id of the content."""
+    last: int
+    """The last commit that changed the file."""
+    runs: tuple[LineRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """Time and author of the last change of a file or unit."""
+
+    time: int
+    """Unix seconds; if the change is older than the history read, the latest possible time."""
+    author: str = ""
+    """Name <address>; empty if unknown."""
+    commits: int = 0
+    """Number of commits that wrote its present lines; 0 if unknown."""
+    exact: bool = True
+    """False if `time` is only an upper bound."""
+    whole_file: bool = False
+    """True if it is for a whole file whose units have changes of their own."""

@@ -1,0 +1,166 @@
+"""Memory and traces: feedback of people and programs on results, and run-time observations of symbols.
+
+Row numbers change when an index is rebuilt, so a place is identified by repository, path, qualified name and kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from codelens.model.code import UnitRow
+from codelens.model.fast_dataclass import dataclass
+
+FILE = "file"
+"""The kind of a place that is a whole file. Its name is empty."""
+NEUTRAL_SUCCESS = 0.5
+"""Success rate of a place without judgements (the marketplace's figure)."""
+
+
+class Place(NamedTuple):
+    """A unit or a file, identified by name. Units with the same file, name and kind share one place."""
+
+    repository: str
+    path: str
+    """Relative to the repository's root."""
+    name: str
+    """Qualified; empty for a file."""
+    kind: str
+
+    def told(self) -> str:
+        """Text for people: `src/app.py Flask.run`."""
+        return f"{self.path} {self.name}".rstrip()
+
+
+def place_of(unit: UnitRow) -> Place:
+    """The place of a unit."""
+    return Place(unit.repository, unit.path, unit.qualified_name, unit.kind)
+
+
+def file_of(place: Place) -> Place:
+    """The place of the file that contains a place."""
+    return Place(place.repository, place.path, "", FILE)
+
+
+class Feedback(NamedTuple):
+    """One judgement of a place."""
+
+    useful: bool
+    digest: str
+    """Digest of the place's neighbourhood at that time. The judgement expires when the digest changes."""
+    implied: bool = False
+    """True if it was inferred from use instead of given by a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """All records about one place, except learned words."""
+
+    pinned: bool = False
+    rating: float | None = None
+    """From 0 to 10."""
+    uses: int = 0
+    feedback: tuple[Feedback, ...] = ()
+    """Oldest first."""
+    stamps: tuple[int, ...] = ()
+    """Times (unix seconds) of answers that contained it, oldest first; the newest 20 are kept."""
+
+    @property
+    def outcomes(self) -> tuple[int, int]:
+        """(number of useful judgements, number of judgements), including expired ones."""
+        return sum(one.useful for one in self.feedback), len(self.feedback)
+
+    @property
+    def success(self) -> float:
+        """The share of useful judgements; .5 without any."""
+        useful, judged = self.outcomes
+        return useful / judged if judged else NEUTRAL_SUCCESS
+
+
+NOTHING = Remembered()
+"""The records about a place without any."""
+
+
+class Learned(NamedTuple):
+    """A query word, a place that was used for it, and how often."""
+
+    word: str
+    place: Place
+    times: int
+
+
+class Answered(NamedTuple):
+    """One place of a recorded answer."""
+
+    rank: int
+    """From 1."""
+    place: Place
+    line: int
+    used: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """A search or a context pack that was recorded."""
+
+    query: str
+    words: tuple[str, ...]
+    """Words of the query that may be learned."""
+    at: int
+    """Unix seconds."""
+    places: tuple[Answered, ...]
+    session: str = ""
+    """Session of a server's client; empty for the command line."""
+    number: int = 0
+    """Number in the memory file, from 1; 0 if not recorded yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The records about some places. Records about a file hold for all its units that have none of their own."""
+
+    places: Mapping[Place, Remembered]
+
+    def of(self, place: Place) -> Remembered:
+        """The records about a place, with pin, rating and uses of its file if it has none of its own."""
+        own, around = self.places.get(place, NOTHING), self.places.get(file_of(place), NOTHING)
+        if around is NOTHING or place.kind == FILE:
+            return own
+        rating = own.rating if own.rating is not None else around.rating
+        return Remembered(own.pinned or around.pinned, rating, own.uses or around.uses, own.feedback, own.stamps)
+
+
+class Ran(NamedTuple):
+    """The code that one OpenTelemetry span names, and when it ran."""
+
+    name: str
+    """Name of the function, with or without its containers."""
+    namespace: str
+    path: str
+    """Path on the machine where it ran; only its end may match an indexed path."""
+    line: int | None
+    at: int
+    """Unix seconds of the span's end."""
+
+
+class Observed(NamedTuple):
+    """Number of observed runs of a symbol, and time of the last."""
+
+    times: int
+    last: int
+    """Unix seconds."""
+
+
+class Ingested(NamedTuple):
+    """The result of importing files of spans."""
+
+    spans: int
+    matched: int
+    symbols: int
+    """Number of distinct symbols among the matched spans."""
+    nameless: int
+    """Spans without the name of a function or without a time."""
+    unknown: int
+    """Spans whose code is not indexed or matches several symbols."""
+    known: tuple[str, ...]
+    """Files with the same bytes as one imported before; skipped."""

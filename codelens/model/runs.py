@@ -1,0 +1,158 @@
+"""Runs of indexing and the state of an index: reports, progress, status and events of a watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from codelens.model.code import IndexInfo
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.history import HistoryRead
+from codelens.model.search import Notice
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """The result of an index run. Always: seen = indexed + skipped."""
+
+    index: str
+    root: str
+    seen: int
+    indexed: int
+    """Documents in the index after the run."""
+    added: int
+    changed: int
+    renamed: int
+    removed: int
+    unchanged: int
+    symbols: int
+    chunks: int
+    skipped: Mapping[str, int]
+    """Reason → number."""
+    encodings: Mapping[str, int]
+    languages: Mapping[str, int]
+    faults: Mapping[str, str]
+    """Path → fault of its grammar. The text is indexed anyway."""
+    source_bytes: int
+    index_bytes: int
+    seconds: float
+    wrote: bool
+    """False if nothing had changed and the index file was not touched."""
+    resumed: bool
+    references: Mapping[str, int] = field(default_factory=dict)
+    """Outcome of linking, a name of LINK_COUNTS → number of references, over all documents."""
+    cpu_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Phase (read, link, history, finish) → seconds of processor time of all processes."""
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Progress of an index run. `total` is 0 while unknown; `path` is the file finished last."""
+
+    phase: str
+    """index, link, history, embed, verify: a word for people."""
+    done: int
+    total: int
+    path: str = ""
+
+
+ProgressSink = Callable[[Progress], None]
+
+WRITTEN, UNFINISHED = "the index is up to date", "`codelens index` goes on where it was"
+"""Messages of a KeyboardInterrupt during a run: it came after, or before, the work was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Differences between the tree and the index: sorted paths relative to the repository's root."""
+
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryStatus:
+    """The indexed content of one repository. Mappings are name → number, largest first."""
+
+    name: str
+    root: str
+    documents: int
+    units: Mapping[str, int]
+    """Kind → number."""
+    languages: Mapping[str, int]
+    encodings: Mapping[str, int]
+    skipped: Mapping[str, int]
+    """Reason → number."""
+    faults: Mapping[str, str]
+    """Path → fault of its grammar."""
+    source_bytes: int
+    references: Mapping[str, int]
+    """Outcome of linking, a name of LINK_COUNTS → number of references."""
+    stale: int
+    """Number of documents made by another recipe; the next index run derives them again."""
+    changes: Changes | None
+    """None if the tree was not walked or does not exist."""
+
+    history: HistoryRead | None = None
+    """None if no run has read it."""
+
+    gone: bool = False
+    """True if the root is not a directory any more."""
+
+    @property
+    def is_stale(self) -> bool:
+        """True if the tree is known to differ from the index, or is gone."""
+        return bool(self.changes) or self.gone
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of an index file."""
+
+    index: IndexInfo
+    repositories: tuple[RepositoryStatus, ...]
+    file_bytes: int
+    tables: Mapping[str, int]
+    """Table → bytes with its indexes, largest first."""
+    journal_mode: str
+    unfinished: str
+    """Path of an unfinished build; empty if no build is unfinished."""
+    notices: tuple[Notice, ...] = ()
+
+
+class WatchStep(StrEnum):
+    """Kinds of events of a watch."""
+
+    WATCHING = "watching"
+    UPDATED = "updated"
+    LOOKED = "looked"
+    """The trees were walked and nothing had changed; not shown to people."""
+    WAITING = "waiting"
+    """Another process is writing the index."""
+    FAULT = "fault"
+    """An update failed and will be tried again."""
+    GONE = "gone"
+    """A root is not a directory any more; its indexed content stays."""
+    BACK = "back"
+    POLLING = "polling"
+    """File events are not available here, so the trees are walked at intervals."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One event of a watch; `text` is for people."""
+
+    step: WatchStep
+    text: str
+    reports: tuple[IndexReport, ...] = ()
+    """For an update, one report per root."""
+
+
+WatchSink = Callable[[WatchEvent], None]

@@ -1,0 +1,341 @@
+"""A search: its options, and the objects that the pipeline passes on, from matches over candidates to hits and explanations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import field
+
+from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitId, UnitRow
+from codelens.model.fast_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """One signed part of a score, with its reason. From `rule` and `operands` another program can recompute `amount`."""
+
+    source: str
+    amount: float
+    reason: str
+    rule: str = ""
+    operands: Mapping[str, float] = field(default_factory=dict)
+
+
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "words": ("exact", "keyword", "fuzzy", "equivalence", "bm25", "found", "coverage", "own_class"),
+    "names": (
+        *("symbol", "exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
+        *("named", "resemblance"),
+    ),
+    "meaning": ("vector", "nearness", "nearest", "near_beside", "rerank"),
+    "file": (
+        *("path", "file", "file_coverage", "file_name", "scope", "further"),
+        *("test", "example", "vendored", "docs", "generated", "asked_test"),
+    ),
+    "graph": (
+        *("walk", "uses", "expansion", "blast_radius", "confidence", "distance", "usage"),
+        *("seed_authority", "common_authority", "seed_hub"),
+    ),
+    "history": (
+        *("recency", "churn", "commits", "stars", "rating", "success", "favorite"),
+        *("useful", "useless", "session", "pin", "used", "learned"),
+    ),
+    "shape": ("type", "function", "constant", "chunk", "section", "local", "quoted", "lines", "parts"),
+}
+"""Family → the sources of contributions in it. `why` shows families first; every source belongs to exactly one."""
+FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A unit found by one channel. Its rank is its place in the channel's list, from 1."""
+
+    unit: UnitId
+    raw_score: float
+    reason: str
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A unit that may become a hit. Its score is the sum of its contributions, and nothing else.
+
+    A search measures some twenty features of hundreds of candidates and shows those of a few, so their reasons are written
+    only when somebody reads `contributions`.
+    """
+
+    unit: UnitRow
+    channels: dict[str, int] = field(default_factory=dict)
+    """Channel → rank, from 1."""
+    told: list[Contribution] = field(default_factory=list)
+    """Contributions that came with their reason: ranks, the walk, factors."""
+    measured: list[tuple[str, float, float]] = field(default_factory=list)
+    """(feature, weight, value)."""
+    says: Callable[[UnitRow, str, float], str] | None = None
+    """Function from unit, feature and value to the reason."""
+
+    @property
+    def contributions(self) -> list[Contribution]:
+        """All parts of the score: ranks, features, then factors on the sum of these."""
+        says = self.says
+        features = [
+            Contribution(
+                name, weight * value, says(self.unit, name, value), "bonus", {"weight": weight, "value": value}
+            )
+            for name, weight, value in self.measured
+            if says is not None
+        ]
+        ranks = len(self.channels)
+        return self.told[:ranks] + features + self.told[ranks:]
+
+    @property
+    def score(self) -> float:
+        """The exact sum (fsum) of the contributions so far; independent of their order."""
+        return math.fsum([*(c.amount for c in self.told), *(weight * value for _, weight, value in self.measured)])
+
+    def add_bonus(self, source: str, weight: float, value: float, reason: str) -> None:
+        """Add `weight` times a value, which is usually from 0 to 1."""
+        operands = {"weight": weight, "value": value}
+        self.told.append(Contribution(source, weight * value, reason, "bonus", operands))
+
+    def order(self) -> tuple[float, tuple[str, str, int, str, str]]:
+        """Sort key of the total order, best first."""
+        return (-self.score, self.unit.content_order())
+
+
+@dataclass(frozen=True, slots=True)
+class SnippetLine:
+    """One line of a hit as it was indexed; `number` is from 1."""
+
+    number: int
+    text: str
+    matches: tuple[tuple[int, int], ...] = ()
+    """Half-open character ranges of `text` that match the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A result, ready to be rendered."""
+
+    rank: int
+    unit: UnitRow
+    score: float
+    channels: Mapping[str, int]
+    contributions: tuple[Contribution, ...]
+    freshness: Freshness
+    root: str
+    """Absolute path of the repository's root; the path of the unit is relative to it."""
+    line: int
+    column: int
+    column_utf16: int
+    """The place to jump to: the match of a phrase or pattern, else the symbol's name, else the most telling line. From 1;
+    `column` counts UTF-8 bytes of the decoded line."""
+    snippet: tuple[SnippetLine, ...]
+    path_bytes: bytes | None = None
+    """The path's bytes if they are not UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A remark about the answer itself, such as a missing capability or a part of the query that was read as text."""
+
+    code: str
+    text: str
+
+
+NOTHING_ASKED = "nothing-asked"
+"""Code of the notice that no channel of the profile could run. The empty result then means nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The code that hits should resemble (`--like`), as resolved."""
+
+    target: str
+    """The target as given; `-` for a text from outside."""
+    name: str
+    """Qualified name of a definition or chunk, or path of a file; empty for a text from outside."""
+    kind: str
+    """The unit's kind, file or snippet."""
+    language: str
+    repository: str = ""
+    path: str = ""
+    start_line: int = 0
+    end_line: int = 0
+    """Both 0 for a text from outside."""
+
+
+@dataclass(slots=True)
+class Event:
+    """A step that changed the list of candidates without changing a score: a cut, a filter, a grouping."""
+
+    stage: str
+    unit: UnitRow
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """The kind that the query was classified as, with the reason."""
+
+    name: str
+    """identifier, path, regex, change, task or question."""
+    reason: str
+    shares: Mapping[str, float]
+    """Set of weights → its share; shares sum to 1."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """The record that the pipeline keeps of its work; `why` prints it."""
+
+    intent: Intent | None = None
+    """None if the profile weighs all queries alike."""
+    weights: str = ""
+    """Path of the user's file of feature weights; empty for the shipped weights."""
+
+    original: Original | None = None
+    """The code that hits should resemble; None for a search by a query alone."""
+    terms: list[tuple[str, str, str]] = field(default_factory=list)
+    """(tier, term, origin)."""
+    common: tuple[str, ...] = ()
+    """Terms that the exact channel leaves out because too many units have them."""
+    rankings: dict[str, tuple[Match, ...]] = field(default_factory=dict)
+    """Channel → its matches, best first, after its cut."""
+    cuts: dict[str, int] = field(default_factory=dict)
+    """Channel → limit of its matches."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    nearness: dict[UnitId, float] = field(default_factory=dict)
+    """Unit → its mass in the walk as a share of the largest, 1 for seeds; empty without a walk."""
+    metadata: dict[DocumentId, Mapping[str, str | float | bool]] = field(default_factory=dict)
+    """Document → its values in the user's metadata table."""
+    candidates: list[Candidate] = field(default_factory=list)
+    """All candidates in final order, before the limit."""
+    events: list[Event] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Options of one search. Pools have a fixed size, so `limit` and `offset` never change a score."""
+
+    like: str = ""
+    """Target that hits should resemble, or `-` for `snippet`. Only the conditions of the query then count."""
+    snippet: str = ""
+    snippet_language: str = ""
+    """Empty to detect it."""
+    limit: int = 20
+    offset: int = 0
+    mode: str = "hybrid"
+    """hybrid, keyword, vector, exact, fuzzy: a named set of channels."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Channel → weight, replacing the profile's."""
+    rrf_k: int | None = None
+    fusion: str = "rrf"
+    """How channels are fused: rrf, weighted or minmax."""
+    profile: str = "codelens"
+    intent: str = ""
+    """Kind of the query (`search.intent.INTENTS`); empty to detect it."""
+    expand: str = ""
+    """How the answer spreads over the symbol graph: none, walk or bfs; empty for the profile's choice."""
+    depth: int | None = None
+    """Most hops of that; None for the profile's number."""
+    decay: float | None = None
+    """Share of a score that each hop of `bfs` keeps; None for a share by kind of edge."""
+    min_score: float | None = None
+    case: str = "auto"
+    word: bool = False
+    literal: bool = False
+    regex: bool = False
+    strict_query: bool = False
+    prefix: bool = False
+    """True if words match as prefixes, as if each ended in a star."""
+    rerank: bool = False
+    """True to reorder the best candidates by nearness to the query."""
+    languages: tuple[str, ...] = ()
+    languages_not: tuple[str, ...] = ()
+    files_only: bool = False
+    """True if hits are files instead of units."""
+    kinds: tuple[str, ...] = ()
+    """Kinds, or groups of kinds, as in `kind:`; empty for any."""
+    globs: tuple[str, ...] = ()
+    """Path globs; `!` negates, and the last that matches wins."""
+    paths: tuple[str, ...] = ()
+    """Paths below which to search, relative to a repository's root; empty for everywhere."""
+    repositories: tuple[str, ...] = ()
+    """Names of the repositories to search; empty for all."""
+    meta: tuple[str, ...] = ()
+    """Conditions on the user's metadata table, each NAME=VALUE or with another comparison; all must hold."""
+    sort: str = "score"
+    """score, path, modified."""
+    reverse: bool = False
+    context_before: int = 0
+    context_after: int = 0
+    memory: bool = False
+    """True if recorded feedback counts; front ends take it from the setting `memory`."""
+    now: int | None = None
+    """The present in unix seconds. If None, memory uses the clock, and history the last indexed commit."""
+    snippet_lines: int = 3
+    """Number of lines shown without context options: the place to jump to and the unit's most telling lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The answer of a search: the hits of one page, their total, and notices."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    total: int
+    """Candidates that passed every filter and cut, before limit and offset."""
+    channels: tuple[str, ...]
+    """The channels that ran."""
+    notices: tuple[Notice, ...]
+    index: IndexInfo
+    options: SearchOptions
+    trace: Trace
+    trigram_available: bool = True
+    every_hit_matches: bool = False
+    """True if the query has conditions, so that every hit satisfies them whatever channel found it."""
+
+    @property
+    def failed(self) -> bool:
+        """True if no channel could run, so that the empty answer means nothing."""
+        return any(notice.code == NOTHING_ASKED for notice in self.notices)
+
+
+NO_SUCH_FILE = "not on disk"
+"""The stage of `why` for a target that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The reason why a unit is not among the hits: the first stage that lost it."""
+
+    stage: str
+    """not on disk, ignored, hidden, skipped, not indexed, parse failed, not a symbol, filtered, below minimum, cut,
+    no channel, beaten, offset, out of time."""
+    text: str
+    remedy: str
+    """The smallest change of query, options or tree that brings the unit in; empty if none was found."""
+    remedy_query: str = ""
+    """The changed query, if the remedy is one; it was tried and finds the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The answer of `why` for one target: its rank or its loss, and the hits right above and below."""
+
+    target: str
+    candidate: Candidate | None
+    rank: int | None
+    """From 1, in the whole order before the limit; None if it is no candidate."""
+    above: Candidate | None
+    below: Candidate | None
+    loss: Loss | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhyResult:
+    """A search with an explanation of each rank."""
+
+    search: SearchResult
+    explanations: tuple[Explanation, ...]
+    """One per target; without targets, one per hit."""

@@ -1,0 +1,241 @@
+"""Finds the current place of a note's anchor in the index, or reports it as lost.
+
+An anchor moves with its definition or with identical lines; similar code does not count. In its own file a definition is
+identified by name alone, in other files by its text too, because names repeat.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+from codelens.errors import TargetError
+from codelens.model.code import CHUNK_KINDS, DocumentId, Freshness, RepositoryId, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.notes.note import Anchor, BadPlaceError, anchor_of, digest_of, is_path, path_and_line, safe_path, text_at
+from codelens.store.documents import DocumentRow
+from codelens.store.postings import all_trigrams
+from codelens.store.store import Store
+from codelens.store.targets import resolve_target
+from codelens.store.texts import Texts
+from codelens.text.identifiers import fold_identifier
+from codelens.worktree.files import freshness
+
+LEAST_LETTERS = 8
+"""Fewest characters of a line that is searched in other files, or without the lines below it. Chosen: shorter lines repeat."""
+MOST_FILES = 200
+"""Most files read for one line. Chosen."""
+
+
+class AnchorState(StrEnum):
+    """The state of an anchor."""
+
+    HERE = "here"
+    MOVED = "moved"
+    LOST = "lost"
+    UNKNOWN = "unknown"
+    """Not checked, because there is no index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The current place of an anchor; path, line and symbol are empty if it is lost."""
+
+    anchor: Anchor
+    standing: AnchorState
+    path: str = ""
+    line: int = 0
+    symbol: str = ""
+
+    @property
+    def told(self) -> str:
+        """'src/a.py:12', 'src/a.py:15 (was src/a.py:12)', 'lost: was src/a.py:12'."""
+        if self.standing is AnchorState.LOST:
+            return f"lost: was {self.anchor.shown}"
+        now = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{now} (was {self.anchor.shown})" if self.standing is AnchorState.MOVED else now
+
+
+class Finder:
+    """Finds anchors in one repository of an index."""
+
+    def __init__(self, store: Store, repository: RepositoryId) -> None:
+        self._store, self._repository = store, repository
+        self._texts = Texts(store)
+
+    def find(self, anchor: Anchor) -> Found:
+        """The current place of an anchor."""
+        document = self._document(anchor.path)
+        found = self._by_symbol(anchor, document) if anchor.symbol else None
+        found = found or self._by_lines(anchor, document)
+        if found is None:
+            return Found(anchor, AnchorState.LOST)
+        path, line, symbol = found
+        asked = not anchor.path or (path == anchor.path and line == anchor.line)
+        return Found(anchor, AnchorState.HERE if asked else AnchorState.MOVED, path, line, symbol)
+
+    def renewed(self, found: Found) -> Anchor:
+        """The anchor of the current place; a lost anchor is unchanged."""
+        document = self._document(found.path)
+        if found.standing is AnchorState.LOST or document is None:
+            return found.anchor
+        return _anchored(found.path, found.line, found.symbol, self._texts.lines(document))
+
+    def _document(self, path: str) -> DocumentRow | None:
+        rows = self._store.documents.by_path(path) if path else []
+        return next((row for row in rows if row.repository == self._repository), None)
+
+    # By the definition around it
+
+    def _by_symbol(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
+        own = [u for u in self._named(anchor.symbol) if document is not None and u.document == document.id]
+        if own:
+            unit = min(own, key=lambda u: (abs(u.start_line - anchor.line), u.start_line))
+            return unit.path, self._line_in(unit, anchor), unit.qualified_name
+        others = self._named(anchor.symbol)
+        if anchor.digest:
+            others = [u for u in others if self._has_lines(u, anchor)]
+            if len(others) != 1 and document is None:  # of a file that is gone the definition may have changed too
+                others = [u for u in self._named(anchor.symbol) if anchor.text and self._has_text(u, anchor)]
+        elif anchor.path and document is not None:
+            others = []
+        if len(others) != 1:
+            return None
+        return others[0].path, self._line_in(others[0], anchor), others[0].qualified_name
+
+    def _named(self, symbol: str) -> list[UnitRow]:
+        holder, _, name = symbol.rpartition(".")
+        found = self._store.units.exactly_named(fold_identifier(name), name, holder.rpartition(".")[2])
+        rows = self._store.units.rows(unit for unit, _ in found).values()
+        fitting = [u for u in rows if f".{u.qualified_name}".endswith(f".{symbol}") and u.kind not in CHUNK_KINDS]
+        documents = {
+            d.id for d in self._store.documents.rows({u.document for u in fitting}) if d.repository == self._repository
+        }
+        return sorted((u for u in fitting if u.document in documents), key=UnitRow.content_order)
+
+    def _lines_of(self, unit: UnitRow) -> Sequence[str]:
+        return self._texts.lines(self._store.documents.rows([unit.document])[0])
+
+    def _has_lines(self, unit: UnitRow, anchor: Anchor) -> bool:
+        lines = self._lines_of(unit)
+        return any(digest_of(lines, n) == anchor.digest for n in range(unit.start_line, unit.end_line + 1))
+
+    def _has_text(self, unit: UnitRow, anchor: Anchor) -> bool:
+        lines = self._lines_of(unit)
+        return any(text_at(lines, n) == anchor.text for n in range(unit.start_line, unit.end_line + 1))
+
+    def _line_in(self, unit: UnitRow, anchor: Anchor) -> int:
+        """The anchored line in a definition: identical lines, else the same line text, else the line of its name."""
+        lines = self._lines_of(unit)
+        inside = range(unit.start_line, min(unit.end_line, len(lines)) + 1)
+        same = [n for n in inside if anchor.digest and digest_of(lines, n) == anchor.digest]
+        same = same or [n for n in inside if anchor.text and text_at(lines, n) == anchor.text]
+        if same:
+            return min(same, key=lambda n: (abs(n - anchor.line), n))
+        hand_written = not anchor.digest and anchor.line in inside
+        return anchor.line if hand_written else unit.name_line or unit.start_line
+
+    # By the lines
+
+    def _by_lines(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
+        if document is not None and (line := self._line_of(anchor, self._texts.lines(document))) is not None:
+            return document.path, line, self._around(document.id, line)
+        if not anchor.digest or len(anchor.text) < LEAST_LETTERS:
+            return None
+        elsewhere = list(self._same_lines(anchor))
+        if len(elsewhere) != 1:
+            return None
+        other, line = elsewhere[0]
+        return other.path, line if anchor.line else 0, self._around(other.id, line) if anchor.line else ""
+
+    def _line_of(self, anchor: Anchor, lines: Sequence[str]) -> int | None:
+        """The anchored line in its own file; None if it is gone, 0 for a whole file."""
+        if not anchor.line:
+            return None if anchor.symbol else 0
+        if not anchor.digest:
+            return anchor.line if anchor.line <= len(lines) and not anchor.symbol else None
+        numbers = range(1, len(lines) + 1)
+        same = [n for n in numbers if text_at(lines, n) == anchor.text]
+        exact = [n for n in same if digest_of(lines, n) == anchor.digest]
+        if exact:
+            return min(exact, key=lambda n: (abs(n - anchor.line), n))
+        if anchor.symbol:  # its definition is gone from this file: only the very lines count
+            return None
+        if anchor.line in same:
+            return anchor.line
+        return same[0] if len(same) == 1 and len(anchor.text) >= LEAST_LETTERS else None
+
+    def _same_lines(self, anchor: Anchor) -> Iterator[tuple[DocumentRow, int]]:
+        """(file, line) of identical lines in other files."""
+        for document in self._holding(anchor.text):
+            lines = self._texts.lines(document)
+            places = range(1, len(lines) + 1)
+            yield from (
+                (document, n)
+                for n in places
+                if text_at(lines, n) == anchor.text and digest_of(lines, n) == anchor.digest
+            )
+
+    def _holding(self, text: str) -> list[DocumentRow]:
+        expression = all_trigrams(text) if self._store.features().fuzzy else ""
+        if not expression:
+            return []
+        rows = self._store.documents.rows(self._store.postings.documents_matching(expression))
+        return sorted((r for r in rows if r.repository == self._repository), key=lambda r: r.path)[:MOST_FILES]
+
+    def _around(self, document: DocumentId, line: int) -> str:
+        """The qualified name of the innermost definition around a line."""
+        units = self._store.units.of_document(document)
+        around = [u for u in units if u.kind not in CHUNK_KINDS and u.start_line <= line <= u.end_line and not u.local]
+        return max(around, key=lambda u: (u.start_line, -u.end_line)).qualified_name if around else ""
+
+    # Making one
+
+    def place(self, said: str, root: Path) -> tuple[Anchor, str]:
+        """(anchor, remark) for `path:line`, a path or a symbol. Raises TargetError."""
+        path, line = path_and_line(said)
+        if not line and not is_path(path) and not (root / path).is_file():
+            unit = resolve_target(said, self._store).unit
+            document = self._store.documents.rows([unit.document])[0] if unit else None
+            if unit is None or document is None or document.repository != self._repository:
+                raise TargetError(f"nothing in this tree is named {said}")
+            return _anchored(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
+        anchor = anchor_on_disk(path, line, root)
+        document = self._document(anchor.path)
+        state = Freshness.CHANGED
+        if document is not None:
+            state = freshness(root, document.os_path, document.stamp, document.content_hash)
+        if document is None or state is not Freshness.FRESH:
+            return anchor, f"{anchor.path} changed since it was indexed: the place is stored by its lines alone"
+        return _anchored(
+            anchor.path, line, self._around(document.id, line) if line else "", self._texts.lines(document)
+        ), ""
+
+
+def _anchored(path: str, line: int, symbol: str, lines: Sequence[str]) -> Anchor:
+    return Anchor(path, line, symbol, digest_of(lines, line or 1), text_at(lines, line or 1))
+
+
+def anchor_on_disk(path: str, line: int, root: Path) -> Anchor:
+    """The anchor of a line on disk, without an index. Raises TargetError unless the line exists in a file below the root."""
+    try:
+        tidy = safe_path(path)
+    except BadPlaceError as fault:
+        raise TargetError(str(fault), hint="a place is PATH:LINE below the repository's root, or a symbol") from None
+    file = root / tidy
+    if not file.is_file() or not os.path.realpath(file).startswith(os.path.realpath(root).rstrip(os.sep) + os.sep):
+        raise TargetError(f"no such file: {tidy}", hint="a place is PATH:LINE below the repository's root, or a symbol")
+    lines = file.read_bytes().decode("utf-8", "replace").removesuffix("\n").split("\n")
+    if line > len(lines):
+        raise TargetError(f"{tidy} has {len(lines)} lines", hint="name one of them")
+    return _anchored(tidy, line, "", lines)
+
+
+def symbol_anchor(said: str) -> Anchor:
+    """The anchor of a symbol that no index can confirm yet. Raises TargetError."""
+    try:
+        return anchor_of(said)
+    except BadPlaceError as fault:
+        raise TargetError(str(fault), hint="a place is PATH:LINE, or a symbol's name") from None

@@ -1,0 +1,380 @@
+"""The facts that conditions test: about documents, their metadata and last change, units and text; and how text is compared."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+
+from codelens.errors import SettingsError
+from codelens.model.budget import TimeBudget
+from codelens.model.code import UnitId, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.history import LastChange, LineCommit, WrittenLines
+from codelens.query.patterns import Ranges, compile_pattern, find_all, has_upper
+from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
+from codelens.store.texts import Texts
+from codelens.text.identifiers import CJK, is_cjk
+from codelens.text.notation import parse_json, read_own_file
+from codelens.text.terms import fold
+
+LARGEST = 100_000_000
+"""Most bytes of a metadata table: a row of a hundred bytes for each file of the largest trees. Chosen."""
+HINT = (
+    "a row for each path or repository: CSV with a first line as path,stars,rating,category,updated, or a list in JSON"
+)
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    "stars": (0, math.inf),
+    "installs": (0, math.inf),
+    "rating": (0, 10),
+    "success": (0, 1),
+}
+"""Column → least and most value. These columns are numbers, and the profile `marketplace` weighs them."""
+UPDATED = "updated"
+"""The column with a time: ISO 8601 or unix seconds. Stored as unix seconds."""
+KEYS = ("path", "repository")
+
+Scalar = str | float | bool
+NOTHING: Mapping[str, Scalar] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """A user's table of facts about repositories, folders and files (stars, ratings, categories)."""
+
+    rows: Mapping[tuple[str, str], Mapping[str, Scalar]]
+    """(repository, empty for any; path of a file or folder, empty for all) → column → value."""
+    columns: frozenset[str]
+    newest: int
+    """The latest time in the column `updated`; 0 if it has none."""
+
+    def of(self, repository: str, path: str) -> Mapping[str, Scalar]:
+        """The values for a file: its own, else its folder's, else its repository's."""
+        parts = path.split("/")
+        found: dict[str, Scalar] = {}
+        for depth in range(len(parts) + 1):
+            for named in ("", repository):
+                found |= self.rows.get((named, "/".join(parts[:depth])), NOTHING)
+        return found
+
+
+EMPTY = Metadata({}, frozenset(), 0)
+
+
+def load_metadata(path: str) -> Metadata:
+    """Read a table: JSON (a list of objects), or CSV with a header. Each row has a `path`, a `repository` or both.
+
+    EMPTY for an empty path. Raises SettingsError for an unreadable file or an invalid row.
+    """
+    return _parsed(read_own_file(path, "metadata", HINT, LARGEST), path) if path else EMPTY
+
+
+@lru_cache(maxsize=2)
+def _parsed(text: str, path: str) -> Metadata:
+    rows: dict[tuple[str, str], Mapping[str, Scalar]] = {}
+    try:
+        for place, row in _json_rows(text) if text.lstrip()[:1] in ("[", "{") else _csv_rows(text):
+            try:
+                key, values = _row(row)
+                if key in rows:
+                    raise ValueError(f"{' '.join(filter(None, key))} has a row above")
+            except ValueError as fault:
+                raise SettingsError(f"{path}: {place}: {fault}", HINT) from None
+            rows[key] = values
+    except ValueError as fault:
+        raise SettingsError(f"{path}: {fault}", HINT) from None
+    columns = frozenset(column for values in rows.values() for column in values)
+    times = [int(values[UPDATED]) for values in rows.values() if UPDATED in values]
+    return Metadata(rows, columns, max(times, default=0))
+
+
+def _json_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    found = parse_json(text)
+    if not isinstance(found, list):
+        raise ValueError("it is not a list of objects")
+    for number, row in enumerate(found, start=1):
+        if not isinstance(row, dict):
+            raise ValueError(f"entry {number} is not an object")
+        yield f"entry {number}", {column: value for column, value in row.items() if value is not None}
+
+
+def _csv_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Rows of a CSV text. Empty cells are left out."""
+    import csv  # a search without a table pays for no import
+
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        yield from _cells(reader)
+    except csv.Error as fault:
+        raise ValueError(f"line {reader.line_num}: {fault}") from None
+
+
+def _cells(reader: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    header = [column.strip() for column in next(reader, [])]
+    if not set(KEYS) & set(header) or len(set(header)) < len(header):
+        raise ValueError(
+            f"its first line lacks a column path or repository, or repeats a column: {','.join(header)[:80]}"
+        )
+    for cells in reader:
+        if any(cells):
+            if len(cells) != len(header):
+                raise ValueError(f"line {reader.line_num}: {len(cells)} cells for {len(header)} columns")
+            yield (
+                f"line {reader.line_num}",
+                {c: cell.strip() for c, cell in zip(header, cells, strict=True) if cell.strip()},
+            )
+
+
+def _row(row: Mapping[str, Any]) -> tuple[tuple[str, str], Mapping[str, Scalar]]:
+    named = {key: row.get(key, "") for key in KEYS}
+    if wrong := [key for key, value in named.items() if not isinstance(value, str)]:
+        raise ValueError(f"{wrong[0]} is a text, not {named[wrong[0]]!r}")
+    if not any(named.values()):
+        raise ValueError("it names neither a path nor a repository")
+    path = "/".join(part for part in named["path"].split("/") if part not in ("", "."))
+    return (named["repository"], path), {c: _value(c, value) for c, value in row.items() if c not in KEYS}
+
+
+def _value(column: str, value: Any) -> Scalar:
+    if column == UPDATED:
+        return unix_seconds(value)
+    if not isinstance(value, str | int | float | bool):
+        raise ValueError(f"{column} is a text, a number, true or false, not {value!r}")
+    if column not in BOUNDS:
+        return value
+    least, most = BOUNDS[column]
+    number = None if isinstance(value, bool) else number_of(value)
+    if number is None or not least <= number <= most or number == math.inf:
+        upto = f" to {most:g}" if most < math.inf else " on"
+        raise ValueError(f"{column} is a number from {least:g}{upto}, not {value!r}")
+    return number
+
+
+def number_of(value: Scalar) -> float | None:
+    """The number that a value is or spells; None for other values."""
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def unix_seconds(value: object) -> int:
+    """The unix seconds of an ISO 8601 day or time, in UTC unless it names a zone, or of unix seconds. Raises ValueError."""
+    from datetime import UTC, datetime
+
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return int(value)
+        text = str(value)
+        if text.isascii() and text.isdigit() and len(text) > 8:  # 20240131 is a day
+            return int(text)
+        moment = datetime.fromisoformat(text)
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        raise ValueError(f"{UPDATED} is a day or a time as 2024-01-31, or unix seconds, not {value!r}") from None
+
+
+_WORD = re.compile(rf"[^\W{CJK}]+")
+"""A maximal run of characters for which `_in_word` is true."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFacts:
+    """The facts known about a document before its units are read."""
+
+    path: str
+    repository: str
+    language: str
+    roles: frozenset[str] = frozenset()
+    """Such as 'test'; tested by `is:`."""
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    """Values in the user's table; tested by `meta:`."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFacts(DocumentFacts):
+    """The facts known about a unit before its text is read."""
+
+    kind: str = ""
+    name: str = ""
+    qualified_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextFacts(UnitFacts):
+    """All facts about a unit: every condition can be decided."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """How one query compares text. `-i` sets case 'no', `-w` sets whole_word; all texts share the budget."""
+
+    case: str = "auto"
+    whole_word: bool = False
+    budget: TimeBudget = field(default_factory=TimeBudget)
+    last: LastChange | None = None
+    """The last change of the document or unit, if the query needs it and it is known."""
+
+    def ignores_case(self, text: str) -> bool:
+        """True if case does not count for a text. Smart case: it counts for a text with an upper-case letter."""
+        return self._ignores_case(any(map(str.isupper, text)))
+
+    def ignores_case_of_pattern(self, source: str) -> bool:
+        """The same for a regular expression, without escapes such as \\S."""
+        return self._ignores_case(has_upper(source))
+
+    def _ignores_case(self, upper: bool) -> bool:
+        return self.case == "no" or (self.case == "auto" and not upper)
+
+
+def contains(text: str, wanted: str, matching: Matching) -> bool:
+    """True if a text contains a phrase, compared as the query says."""
+    return occurs(text, wanted, matching.ignores_case(wanted), matching.whole_word)
+
+
+def occurs(text: str, wanted: str, ignore_case: bool, whole_word: bool) -> bool:
+    """True if a text contains another; with `whole_word` only at word borders."""
+    if ignore_case:
+        text, wanted = _folded(text), fold(wanted)
+    at = text.find(wanted)
+    while whole_word and at >= 0 and not _stands_alone(text, at, at + len(wanted)):
+        at = text.find(wanted, at + 1)
+    return at >= 0
+
+
+def begins(text: str, wanted: str, ignore_case: bool) -> bool:
+    """True if some word of a text starts with another text."""
+    if ignore_case:
+        text, wanted = _folded(text), fold(wanted)
+    at = text.find(wanted)
+    while at >= 0 and _joins(text, at):
+        at = text.find(wanted, at + 1)
+    return at >= 0
+
+
+_folded = lru_cache(maxsize=8)(fold)  # several conditions ask about one text
+
+
+@lru_cache(maxsize=8)
+def words_of(text: str, ignore_case: bool) -> frozenset[str]:
+    """The words of a text, with the borders that `occurs` uses."""
+    return frozenset(_WORD.findall(_folded(text) if ignore_case else text))
+
+
+def is_one_word(text: str) -> bool:
+    """True if a text is a single word without a border inside."""
+    return bool(_WORD.fullmatch(text))
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    return not (_joins(text, start) or _joins(text, end))
+
+
+def _joins(text: str, at: int) -> bool:
+    """True if the characters before and after a position belong to one word."""
+    return 0 < at < len(text) and _in_word(text[at - 1]) and _in_word(text[at])
+
+
+def _in_word(character: str) -> bool:
+    """True for characters of words. Chinese, Japanese and Korean text has no marked borders, so every position in it is one."""
+    return (character.isalnum() or character == "_") and not is_cjk(character)
+
+
+def occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tuple[int, int]]:
+    """Character ranges of a phrase in a text, compared as the query says. Folding keeps positions."""
+    if not wanted:
+        return
+    if matching.ignores_case(wanted):
+        text, wanted = _folded(text), fold(wanted)
+    at = text.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        if not matching.whole_word or _stands_alone(text, at, end):
+            yield at, end
+        at = text.find(wanted, end)
+
+
+def pattern_ranges(text: str, source: str, matching: Matching, limit: int = 0) -> Ranges:
+    """Character ranges of a pattern's matches in a text, compared as the query says; see `find_all`."""
+    program = compile_pattern(source, matching.ignores_case_of_pattern(source), matching.whole_word)
+    return find_all(program, text, matching.budget, limit)
+
+
+class LastChanges:
+    """Time and author of the last change of files and units, from git.
+
+    The lines read belong to a commit. If the indexed file differs from it (someone is editing it), or its lines were not read,
+    every unit counts as changed when the file was. Reads the commits of a repository once, the lines of a file on demand.
+    """
+
+    def __init__(self, store: Store, texts: Texts) -> None:
+        self._store, self._texts = store, texts
+        self._commits: dict[int, dict[int, LineCommit]] = {}
+
+    def of_document(self, document: DocumentRow) -> LastChange | None:
+        """The last change of a file; None if git does not know the file. Its units may be older."""
+        lines = self._lines(document)
+        commits = self._commits_of(document)
+        if lines is not None and lines.last in commits:
+            last = commits[lines.last]
+            return LastChange(last.time, last.author, whole_file=bool(lines.runs))
+        history = self._store.history.of([document.id]).get(document.id)
+        return LastChange(history.changed) if history else None
+
+    def of_units(self, document: DocumentRow, units: Iterable[UnitRow]) -> dict[UnitId, LastChange]:
+        """The last change of each unit of a file; units without a known change are left out."""
+        whole, lines = self.of_document(document), self._lines(document)
+        if whole is None:
+            return {}
+        alone = LastChange(whole.time, whole.author)
+        if lines is None or not lines.runs or not self._is_of(lines, document):
+            return {unit.id: alone for unit in units}
+        commits = self._commits_of(document)
+        oldest = min((commit.time for commit in commits.values()), default=0)
+        ends = list(accumulate(run.lines for run in lines.runs))
+        return {unit.id: _of_lines(unit, lines, ends, commits, min(oldest, whole.time)) for unit in units}
+
+    def _lines(self, document: DocumentRow) -> WrittenLines | None:
+        return self._store.lines.by_path(document.repository, [document.path]).get(document.path)
+
+    def _commits_of(self, document: DocumentRow) -> Mapping[int, LineCommit]:
+        if document.repository not in self._commits:
+            self._commits[document.repository] = self._store.lines.commits(document.repository)
+        return self._commits[document.repository]
+
+    def _is_of(self, lines: WrittenLines, document: DocumentRow) -> bool:
+        """True if the indexed content has the object id of the lines' content."""
+        import hashlib  # few searches need it
+
+        text = self._texts.of(document)
+        kind = hashlib.sha1 if len(lines.blob) == 20 else hashlib.sha256
+        digest = kind(b"blob %d\0" % text.size, usedforsecurity=False)
+        for block in text.blocks():
+            digest.update(block)
+        return digest.digest() == lines.blob
+
+
+def _of_lines(
+    unit: UnitRow, lines: WrittenLines, ends: Sequence[int], commits: Mapping[int, LineCommit], oldest: int
+) -> LastChange:
+    """The youngest commit among those that wrote its lines; of several at one time the one with the lowest number."""
+    first = bisect_right(ends, unit.start_line - 1)
+    found = set()
+    for place in range(first, len(ends)):
+        if place > first and ends[place - 1] >= unit.end_line:
+            break
+        found.add(lines.runs[place].commit)
+    known = {number: commits[number] for number in found if number in commits}
+    if not known:
+        return LastChange(oldest, exact=False)
+    last = min(known, key=lambda number: (-known[number].time, number))
+    return LastChange(known[last].time, known[last].author, len(known))

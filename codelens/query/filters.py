@@ -1,0 +1,348 @@
+"""Filters: parses and checks their values, and tests whether a document or unit satisfies one."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any
+
+from codelens.errors import UsageError
+from codelens.lang.registry import is_prose
+from codelens.query.facts import (
+    UPDATED,
+    DocumentFacts,
+    Matching,
+    Scalar,
+    TextFacts,
+    UnitFacts,
+    contains,
+    number_of,
+    occurs,
+    unix_seconds,
+)
+from codelens.query.nodes import CASES, DOC, FIELDS, KIND_GROUPS, KINDS, ROLES, Filter, kinds_meant
+from codelens.text.terms import fold
+
+_LONGEST = 24
+"""Most characters of a name to make a suggestion for, and of a text quoted in a notice."""
+
+
+MISTAKEN = {
+    "language": "lang",
+    "ext": "lang",
+    "type": "kind",
+    "symbol": "sym",
+    "name": "sym",
+    "filename": "file",
+    "dir": "path",
+    "repository": "repo",
+    "text": "content",
+    "has": "is",
+    "since": "after",
+    "until": "before",
+    "committer": "author",
+}
+"""Names of our filters in other search tools."""
+
+
+def excerpt(text: str) -> str:
+    """The text on one line, shortened."""
+    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+
+
+@lru_cache(maxsize=64)
+def suggest_field(name: str) -> str:
+    """The filter that a mistyped name may mean, or an empty text."""
+    lowered = name.lower()
+    if len(name) > _LONGEST:
+        return ""
+    return MISTAKEN.get(lowered) or _nearest(lowered, FIELDS)
+
+
+def suggest_value(value: str, known: tuple[str, ...]) -> str:
+    """The known value nearest to an unknown one, or an empty text."""
+    return _nearest(value.lower(), known) if len(value) <= _LONGEST else ""
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # only mistakes need it
+
+    return next(iter(get_close_matches(word, list(known), 1)), "")
+
+
+COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)
+"""A value of `meta:`: column, comparison, operand."""
+_DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
+
+
+class BadValueError(Exception):
+    """A filter with an invalid value. The message is one line."""
+
+
+def make_filter(field: str, values: Sequence[str], languages: Collection[str], outside: bool) -> Filter:
+    """A filter with its values in canonical form. Raises BadValueError without values, for an unknown value, and for a
+    `case:` inside a group or negation (not `outside`), because it applies to the whole query.
+
+    `languages` may map other names to the name in documents; if it is empty, any name is accepted.
+    """
+    if not values:
+        raise BadValueError(f"'{field}:' needs a value right after it;")
+    if field == "meta":
+        return Filter(field, _comparisons(values))
+    if field in ("after", "before"):
+        for value in values:
+            if day_start(value) is None:
+                raise BadValueError(f"'{field}:{excerpt(value)}' is not a day, as in {field}:2026-01-31;")
+    known = _known(field, languages)
+    if not known:
+        return Filter(field, tuple(values))
+    if field == "case" and (not outside or len(values) > 1):
+        raise BadValueError("'case:' applies to the whole query: one of yes, no, auto, not in a group and not negated;")
+    return Filter(field, tuple(dict.fromkeys(_canonical(field, value, known) for value in values)))
+
+
+def _comparisons(values: Sequence[str]) -> tuple[str, ...]:
+    """NAME=VALUE each. A value alone is another value for the name before it."""
+    found: list[str] = []
+    name = ""
+    for value in values:
+        if compared := COMPARISON.fullmatch(value):
+            name = compared[1].lower()
+            found.append(f"{name}{compared[2]}{compared[3]}")
+        elif name:
+            found.append(f"{name}={value}")
+        else:
+            raise BadValueError(
+                f"'meta:{excerpt(value)}' compares nothing, as meta:category=cli and meta:stars>=100 do;"
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def kinds_filter(kinds: Sequence[str]) -> Filter | None:
+    """The condition for --kind; None without kinds. Raises UsageError for an unknown kind."""
+    if not kinds:
+        return None
+    try:
+        return make_filter("kind", kinds, (), outside=True)
+    except BadValueError as fault:
+        message = str(fault).rstrip(";").replace("kind:", "--kind ")
+        raise UsageError(message, f"kinds: {', '.join(sorted(set(KINDS)))}") from None
+
+
+@lru_cache(maxsize=16)
+def day_start(text: str) -> int | None:
+    """The first second (unix, UTC) of a day, month or year: 2026-01-31, 2026-01 or 2026; None for other texts."""
+    if not (found := _DAY.fullmatch(text)):
+        return None
+    from datetime import UTC, datetime  # few queries name a day
+
+    year, month, day = (int(part) if part else 1 for part in found.groups())
+    try:
+        return int(datetime(year, month, day, tzinfo=UTC).timestamp())
+    except ValueError:
+        return None
+
+
+def _known(field: str, languages: Collection[str]) -> Mapping[str, str]:
+    """Spelling → canonical value, for fields with a fixed set of values; empty for other fields."""
+    match field:
+        case "lang":
+            return languages if isinstance(languages, Mapping) else {name: name for name in languages}
+        case "kind":
+            return KINDS
+        case "is":
+            return {role: role for role in ROLES}
+        case "case":
+            return {case: case for case in CASES}
+    return {}
+
+
+def _canonical(field: str, value: str, known: Mapping[str, str]) -> str:
+    if (found := known.get(value.lower())) is not None:
+        return found
+    meant = suggest_value(value, tuple(sorted(known)))
+    hint = (
+        f", did you mean '{field}:{meant}'?"
+        if meant
+        else ";"
+        if len(known) > 5
+        else f", only {', '.join(sorted(known))};"
+    )
+    raise BadValueError(f"no {_NOUNS[field]} is called '{excerpt(value)}'{hint}")
+
+
+_NOUNS = {"lang": "language", "kind": "kind", "is": "role", "case": "case"}
+
+
+def _language(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
+    return facts.language.lower() in map(str.lower, values)
+
+
+def _role(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
+    return not facts.roles.isdisjoint(values)
+
+
+def _kind(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool | None:
+    if not isinstance(facts, UnitFacts):
+        return None
+    if facts.kind in kinds_meant(value for value in values if value != DOC):
+        return True
+    return DOC in values and facts.kind in KIND_GROUPS[DOC] and is_prose(facts.language)
+
+
+def _repository(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
+    return any(_fits(facts.repository, value, matching) for value in values)
+
+
+def _file(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
+    return any(_fits(facts.path.rpartition("/")[2], value, matching) for value in values)
+
+
+def _path(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
+    return any(_on_path(facts.path, value.removeprefix("./"), matching) for value in values)
+
+
+def _content(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    return any(contains(facts.text, value, matching) for value in values) if isinstance(facts, TextFacts) else None
+
+
+def _metadata(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
+    return any(_compares(facts.metadata, value) for value in values)
+
+
+def _compares(known: Mapping[str, Scalar], comparison: str) -> bool:
+    """Compare a column with a value: as numbers, as times, or as texts ignoring case. False if the column is missing."""
+    parts = COMPARISON.fullmatch(comparison)
+    if parts is None or (held := _column(known, parts[1])) is None:
+        return False
+    how, wanted = parts[2], parts[3]
+    left: float | str | None = number_of(held)
+    right: float | str | None = _moment(wanted) if parts[1] == UPDATED else number_of(wanted)
+    if left is None or right is None:
+        left, right = fold(_text(held)), fold(wanted)
+    return _COMPARISONS[how](left, right)
+
+
+def _column(known: Mapping[str, Scalar], name: str) -> Scalar | None:
+    return next((value for column, value in known.items() if column.lower() == name), None)
+
+
+def _text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return unix_seconds(text)
+    except ValueError:
+        return None
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+def _symbol(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    """True if the name contains the value; a part before a dot must match the end of the container."""
+    if not isinstance(facts, UnitFacts):
+        return None
+    container = facts.qualified_name.removesuffix(facts.name).rstrip(".")
+    for value in values:
+        within, _, name = re.sub(r"::|#|->", ".", value.removesuffix("()")).rpartition(".")
+        ignore = matching.ignores_case(value)
+        ends = f".{container}", f".{within}"
+        if within and not (fold(ends[0]).endswith(fold(ends[1])) if ignore else ends[0].endswith(ends[1])):
+            continue
+        if occurs(facts.name, name, ignore, matching.whole_word):
+            return True
+    return False
+
+
+def _after(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    """True if changed on that day or later. No part of a file is younger than the file."""
+    last = matching.last
+    if last is None or last.time < min(day_start(value) or 0 for value in values):
+        return False
+    return None if last.whole_file else last.exact
+
+
+def _before(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    """True if changed before that day and not since."""
+    last = matching.last
+    if last is None:
+        return False
+    if last.time < max(day_start(value) or 0 for value in values):
+        return True
+    return None if last.whole_file else False
+
+
+def _author(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+    """True if the name or address of the last change's author contains a value."""
+    last = matching.last
+    if last is None:
+        return False
+    return None if last.whole_file else any(_fits(last.author, value, matching) for value in values)
+
+
+FIELD_TESTS: Mapping[str, Callable[[DocumentFacts, tuple[str, ...], Matching], bool | None]] = {
+    "lang": _language,
+    "is": _role,
+    "kind": _kind,
+    "repo": _repository,
+    "file": _file,
+    "path": _path,
+    "content": _content,
+    "sym": _symbol,
+    "meta": _metadata,
+    "after": _after,
+    "before": _before,
+    "author": _author,
+    "case": lambda facts, values, matching: True,
+}
+
+
+def _fits(text: str, value: str, matching: Matching) -> bool:
+    """True if the text contains the value, or if the value is a glob that matches all of it."""
+    if matching.ignores_case(value):
+        text, value = fold(text), fold(value)
+    return fnmatchcase(text, value) if _is_glob(value) else value in text
+
+
+def _is_glob(value: str) -> bool:
+    return any(c in value for c in "*?[")
+
+
+def _on_path(path: str, value: str, matching: Matching) -> bool:
+    """True if the path contains the value ('/' matches the start of a component), or if it matches as a `path_glob`."""
+    if matching.ignores_case(value):
+        path, value = fold(path), fold(value)
+    return path_glob(path, value) if _is_glob(value) else value in f"/{path}"
+
+
+def path_glob(path: str, glob: str) -> bool:
+    """Match a path with a glob as in .gitignore: `*` stays within a component, `**` crosses components. It may match from any
+    component, with a leading '/' only from the root. A matching folder includes all files below.
+
+    The reachable components are kept as a set, so no glob takes exponential time.
+    """
+    components = path.split("/")
+    parts = glob.rstrip("/").split("/")
+    reached = set(range(len(components) + 1))
+    if parts[0] == "":
+        reached, parts = {0}, parts[1:]
+    for part in parts:
+        if part == "**":
+            reached = set(range(min(reached, default=len(components) + 1), len(components) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(components) and fnmatchcase(components[at], part)}
+    return bool(reached)

@@ -1,0 +1,289 @@
+"""The syntax tree of a query: leaves, operators, and the parsed query with its notices.
+
+Leaves hold the meaning, not the spelling: quotes and escapes are removed, aliases of values are resolved. Words and
+identifiers at the top level only rank. Everything else, and everything below OR and NOT, is a condition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, TODO
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Notice
+from codelens.text.terms import BEGINNING, beginning_of
+
+FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is", "meta", "after", "before", "author")
+CHANGE_FIELDS = frozenset({"after", "before", "author"})
+"""Fields that need the last change."""
+ROLES = ("test",)
+"""Values of `is:`."""
+PUNCTUATION = ".,;:!?"
+"""Characters that are not part of a word they follow."""
+CASES = ("auto", "yes", "no")
+_KIND_ALIASES = {
+    "func": "function",
+    "fn": "function",
+    "def": "function",
+    "cls": "class",
+    "var": "variable",
+    "const": "constant",
+}
+DOC = "doc"
+KIND_GROUPS: Mapping[str, tuple[str, ...]] = {
+    # value of `kind:` and --kind → kinds of units
+    DOC: ("section", "text"),  # only of prose: the `text` of configuration is excluded
+    "code": (*SYMBOL_KINDS, "toplevel"),
+    "task": ("task", TODO),  # a TODO comment is a task too
+}
+KINDS: Mapping[str, str] = {kind: kind for kind in (*SYMBOL_KINDS, *CHUNK_KINDS, *KIND_GROUPS)} | _KIND_ALIASES
+"""Value of `kind:` → the kind or group that it stands for."""
+
+
+def kinds_meant(values: Iterable[str]) -> frozenset[str]:
+    """The kinds of units that values of `kind:` select. For `doc` the document must also be prose."""
+    return frozenset(kind for value in values for kind in KIND_GROUPS.get(value, (value,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Text between spaces. `start` is its place in the query, counted in characters from 0."""
+
+    text: str
+    start: int = 0
+
+    @property
+    def begun(self) -> str:
+        """The prefix that a word with a star at its end stands for; empty for other words."""
+        return beginning_of(self.text.rstrip(PUNCTUATION))
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Text that a unit's text must contain, including its spaces."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """A name in back-ticks: no condition, and the strongest tier of terms."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression that must match somewhere in a unit's text."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A field and values, one of which must match; values of lang, kind, is and meta are canonical."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Every part must hold, except words and identifiers at the top level, which rank."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """At least one part must hold."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part must not hold. Words below it do not rank."""
+
+    part: Node
+
+
+Leaf = Word | Phrase | Identifier | Pattern | Filter
+Node = Leaf | And | Or | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed query. `case` is auto, yes or no, from `case:` in the text if given; `node` is None for an empty query."""
+
+    text: str
+    node: Node | None
+    notices: tuple[Notice, ...] = ()
+    case: str = "auto"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that are not negated, in order."""
+        return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Word))
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """The names in back-ticks that are not negated, in order."""
+        return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Identifier))
+
+    @property
+    def phrases(self) -> tuple[str, ...]:
+        """The quoted phrases that are not negated, without values of `content:`, which are conditions only."""
+        return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Phrase))
+
+    @property
+    def ranking_texts(self) -> tuple[Word | Phrase, ...]:
+        """The texts that rank, in order. Adjacent words are joined by a space into one text, so that pairs of words count."""
+        return tuple(_ranking_texts(self.node, True))
+
+    @property
+    def loose_words(self) -> tuple[str, ...]:
+        """The words and identifiers that only rank, in order."""
+        parts = self.node.parts if isinstance(self.node, And) else (self.node,)
+        return tuple(part.text for part in parts if isinstance(part, Word | Identifier))
+
+    @property
+    def plain(self) -> bool:
+        """True if the query has no condition, only words and identifiers."""
+        parts = self.node.parts if isinstance(self.node, And) else (self.node,)
+        return all(part is None or isinstance(part, Word | Identifier) for part in parts)
+
+
+def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
+    """The leaves under an even number of negations, in the order of the query."""
+    match node:
+        case None:
+            return
+        case Not(part):
+            yield from positive_leaves(part, not positive)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from positive_leaves(part, positive)
+        case leaf:
+            if positive:
+                yield leaf
+
+
+def asks_todos(node: Node | None) -> bool:
+    """True if a query asks for TODO comments, which searches otherwise leave out."""
+    asked = positive_leaves(node)
+    return any(isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in asked)
+
+
+def leaves(node: Node | None) -> Iterator[Leaf]:
+    """All leaves; negated ones last."""
+    yield from positive_leaves(node)
+    yield from positive_leaves(node, positive=False)
+
+
+def _ranking_texts(node: Node | None, positive: bool) -> Iterator[Word | Phrase]:
+    match node:
+        case Not(part):
+            yield from _ranking_texts(part, not positive)
+        case Or(parts):
+            for part in parts:
+                yield from _ranking_texts(part, positive)
+        case And(parts):
+            for run in _runs(parts):
+                yield from _ranking_texts(run, positive)
+        case Word() | Phrase() if positive:
+            yield node
+
+
+def _runs(parts: tuple[Node, ...]) -> Iterator[Node]:
+    """The parts, with adjacent words joined by a space."""
+    words: list[Word] = []
+    for part in parts:
+        if isinstance(part, Word):
+            words.append(part)
+            continue
+        yield from _joined(words)
+        words.clear()
+        yield part
+    yield from _joined(words)
+
+
+def _joined(words: list[Word]) -> list[Word]:
+    return [Word(" ".join(word.text for word in words), words[0].start)] if words else []
+
+
+def also(query: Query, demanded: Node | None) -> Query:
+    """The query with an additional condition."""
+    if demanded is None:
+        return query
+    rest = query.node.parts if isinstance(query.node, And) else (query.node,) if query.node is not None else ()
+    return replace(query, node=And((demanded, *rest)))
+
+
+def without(node: Node | None, left_out: Node) -> Node | None:
+    """The tree without one of its nodes; None if nothing remains."""
+    if node is left_out or node is None:
+        return None
+    if isinstance(node, And | Or):
+        rest = tuple(part for part in (without(p, left_out) for p in node.parts) if part is not None)
+        return type(node)(rest) if len(rest) > 1 else next(iter(rest), None)
+    return node
+
+
+def going_on(node: Node | None, but: Collection[str]) -> Node | None:
+    """The tree with a star after each word that can have one, except the words in `but` (lower case)."""
+    match node:
+        case Word(text, start):
+            word = text.rstrip(PUNCTUATION)
+            marked = f"{word}{BEGINNING}"
+            fits = beginning_of(marked) and word.casefold() not in but
+            return Word(marked + text.removeprefix(word), start) if fits else node
+        case And(parts):
+            return And(tuple(going_on(part, but) or part for part in parts))
+        case Or(parts):
+            return Or(tuple(going_on(part, but) or part for part in parts))
+        case Not(part):
+            return Not(going_on(part, but) or part)
+    return node
+
+
+NEGATED_WORD = r"[^\W\d]\w|[^\W\d\x00-\x7f]|_"
+"""Start of a word that a dash negates. A dash with one ASCII letter is a command-line flag, not a negation."""
+
+
+def describe(node: Node) -> str:
+    """One line for people, in the language of queries itself: 'lang:go', '-is:test', '(a OR "b c") kind:class'."""
+    match node:
+        case Word(text):
+            written = text
+        case Phrase(text):
+            written = _quoted(text)
+        case Identifier(text):
+            written = f"`{text}`"
+        case Pattern(source):
+            written = f"/{source}/"
+        case Filter(field, values):
+            written = f"{field}:{','.join(map(_value, values))}"
+        case Not(part):
+            dash = not isinstance(part, Not) and (not isinstance(part, Word) or re.match(NEGATED_WORD, part.text))
+            written = ("-" if dash else "NOT ") + _grouped(part)
+        case And(parts):
+            written = " ".join(describe(p) if not isinstance(p, Or) else _grouped(p) for p in parts)
+        case Or(parts):
+            written = " OR ".join(map(describe, parts))
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in written)
+
+
+def _grouped(node: Node) -> str:
+    return f"({describe(node)})" if isinstance(node, And | Or) else describe(node)
+
+
+def _value(value: str) -> str:
+    return _quoted(value) if any(c in ' ",()' or c.isspace() for c in value) else value
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

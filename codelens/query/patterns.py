@@ -1,0 +1,339 @@
+"""Regular expressions: parsing, matching within a time limit, and the substrings that every match contains.
+
+The syntax is Python's; the `regex` package runs it, because it can be stopped: a slow pattern ends when the query's time is
+spent, and a notice names it. `^` and `$` match at lines, and `.` does not match a line end (`(?s:.)` does), as grep users
+expect. Extensions of `regex` (fuzzy matching, \\p{…}, set operations) are not available, so that Python's parser can find
+the required substrings.
+
+The trigram index looks up these substrings. A plan may admit too many texts but never too few. The index folds case
+(SQLite's trigram tokenizer, simple folding), so a plan only has characters whose case variants all fold to the same character.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Iterable
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+from unicodedata import category
+
+from codelens.errors import QueryError
+from codelens.model.budget import OutOfTime, TimeBudget
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.terms import fold
+
+MAX_SOURCE = 10_000
+"""Most characters of a regular expression. Generated alternations of some hundred names are shorter."""
+_parser: Any = import_module("re._parser")
+_CODE_ESCAPE = re.compile(r"\\[xuUN0-9]")
+_POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The tree from Python's private parser `re._parser`: (operator name, argument) pairs. `items_of` opens nested
+    sequences. Code that walks it must treat an unknown operator as "matches anything"."""
+
+    items: tuple[tuple[str, Any], ...]
+    verbose: bool
+    exact: bool
+    """False if the `regex` engine reads the source differently ([[:alpha:]])."""
+    dotted: bool
+    """True if the source names no character beyond ASCII. Its i then means only i, so the engine need not see İ and ı."""
+
+
+@lru_cache(maxsize=256)
+def parse_tree(source: str) -> Tree:
+    """Parse a source. Raises QueryError with the position for syntax that Python's `re` does not accept."""
+    if len(source) > MAX_SOURCE:
+        raise QueryError(f"the regular expression is over {MAX_SOURCE} characters", source, MAX_SOURCE, _HINT)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "possible nested set": `exact` knows
+            parsed = _parser.parse(source)
+    except re.error as fault:
+        raise QueryError(f"bad regular expression: {fault.msg}", source, fault.pos or 0, _HINT) from None
+    except (RecursionError, OverflowError, MemoryError):
+        raise QueryError("the regular expression is too deep or repeats too often", source, 0, _HINT) from None
+    exact = not _POSIX_CLASS.search(source)
+    dotted = source.isascii() and not _CODE_ESCAPE.search(source)
+    return Tree(items_of(parsed), bool(parsed.state.flags & re.VERBOSE), exact, dotted)
+
+
+_HINT = "quote it to search for it as text"
+
+
+def items_of(sequence: Any) -> tuple[tuple[str, Any], ...]:
+    """A parsed sequence with operators as names: 'LITERAL', 'MAX_REPEAT', …"""
+    return tuple((str(operator), argument) for operator, argument in sequence)
+
+
+def repeat_of(operator: str, argument: Any) -> tuple[int, int, tuple[tuple[str, Any], ...]] | None:
+    """(least, most, body) of a repetition, else None; `most` is large for an unbounded one."""
+    if operator not in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        return None
+    least, most, body = argument
+    return int(least), int(most), items_of(body)
+
+
+LONGEST_QUOTED = 60
+"""Characters of a pattern that a notice repeats."""
+Ranges = tuple[tuple[int, int], ...]
+"""Half-open ranges of characters."""
+_DOTLESS = str.maketrans("İı", "ƻƻ")
+"""The engine matches these with i when it ignores case, unlike Python. Their replacement is a letter without case."""
+_NO_REPEAT = re.compile(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)
+"""Braces that are not a repetition: text to Python, fuzzy matching to the engine. Escaped pairs are skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A compiled pattern."""
+
+    source: str
+    ignore_case: bool
+    program: Any
+    dotted: bool
+    """True if İ and ı are replaced in the text, because the pattern cannot mean them (Tree.dotted)."""
+
+
+@lru_cache(maxsize=256)
+def compile_pattern(source: str, ignore_case: bool, whole_word: bool = False) -> Compiled:
+    """Compile a pattern. With `whole_word` (-w) a match begins and ends at word borders. Raises QueryError for bad syntax."""
+    tree = parse_tree(source)
+    text = _NO_REPEAT.sub(lambda m: m[0] if m[0][0] == "\\" else r"\{", source)
+    if whole_word:
+        end = "\n" if tree.verbose else ""  # or a comment would swallow the parenthesis
+        text = rf"(?<!\w)(?:{text}{end})(?!\w)"
+    engine: Any = import_module("regex")  # 30 ms: a query without a pattern does without
+    flags = engine.MULTILINE | engine.VERSION0 | (engine.IGNORECASE if ignore_case else 0)
+    try:
+        program = engine.compile(text, flags)
+    except (engine.error, RecursionError, OverflowError, ValueError, TypeError, KeyError, IndexError) as fault:
+        raise QueryError(f"bad regular expression: {fault}", source, 0, "quote it to search for it as text") from None
+    return Compiled(source, ignore_case, program, tree.dotted)
+
+
+def find_all(compiled: Compiled, text: str, budget: TimeBudget, limit: int = 0) -> Ranges:
+    """Half-open character ranges of the matches, in order, at most `limit` unless that is 0; some may be empty.
+
+    Raises OutOfTime when the budget is spent; `budget.cut` then names the pattern.
+    """
+    left = budget.left
+    if left <= 0:
+        raise OutOfTime
+    subject = text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
+    found: list[tuple[int, int]] = []
+    try:
+        for match in compiled.program.finditer(subject, timeout=None if left == math.inf else left):
+            found.append(match.span())
+            if len(found) == limit:
+                break
+    except TimeoutError:
+        slow = f"the regular expression /{compiled.source[:LONGEST_QUOTED]}/ took too long on one text and was stopped"
+        if slow not in budget.cut:
+            budget.cut.append(slow)
+        raise OutOfTime from None
+    return tuple(found)
+
+
+def has_upper(source: str) -> bool:
+    r"""True if the pattern has an upper-case letter outside of escapes like \S, so that smart case respects case."""
+    return any(c.isupper() for c in re.sub(r"\\.|\(\?P[<=>]\w*", "", source, flags=re.DOTALL))
+
+
+SHORTEST = 3
+"""Length of a trigram."""
+MOST_ALTERNATIVES = 64
+"""Most literals of an alternation. More cost more than they filter out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """A plan without a requirement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Substring:
+    """A folded text of at least SHORTEST characters."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part must hold; made by `all_of`, which keeps it flat."""
+
+    parts: tuple[Plan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One part must hold; made by `any_of`, which keeps it flat."""
+
+    parts: tuple[Plan, ...]
+
+
+Plan = Anything | Substring | AllOf | AnyOf
+ANY = Anything()
+
+
+def admits(plan: Plan, text: str) -> bool:
+    """True if a folded text satisfies a plan: the answer of the index, computed on the text itself."""
+    match plan:
+        case Substring(literal):
+            return literal in text
+        case AllOf(parts):
+            return all(admits(part, text) for part in parts)
+        case AnyOf(parts):
+            return any(admits(part, text) for part in parts)
+    return True
+
+
+def all_of(plans: Iterable[Plan]) -> Plan:
+    """The plan that requires all of these plans."""
+    parts: dict[Plan, None] = {}
+    for plan in plans:
+        for part in plan.parts if isinstance(plan, AllOf) else (plan,):
+            parts.setdefault(part)
+    parts.pop(ANY, None)
+    if len(parts) < 2:
+        return next(iter(parts), ANY)
+    return AllOf(tuple(parts))
+
+
+def any_of(plans: Iterable[Plan]) -> Plan:
+    """The plan that requires one of these; ANY if one of them requires nothing."""
+    parts: dict[Plan, None] = {}
+    for plan in plans:
+        for part in plan.parts if isinstance(plan, AnyOf) else (plan,):
+            parts.setdefault(part)
+    if ANY in parts or len(parts) > MOST_ALTERNATIVES:
+        return ANY
+    return AnyOf(tuple(parts)) if len(parts) > 1 else next(iter(parts), ANY)
+
+
+def required_text(text: str) -> Plan:
+    """The plan of a text that must occur, in any case."""
+    run = _LiteralRun()
+    for character in text:
+        run.add(character)
+    return run.plan()
+
+
+def required_literals(source: str) -> Plan:
+    """The plan of a regular expression; ANY if it does not parse or uses an unknown operator."""
+    try:
+        tree = parse_tree(source)
+    except QueryError:
+        return ANY
+    if not tree.exact:
+        return ANY
+    run = _LiteralRun()
+    try:
+        run.walk(tree.items)
+    except _UnknownOperatorError:
+        return ANY
+    return run.plan() if tree.dotted else _without_i(run.plan())
+
+
+def _without_i(plan: Plan) -> Plan:
+    """The plan with literals cut at every i. Ignoring case, i may match İ and ı, which the index does not fold."""
+    match plan:
+        case Substring(text):
+            return all_of(Substring(part) for part in text.split("i") if len(part) >= SHORTEST)
+        case AllOf(parts):
+            return all_of(map(_without_i, parts))
+        case AnyOf(parts):
+            return any_of(map(_without_i, parts))
+    return ANY
+
+
+def is_safe(character: str) -> bool:
+    """True if all characters that match this one ignoring case fold to the same: ASCII, or characters without case."""
+    if character.isascii():
+        return character != "\0"
+    alone = character == character.lower() == character.upper() == character.casefold()
+    return alone and category(character) not in _CASED
+
+
+_CASED = frozenset(("Lu", "Ll", "Lt", "Cn", "Cs"))
+"""Categories of letters with case, of code points that may get case in a newer Unicode, and of surrogates."""
+
+
+class _UnknownOperatorError(Exception):
+    """An operator of a newer `re` that this module does not know."""
+
+
+class _LiteralRun:
+    """Collects adjacent literals of a sequence. Any other item ends a run."""
+
+    __slots__ = ("characters", "found")
+
+    def __init__(self) -> None:
+        self.characters: list[str] = []
+        self.found: list[Plan] = []
+
+    def add(self, character: str) -> None:
+        if is_safe(character):
+            self.characters.append(fold(character))
+        else:
+            self.end()
+
+    def end(self) -> None:
+        if len(self.characters) >= SHORTEST:
+            self.found.append(Substring("".join(self.characters)))
+        self.characters = []
+
+    def plan(self) -> Plan:
+        self.end()
+        return all_of(self.found)
+
+    def walk(self, items: tuple[tuple[str, Any], ...]) -> None:
+        for operator, argument in items:
+            self._take(operator, argument)
+
+    def _take(self, operator: str, argument: Any) -> None:
+        if operator == "LITERAL":
+            self.add(chr(argument))
+        elif operator == "IN" and (one := _one_letter(argument)):
+            self.add(one)
+        elif operator == "SUBPATTERN":
+            self.walk(items_of(argument[-1]))
+        elif operator == "ATOMIC_GROUP":
+            self.walk(items_of(argument))
+        elif operator == "AT":
+            pass  # no width: the literals before and after are adjacent
+        else:
+            self.end()
+            self.found.append(_apart(operator, argument))
+
+
+def _apart(operator: str, argument: Any) -> Plan:
+    """The plan of an item that ends a run of literals."""
+    if operator == "BRANCH":
+        return any_of(_sequence(items_of(branch)) for branch in argument[1])
+    if repeat := repeat_of(operator, argument):
+        return _sequence(repeat[2]) if repeat[0] > 0 else ANY
+    if operator in _OPAQUE:
+        return ANY
+    raise _UnknownOperatorError(operator)
+
+
+_OPAQUE = frozenset(("IN", "NOT_LITERAL", "ANY", "ASSERT", "ASSERT_NOT", "GROUPREF", "GROUPREF_EXISTS", "FAILURE"))
+
+
+def _sequence(items: tuple[tuple[str, Any], ...]) -> Plan:
+    run = _LiteralRun()
+    run.walk(items)
+    return run.plan()
+
+
+def _one_letter(members: Any) -> str | None:
+    """The letter of a set with both cases of one letter, [Ff]; None for other sets."""
+    folded = {fold(chr(argument)) if str(operator) == "LITERAL" else "" for operator, argument in members}
+    one = folded.pop() if len(folded) == 1 else ""
+    return one if one and is_safe(one) else None

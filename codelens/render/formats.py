@@ -1,0 +1,338 @@
+"""A search result → lines for a pipe: path:line:column:text, one hit a line, as grep and ripgrep write them.
+
+One decision to question: a hit shows one line, the place to jump to; -A, -B and -C add the lines around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from urllib.parse import quote
+
+from codelens import __version__
+from codelens.errors import UsageError
+from codelens.model.search import Hit, SearchResult, SnippetLine
+from codelens.render.paths import PathStyle, real_path
+from codelens.render.visible import for_line, for_terminal
+from codelens.text.lines import column_utf8
+
+if TYPE_CHECKING:
+    from codelens.render.records import Record
+
+
+class PlainView(NamedTuple):
+    """The layout that grep's flags ask for."""
+
+    paths: PathStyle
+    null: bool = False
+    """A NUL byte after each path instead of a colon or a line break."""
+    line_numbers: bool = True
+    only_matching: bool = False
+    context: bool = False
+    color: bool = False
+
+
+PATH, PLACE, MATCH = "35", "32", "1;31"
+"""SGR codes, as grep and ripgrep colour these parts."""
+
+
+def render_plain(result: SearchResult, view: PlainView) -> Iterator[str]:
+    """Each text with its line break."""
+    if view.only_matching:
+        known: set[tuple[str, str, int, int]] = set()
+        for hit in result.hits:
+            yield from _matched_parts(hit, view, known)
+        return
+    for i, hit in enumerate(result.hits):
+        if view.context:
+            yield from (["--\n"] if i else [])
+            yield from _with_context(hit, view)
+        else:
+            yield _line(hit, view, hit.line, hit.column, _text_of_place(hit, view))
+
+
+def render_vimgrep(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+    """path:line:column:text, whatever the other flags say: what `:cexpr` reads."""
+    yield from render_plain(result, PlainView(paths))
+
+
+def render_paths(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator[str]:
+    """-l: each file once, in the order of its best hit."""
+    paths = paths.raw() if null else paths
+    seen = dict.fromkeys(paths.of_hit(hit) for hit in hits)
+    yield from (path + ("\0" if null else "\n") for path in seen)
+
+
+def render_counts(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator[str]:
+    """-c: path:hits of each file that has one."""
+    paths = paths.raw() if null else paths
+    counts: dict[str, int] = {}
+    for hit in hits:
+        path = paths.of_hit(hit)
+        counts[path] = counts.get(path, 0) + 1
+    yield from (f"{path}{_after_path(null)}{count}\n" for path, count in counts.items())
+
+
+def line_text(hit: Hit) -> str:
+    """The text of the line that a hit points at; its signature where the snippet does not hold that line."""
+    shown = next((line.text for line in hit.snippet if line.number == hit.line), None)
+    if shown is None:
+        shown = next(iter(hit.unit.signature.splitlines()), hit.unit.qualified_name)
+    return for_line(shown.rstrip("\r\n"))
+
+
+def _text_of_place(hit: Hit, view: PlainView) -> str:
+    return next((_text(line, view) for line in hit.snippet if line.number == hit.line), line_text(hit))
+
+
+def _text(line: SnippetLine, view: PlainView) -> str:
+    """A line with its matched parts in colour, unless something in it had to be made visible."""
+    text = line.text.rstrip("\r\n")
+    if not view.color or for_line(text) != text:
+        return for_line(text)
+    parts, at = [], 0
+    for start, end in line.matches:  # in order of their starts; a phrase and its words overlap
+        start = max(start, at)
+        parts += [text[at:start], _in(MATCH, text[start:end], view)]
+        at = max(at, end)
+    return "".join([*parts, text[at:]])
+
+
+def _in(code: str, text: str, view: PlainView) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if view.color and text else text
+
+
+def _after_path(null: bool, mark: str = ":") -> str:
+    return "\0" if null else mark
+
+
+def _line(hit: Hit, view: PlainView, number: int, column: int | None, text: str, mark: str = ":") -> str:
+    numbers = [number] if column is None else [number, column]
+    paths = view.paths.raw() if view.null else view.paths
+    place = "".join(_in(PLACE, str(n), view) + mark for n in numbers) if view.line_numbers else ""
+    return f"{_in(PATH, paths.of_hit(hit), view)}{_after_path(view.null, mark)}{place}{text}\n"
+
+
+def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:
+    for line in hit.snippet:
+        text = _text(line, view)
+        if line.number == hit.line:
+            yield _line(hit, view, line.number, hit.column, text)
+        else:
+            yield _line(hit, view, line.number, None, text, "-")
+
+
+def _matched_parts(hit: Hit, view: PlainView, known: set[tuple[str, str, int, int]]) -> Iterator[str]:
+    """-o: each matched part once, though units lie in units; the name where a hit was found by nearness alone."""
+    parts = [(line, start, end) for line in hit.snippet for start, end in line.matches]
+    for line, start, end in parts:
+        place = (hit.root, hit.unit.path, line.number, start)
+        if place in known:
+            continue
+        known.add(place)
+        yield _line(hit, view, line.number, column_utf8(line.text, start), for_line(line.text[start:end]))
+    if not parts:
+        yield _line(hit, view, hit.unit.name_line, hit.unit.name_column, for_line(hit.unit.name))
+
+
+T = TypeVar("T")
+
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\\([tn0r\\])|[{}]")
+_ESCAPES = {"t": "\t", "n": "\n", "0": "\0", "r": "\r", "\\": "\\"}
+
+
+def parse_template(
+    template: str, fields: Mapping[str, Callable[[T, PathStyle], object]]
+) -> Callable[[T, PathStyle], str]:
+    """A template as a function of what it tells of. Only `{name}` of `fields` is known: no attributes, no format specs.
+
+    `{{` and `}}` are braces; \\t, \\n, \\r, \\0 and \\\\ are what they are in Python. Raises UsageError.
+    """
+    pieces: list[str | Callable[[T, PathStyle], object]] = []
+    end = 0
+    for found in _PIECE.finditer(template):
+        pieces += [template[end : found.start()], _piece(found, fields)]
+        end = found.end()
+    pieces.append(template[end:])
+    raw = "\0" in "".join(
+        piece for piece in pieces if isinstance(piece, str)
+    )  # whoever reads it parts names by NUL bytes
+
+    def fill(told: T, paths: PathStyle) -> str:
+        paths = paths.raw() if raw else paths
+        return "".join(p if isinstance(p, str) else str(p(told, paths)) for p in pieces)
+
+    return fill
+
+
+def _piece(
+    found: re.Match[str], fields: Mapping[str, Callable[[T, PathStyle], object]]
+) -> str | Callable[[T, PathStyle], object]:
+    if found[0] in ("{{", "}}"):
+        return found[0][0]
+    if found[2]:
+        return _ESCAPES[found[2]]
+    if found[1] in fields:
+        return fields[found[1]]
+    what = f"unknown field {found[0]}" if found[1] is not None else f"a single '{found[0]}'"
+    raise UsageError(f"--format: {what}", f"fields: {', '.join(fields)}; write {{{{ and }}}} for braces")
+
+
+def ended(text: str) -> str:
+    """A filled line with a line break after it, unless it ends in \\n or \\0."""
+    return text if text.endswith(("\n", "\0")) else text + "\n"
+
+
+COLUMNS = (
+    *("rank", "score", "path", "line", "column", "start_line", "end_line", "kind", "language"),
+    *("name", "qualified_name", "repository", "freshness", "signature"),
+)
+
+Field = Callable[[Hit, PathStyle], object]
+
+FIELDS: Mapping[str, Field] = {
+    "rank": lambda hit, _: hit.rank,
+    "score": lambda hit, _: hit.score,
+    "path": lambda hit, paths: paths.of_hit(hit),
+    "root": lambda hit, _: hit.root,
+    "repository": lambda hit, _: hit.unit.repository,
+    "line": lambda hit, _: hit.line,
+    "column": lambda hit, _: hit.column,
+    "column_utf16": lambda hit, _: hit.column_utf16,
+    "start_line": lambda hit, _: hit.unit.start_line,
+    "end_line": lambda hit, _: hit.unit.end_line,
+    "start_byte": lambda hit, _: hit.unit.span.start,
+    "end_byte": lambda hit, _: hit.unit.span.end,
+    "kind": lambda hit, _: hit.unit.kind,
+    "language": lambda hit, _: hit.unit.language,
+    "name": lambda hit, _: hit.unit.name,
+    "qualified_name": lambda hit, _: hit.unit.qualified_name,
+    "freshness": lambda hit, _: str(hit.freshness),
+    "signature": lambda hit, _: " ".join(hit.unit.signature.split()),
+    "doc": lambda hit, _: " ".join(hit.unit.doc.split()),
+    "text": lambda hit, _: line_text(hit),
+    "channels": lambda hit, _: " ".join(f"{c}:{r}" for c, r in sorted(hit.channels.items())),
+}
+"""The fields that `{…}` in --format may name; the columns of CSV and TSV are some of them."""
+
+
+def render_csv(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+    """RFC 4180 but for the line ends, with a head line."""
+    for row in _rows(result, paths):
+        yield ",".join(map(_csv_cell, row)) + "\n"
+
+
+def _csv_cell(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text
+
+
+def render_tsv(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+    """Tabs and line breaks inside a cell are written \\t, \\n, \\r; a backslash before them is doubled."""
+    for row in _rows(result, paths):
+        yield "\t".join(map(_tsv_cell, row)) + "\n"
+
+
+def _tsv_cell(text: str) -> str:
+    return re.sub(r"[\\\t\n\r]", lambda m: {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}[m[0]], text)
+
+
+def _rows(result: SearchResult, paths: PathStyle) -> Iterator[list[str]]:
+    yield list(COLUMNS)
+    for hit in result.hits:
+        yield [_cell(name, hit, paths) for name in COLUMNS]
+
+
+def _cell(name: str, hit: Hit, paths: PathStyle) -> str:
+    text = str(FIELDS[name](hit, paths))
+    return text if name == "path" else for_line(text)
+
+
+def render_format(result: SearchResult, paths: PathStyle, template: str) -> Iterator[str]:
+    """The template for each hit, a line break after it unless it ends in \\n or \\0. Raises UsageError."""
+    fill = parse_template(template, FIELDS)
+    for hit in result.hits:
+        yield ended(fill(hit, paths))
+
+
+def render_markdown(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+    """A heading with the query and the counts, then one section a hit."""
+    yield f"## {_code(result.query)}: {len(result.hits)} of {result.total}\n"
+    for hit in result.hits:
+        yield f"\n### {hit.rank}. {_code(hit.unit.qualified_name)} · {hit.unit.kind} · {_code(_place(hit, paths))}\n\n"
+        yield from _snippet(hit)
+
+
+def _place(hit: Hit, paths: PathStyle) -> str:
+    return f"{paths.of_hit(hit)}:{hit.line}"
+
+
+def _snippet(hit: Hit) -> Iterator[str]:
+    """A fence longer than any run of backticks inside, as CommonMark wants it; a gap is shown as one."""
+    text = "".join(for_terminal(line.text) for line in hit.snippet)
+    fence = "`" * (max((2, *(len(run) for run in re.findall(r"`+", text)))) + 1)
+    yield f"{fence}{hit.unit.language}\n"
+    before = None
+    for line in hit.snippet:
+        if before is not None and line.number > before + 1:
+            yield "…\n"
+        yield for_terminal(line.text.rstrip("\r\n")) + "\n"
+        before = line.number
+    yield fence + "\n"
+
+
+def _code(text: str) -> str:
+    """A code span, which takes any text: the fence grows with the backticks inside."""
+    shown = for_line(for_terminal(text)) or " "
+    ticks = "`" * (max((len(run) for run in re.findall(r"`+", shown)), default=0) + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_RULE = "codelens/hit"
+
+
+def render_sarif(result: SearchResult, exit_code: int) -> Iterator[str]:
+    """One run; hits are results of level `note`, in the order of their rank."""
+    roots = {r.name: r.root for r in result.index.repositories}
+    run = {
+        "tool": {"driver": {"name": "codelens", "version": __version__, "rules": [_rule()]}},
+        "invocations": [{"executionSuccessful": exit_code in (0, 1), "exitCode": exit_code}],
+        "originalUriBaseIds": {name: {"uri": Path(root).as_uri() + "/"} for name, root in sorted(roots.items())},
+        "columnKind": "utf16CodeUnits",
+        "results": [_result(hit, result.query) for hit in result.hits],
+    }
+    from codelens.render.records import to_json  # plain lines start without it
+
+    yield to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
+
+
+def _rule() -> Record:
+    return {"id": _RULE, "shortDescription": {"text": "A place that a search found"}}
+
+
+def _result(hit: Hit, query: str) -> Record:
+    uri = quote(real_path(hit).encode("utf-8", "surrogateescape"))
+    region = {"startLine": hit.line, "startColumn": hit.column_utf16}
+    unit = hit.unit
+    context = {"startLine": unit.start_line, "endLine": max(unit.start_line, unit.end_line)}
+    return {
+        "ruleId": _RULE,
+        "ruleIndex": 0,
+        "level": "note",
+        "rank": 100.0 / hit.rank,
+        "message": {"text": f"{unit.kind} {unit.qualified_name} answers '{query}'"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": uri, "uriBaseId": unit.repository},
+                    "region": region,
+                    "contextRegion": context,
+                },
+                "logicalLocations": [{"fullyQualifiedName": unit.qualified_name, "kind": unit.kind}],
+            }
+        ],
+        "properties": {"score": hit.score, "rank": hit.rank, "freshness": str(hit.freshness)},
+    }

@@ -1,0 +1,308 @@
+"""The answer of `why` → plain text for a pipe: a line for each family of reasons, or for each part of the score.
+
+`why_terminal` draws the same rows with bars in colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Candidate, Explanation, Intent, Original, SearchOptions, Trace, WhyResult
+from codelens.render.families import families, family_amounts
+from codelens.render.visible import for_line
+
+Show = Callable[[Candidate], str]
+"""A candidate's place as text: path:line."""
+BAR = 20
+"""Characters of the longest bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class SameSearch:
+    """Flags and PATH arguments with which another search reads the same index and the same files."""
+
+    flags: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+HERE = SameSearch()
+
+
+@dataclass(frozen=True, slots=True)
+class WhyView:
+    """How the accounts are shown."""
+
+    place: Show
+    every_part: bool = False
+    """A line for each part of a score; otherwise for each family."""
+    side_by_side: bool = False
+    """Compare two targets."""
+    same: SameSearch = HERE
+    """For the commands that are suggested."""
+    color: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow:
+    """One line of the account of a score."""
+
+    label: str
+    amount: float
+    figures: str
+    """The amount as text, and the share where the row is a family."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreDifference:
+    """The amounts of one source or family in two candidates."""
+
+    label: str
+    first: float
+    second: float
+
+    @property
+    def gap(self) -> float:
+        """Positive where the first candidate has more of it."""
+        return self.first - self.second
+
+
+def render_why(why: WhyResult, view: WhyView) -> Iterator[str]:
+    """How the query was read, then the account of each target, or the comparison of two."""
+    yield from (f"{line}\n" for line in head_lines(why.search.trace, view))
+    pair = two_candidates(why) if view.side_by_side else None
+    if pair:
+        yield from ("\n", *_compared(*pair, why.search.options, view))
+        return
+    largest = largest_amount(why, view)
+    for explanation in why.explanations:
+        yield "\n"
+        yield from _explained(explanation, why, view, largest)
+
+
+def two_candidates(why: WhyResult) -> tuple[Explanation, Explanation] | None:
+    """The two explanations, if there are two and both have a candidate."""
+    if len(why.explanations) != 2 or any(e.candidate is None for e in why.explanations):
+        return None
+    return why.explanations[0], why.explanations[1]
+
+
+def head_lines(trace: Trace, view: WhyView) -> Iterator[str]:
+    """The original of `--like`, the kind of query, and words that are too common; with every part, terms and channels."""
+    if trace.original is not None:
+        yield for_line(f"like: {original_line(trace.original)}")
+    if view.every_part:
+        tiers: dict[str, list[str]] = {}
+        for tier, term, origin in trace.terms:
+            tiers.setdefault(tier, []).append(term if term == origin else f"{term} ({origin})")
+        for tier, terms in tiers.items():
+            yield for_line(f"{tier}: {', '.join(terms)}")
+    if trace.intent is not None:
+        yield for_line(f"intent: {intent_line(trace.intent)}")
+    if trace.weights:
+        yield for_line(f"weights from {trace.weights}")
+    if trace.common:
+        yield for_line(f"too common to tell units apart: {', '.join(trace.common)}")
+    if view.every_part:
+        counts = [
+            f"{name} {len(matches)}" + (f" (at most {trace.cuts[name]})" if name in trace.cuts else "")
+            for name, matches in sorted(trace.rankings.items())
+        ]
+        yield f"channels: {', '.join(counts) or 'none'}"
+
+
+def intent_line(intent: Intent) -> str:
+    """The kind of query, the reason for it, and the sets of weights if they are mixed."""
+    mixed = ", ".join(f"{share:.0%} {name}" for name, share in intent.shares.items())
+    return f"{intent.name}, {intent.reason}" + (f"; weights: {mixed}" if len(intent.shares) > 1 else "")
+
+
+def original_line(original: Original) -> str:
+    """Name, kind and place of the original of `--like`; kind and language of a text from outside the index."""
+    if not original.path:
+        return f"{original.kind}, {original.language}"
+    lines = f"{original.path}:{original.start_line}-{original.end_line}"
+    return lines if original.kind == "file" else f"{original.name}  {original.kind}  {lines}"
+
+
+def title(candidate: Candidate, rank: int | None, place: Show) -> str:
+    """Rank, qualified name, kind and place on one line; a dash if it has no rank."""
+    unit = candidate.unit
+    return for_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {place(candidate)}")
+
+
+def account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
+    """The lines of one account: families by amount, or every part in the order of the ranking."""
+    if view.every_part:
+        return [AccountRow(c.source, c.amount, f"{c.amount:+.6f}", c.reason) for c in candidate.contributions]
+    return [
+        AccountRow(f.name, f.amount, f"{f.amount:+.4f} {f.share:5.0%}", "; ".join(f.reasons))
+        for f in families(candidate.contributions)
+        if f.reasons
+    ]
+
+
+def score_line(candidate: Candidate, view: WhyView) -> str:
+    """The score, and in the view of families the number of parts behind it."""
+    if view.every_part:
+        return f"{candidate.score:.6f}  the sum"
+    return f"{candidate.score:.4f}  the sum of {len(candidate.contributions)} parts; --all lists them"
+
+
+def largest_amount(why: WhyResult, view: WhyView) -> float:
+    """The amount of the longest bar: all bars of one answer have one scale."""
+    candidates = [e.candidate for e in why.explanations if e.candidate]
+    return max((abs(row.amount) for c in candidates for row in account_rows(c, view)), default=0.0)
+
+
+def _explained(explanation: Explanation, why: WhyResult, view: WhyView, largest: float) -> Iterator[str]:
+    candidate = explanation.candidate
+    if candidate is None:
+        yield for_line(f"{explanation.target}: not among the results") + "\n"
+    else:
+        yield f"{title(candidate, explanation.rank, view.place)}\n"
+        rows = account_rows(candidate, view)
+        width = max((len(row.label) for row in rows), default=len("score"))
+        for row in rows:
+            drawn = "" if view.every_part else f"{_bar(row.amount, largest):{BAR}}  "
+            yield f"  {row.label:{width}}  {row.figures}  {drawn}{for_line(row.reason)}".rstrip() + "\n"
+        yield f"  {'score':{width}}   {score_line(candidate, view)}\n"
+        yield from (f"  {line}\n" for line in position_lines(explanation, why.search.trace, view))
+    yield from (f"  {line}\n" for line in loss_lines(explanation, why.search.options, view.same))
+
+
+def _bar(amount: float, largest: float) -> str:
+    cells = round(abs(amount) / largest * BAR) if largest else 0
+    return ("#" if amount > 0 else "-") * cells
+
+
+def position_lines(explanation: Explanation, trace: Trace, view: WhyView) -> Iterator[str]:
+    """The distances to the hits above and below with what makes them; with every part, the ranks by channel too."""
+    mine = explanation.candidate
+    if mine is None:
+        return
+    if view.every_part:
+        yield from raw_scores(mine, trace)
+    for word, other in (("behind", explanation.above), ("ahead of", explanation.below)):
+        if other is not None:
+            parts = sorted(differences(mine, other, view.every_part), key=lambda d: (-abs(d.gap), d.label))[:3]
+            digits = 6 if view.every_part else 4
+            because = ", ".join(f"{d.label} {d.gap:+.{digits}f}" for d in parts if d.gap)
+            gap = f"{abs(mine.score - other.score):.{digits}f}"
+            yield for_line(f"{gap} {word} {other.unit.qualified_name}: {because or 'a tie, by path and place'}")
+
+
+def raw_scores(candidate: Candidate, trace: Trace) -> Iterator[str]:
+    """Its rank in each channel that found it, with the channel's own score."""
+    parts = []
+    for channel, rank in sorted(candidate.channels.items()):
+        ranking = trace.rankings.get(channel, ())
+        raw = f" ({ranking[rank - 1].raw_score:.4g})" if rank <= len(ranking) else ""
+        parts.append(f"{channel} #{rank}{raw}")
+    if parts:
+        yield f"ranks: {', '.join(parts)}"
+
+
+def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearch) -> Iterator[str]:
+    """The stage that lost the target, the remedy and the command for it; nothing if the target is among the hits."""
+    loss = explanation.loss
+    if loss is not None:
+        yield for_line(f"lost at: {loss.stage}: {loss.text}")
+        if loss.remedy:
+            yield for_line(f"remedy: {loss.remedy}")
+        if loss.remedy_query:
+            query = shell_quoted(loss.remedy_query)
+            positional = [f"-e {query}"] if options.like else ["--", query]
+            parts = [*same.flags, *option_flags(options), *positional, *same.paths]
+            yield for_line(f"try: codelens search {' '.join(parts)}")
+
+
+def option_flags(options: SearchOptions) -> Iterator[str]:
+    """The flags that repeat a search, except for those that say where it looks or how it is shown."""
+    plain = SearchOptions()
+    for flag, given in (
+        ("-F", options.literal),
+        ("--regex", options.regex),
+        ("-w", options.word),
+        ("--prefix", options.prefix),
+        ("--rerank", options.rerank),
+    ):
+        if given:
+            yield flag
+    if options.like:
+        yield f"--like {shell_quoted(options.like)}"
+    for flag, value, usual in (
+        ("--case", options.case, plain.case),
+        ("--mode", options.mode, plain.mode),
+        ("--profile", options.profile, "likeness" if options.like else plain.profile),
+        ("--weights", ",".join(f"{c}={w!r}" for c, w in options.weights.items()), ""),
+        ("--rrf-k", options.rrf_k, plain.rrf_k),
+        ("--fusion", options.fusion, plain.fusion),
+        ("--expand", options.expand, plain.expand),
+        ("--depth", options.depth, plain.depth),
+        ("--decay", options.decay, plain.decay),
+        ("--min-score", options.min_score, plain.min_score),
+        ("-m", options.limit, plain.limit),
+        ("--offset", options.offset, plain.offset),
+        ("--sort", options.sort, plain.sort),
+        ("--now", options.now, plain.now),
+    ):
+        if value != usual:
+            yield f"{flag} {value}"
+    if options.reverse:
+        yield "--reverse"
+    yield from (f"-t {shell_quoted(name)}" for name in options.languages)
+    yield from (f"-T {shell_quoted(name)}" for name in options.languages_not)
+    yield from (f"-g {shell_quoted(glob)}" for glob in options.globs)
+    yield from (f"--meta {shell_quoted(condition)}" for condition in options.meta)
+
+
+def shell_quoted(text: str) -> str:
+    """Text as one word of a POSIX shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def differences(first: Candidate, second: Candidate, every_part: bool = True) -> list[ScoreDifference]:
+    """By source or by family, in the order of the first candidate's account, then the second's."""
+    one, two = (_amounts(c) if every_part else family_amounts(c.contributions) for c in (first, second))
+    return [ScoreDifference(label, one.get(label, 0.0), two.get(label, 0.0)) for label in dict.fromkeys((*one, *two))]
+
+
+def _amounts(candidate: Candidate) -> Mapping[str, float]:
+    found: dict[str, float] = {}
+    for c in candidate.contributions:
+        found[c.source] = found.get(c.source, 0.0) + c.amount
+    return found
+
+
+def compared_rows(first: Explanation, second: Explanation, view: WhyView) -> Sequence[ScoreDifference]:
+    """The rows of a comparison; the last is the score."""
+    assert first.candidate is not None
+    assert second.candidate is not None
+    rows = differences(first.candidate, second.candidate, view.every_part)
+    return [*rows, ScoreDifference("score", first.candidate.score, second.candidate.score)]
+
+
+def compared_titles(first: Explanation, second: Explanation, view: WhyView) -> Iterator[str]:
+    """`A …` and `B …`."""
+    for label, explanation in (("A", first), ("B", second)):
+        assert explanation.candidate is not None
+        yield f"{label} {title(explanation.candidate, explanation.rank, view.place)}"
+
+
+def compared_losses(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
+    """The losses of A and B with their remedies."""
+    for label, explanation in (("A", first), ("B", second)):
+        yield from (f"{label} {line}" for line in loss_lines(explanation, options, view.same))
+
+
+def _compared(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
+    yield from (f"{line}\n" for line in compared_titles(first, second, view))
+    rows = compared_rows(first, second, view)
+    head = "source" if view.every_part else "family"
+    width = max(len(head), *(len(row.label) for row in rows))
+    yield f"  {head:{width}}  {'A':>9}  {'B':>9}  {'A - B':>9}\n"
+    for row in rows:
+        yield f"  {row.label:{width}}  {row.first:+9.6f}  {row.second:+9.6f}  {row.gap:+9.6f}\n"
+    yield from (f"  {line}\n" for line in compared_losses(first, second, options, view))

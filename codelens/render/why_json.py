@@ -1,0 +1,207 @@
+"""The answer of `why` as JSON with every operand of every score, and the check that computes the scores again from it.
+
+`recompute` shares no code with the ranking, on purpose: it knows nine rules, exact summation and the order of the hits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from codelens.model.search import Candidate, Contribution, Explanation, Loss, SearchOptions, Trace, WhyResult
+from codelens.render.families import families
+from codelens.render.records import (
+    SCHEMA,
+    Record,
+    candidate_record,
+    index_record,
+    like_record,
+    notice_record,
+    place_record,
+)
+
+TOLERANCE = 1e-12
+Parsed = Mapping[str, Any]
+"""An object as json.loads returns it."""
+
+RULES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
+    "rrf": lambda o: o["weight"] / (o["k"] + o["rank"]),
+    "share": lambda o: o["weight"] * o["share"] / (o["k"] + 1),
+    "factor": lambda o: (o["factor"] - 1.0) * o["of"],
+    "bonus": lambda o: o["weight"] * o["value"],
+    "rrf_share": lambda o: o["weight"] * o["of_channel"] / (o["k"] + o["rank"]) / o["best"],
+    "scaled": lambda o: o["weight"] * o["value"] / o["most"],
+    "log_share": lambda o: o["weight"] * math.log1p(o["value"]) / math.log1p(o["most"]) if o["most"] else 0.0,
+    "decay": lambda o: o["weight"] * math.exp(-o["rate"] * o["days"]),
+    "inherit": lambda o: o["of"] * o["kept"] - o["had"],
+}
+
+ON_SUM: Mapping[str, str] = {"factor": "of", "inherit": "had"}
+"""Rule → which of its operands is the sum of all contributions before."""
+
+
+def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
+    """`stats` adds the seconds of each channel, which differ from run to run."""
+    search = why.search
+    record: Record = {
+        "schema": SCHEMA,
+        "query": search.query,
+        "explanations": [_explanation(e, search.trace) for e in why.explanations],
+        "terms": [{"tier": tier, "term": term, "origin": origin} for tier, term, origin in search.trace.terms],
+        "intent": _intent(search.trace),
+        "channels": _channels(search.trace),
+        "common": list(search.trace.common),
+        "events": [{"stage": e.stage, "unit": place_record(e.unit), "text": e.text} for e in search.trace.events],
+        "total": search.total,
+        "options": _options(search.options),
+        "weights_file": search.trace.weights or None,
+        "notices": [notice_record(n) for n in search.notices],
+        "index": index_record(search.index),
+        "exit_code": exit_code,
+    }
+    record |= like_record(search.trace)
+    return record | ({"stats": dict(search.trace.seconds)} if stats else {})
+
+
+def _intent(trace: Trace) -> Record | None:
+    intent = trace.intent
+    return None if intent is None else {"name": intent.name, "reason": intent.reason, "shares": dict(intent.shares)}
+
+
+def _explanation(explanation: Explanation, trace: Trace) -> Record:
+    rank = explanation.rank
+    return {
+        "target": explanation.target,
+        "rank": rank,
+        "candidate": _candidate(explanation.candidate, rank, trace),
+        "above": _candidate(explanation.above, rank - 1 if rank else None, trace),
+        "below": _candidate(explanation.below, rank + 1 if rank else None, trace),
+        "loss": _loss(explanation.loss),
+    }
+
+
+def _candidate(candidate: Candidate | None, rank: int | None, trace: Trace) -> Record | None:
+    if candidate is None:
+        return None
+    record = candidate_record(candidate, rank)
+    return record | {"families": families_record(candidate.contributions), "matches": matches_of(candidate, trace)}
+
+
+def families_record(contributions: Sequence[Contribution]) -> list[Record]:
+    """The families of a score, the largest amount first."""
+    return [
+        {"family": f.name, "amount": f.amount, "share": f.share, "reasons": f.reasons} for f in families(contributions)
+    ]
+
+
+def matches_of(candidate: Candidate, trace: Trace) -> dict[str, Record]:
+    """Channel → what it found: its rank, its own score and its reason."""
+    found: dict[str, Record] = {}
+    for channel, rank in sorted(candidate.channels.items()):
+        ranking = trace.rankings.get(channel, ())
+        if rank <= len(ranking):
+            match = ranking[rank - 1]
+            found[channel] = {"rank": rank, "raw_score": match.raw_score, "reason": match.reason}
+    return found
+
+
+def _loss(loss: Loss | None) -> Record | None:
+    if loss is None:
+        return None
+    return {"stage": loss.stage, "text": loss.text, "remedy": loss.remedy, "remedy_query": loss.remedy_query}
+
+
+def _channels(trace: Trace) -> list[Record]:
+    return [
+        {"name": name, "matches": len(matches), "cut": trace.cuts.get(name, 0)}
+        for name, matches in sorted(trace.rankings.items())
+    ]
+
+
+def _options(options: SearchOptions) -> Record:
+    return {
+        "mode": options.mode,
+        "profile": options.profile,
+        "weights": dict(sorted(options.weights.items())),
+        "rrf_k": options.rrf_k,
+        "fusion": options.fusion,
+        "limit": options.limit,
+        "offset": options.offset,
+        "intent": options.intent,
+        "expand": options.expand,
+        "depth": options.depth,
+        "decay": options.decay,
+        "min_score": options.min_score,
+        "sort": options.sort,
+        "reverse": options.reverse,
+    }
+
+
+def recompute(why: Parsed) -> tuple[int, list[str]]:
+    """(scores recomputed, differences found) of the object that `why --json` prints."""
+    shown, differences = _candidates(why)
+    differences += [line for candidate in shown for line in _differences(candidate)]
+    if why["options"]["sort"] == "score" and not why["options"]["reverse"]:
+        differences += _order_differences(shown)
+    return len(shown), differences
+
+
+def _candidates(why: Parsed) -> tuple[list[Parsed], list[str]]:
+    """Each candidate once, by rank: targets and their neighbours; and a line for each that has two accounts."""
+    found: dict[int, Parsed] = {}
+    differences: list[str] = []
+    for explanation in why["explanations"]:
+        for key in ("candidate", "above", "below"):
+            candidate = explanation[key]
+            if candidate is None or candidate["rank"] is None:
+                continue
+            if found.setdefault(candidate["rank"], candidate) != candidate:
+                differences.append(f"#{candidate['rank']} {candidate['qualified_name']} has two different accounts")
+    return [found[rank] for rank in sorted(found)], differences
+
+
+def _differences(candidate: Parsed) -> Iterator[str]:
+    label = f"#{candidate['rank']} {candidate['qualified_name']}"
+    before: list[float] = []
+    for part in candidate["contributions"]:
+        yield from (f"{label}: {fault}" for fault in _part_differences(part, before))
+        before.append(part["amount"])
+    if not _equal(total := math.fsum(before), candidate["score"]):
+        yield f"{label}: the contributions add up to {total!r}, the score is {candidate['score']!r}"
+    if not _equal(total := math.fsum(f["amount"] for f in candidate["families"]), candidate["score"]):
+        yield f"{label}: the families add up to {total!r}, the score is {candidate['score']!r}"
+
+
+def _part_differences(part: Parsed, before: Sequence[float]) -> Iterator[str]:
+    rule = RULES.get(part["rule"])
+    if rule is None:
+        yield f"{part['source']} names no known rule: '{part['rule']}'"
+        return
+    try:
+        amount = rule(part["operands"])
+    except (KeyError, ZeroDivisionError) as fault:
+        yield f"{part['source']}: operands do not fit rule '{part['rule']}': {fault!r}"
+        return
+    if not _equal(amount, part["amount"]):
+        yield f"{part['source']} computes to {amount!r}, was {part['amount']!r}"
+    if (on := ON_SUM.get(part["rule"])) and not _equal(so_far := math.fsum(before), part["operands"][on]):
+        yield f"{part['source']} is computed on {part['operands'][on]!r}, the sum so far is {so_far!r}"
+
+
+def _order_differences(shown: Sequence[Parsed]) -> Iterator[str]:
+    """Ranks must follow the total order: score, then content."""
+    ordered = sorted(shown, key=_order)
+    for listed, expected in zip(shown, ordered, strict=True):
+        if listed is not expected:
+            yield f"#{listed['rank']} {listed['qualified_name']}: by its score {expected['qualified_name']} stands here"
+
+
+def _order(candidate: Parsed) -> tuple[float, str, str, int, str, str]:
+    score = math.fsum(part["amount"] for part in candidate["contributions"])
+    c = candidate
+    return (-score, c["repository"], c["path"], c["start_byte"], c["kind"], c["qualified_name"])
+
+
+def _equal(a: float, b: float) -> bool:
+    return abs(a - b) <= TOLERANCE

@@ -1,0 +1,97 @@
+"""The answer of `why` → a picture for the terminal: bars in green for what raises a score, in red for what lowers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.style import Style
+from rich.text import Text
+
+from codelens.model.search import Explanation, SearchOptions, WhyResult
+from codelens.render.terminal import DIM, make_console, styled
+from codelens.render.visible import for_terminal
+from codelens.render.why import (
+    ScoreDifference,
+    WhyView,
+    account_rows,
+    compared_losses,
+    compared_rows,
+    compared_titles,
+    head_lines,
+    largest_amount,
+    loss_lines,
+    position_lines,
+    score_line,
+    title,
+    two_candidates,
+)
+
+BAR = 24
+"""Cells of the longest bar."""
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_BOLD = Style(bold=True)
+_LOST = Style(color="yellow")
+
+
+def render_why_picture(why: WhyResult, view: WhyView) -> Iterator[str]:
+    """The rows of `render_why`, drawn; all bars of one answer have one scale."""
+    console = make_console(view.color)
+    yield styled(console, [Text(for_terminal(line), DIM) for line in head_lines(why.search.trace, view)])
+    pair = two_candidates(why) if view.side_by_side else None
+    if pair:
+        yield styled(console, [Text(""), *_compared(*pair, why.search.options, view)])
+        return
+    largest = largest_amount(why, view)
+    for explanation in why.explanations:
+        yield styled(console, [Text(""), *_explained(explanation, why, view, largest)])
+
+
+def bar(amount: float, largest: float, cells: int = BAR) -> str:
+    """A bar of at most `cells` cells, to an eighth of a cell; empty only for zero."""
+    eighths = round(abs(amount) / largest * cells * 8) if largest else 0
+    eighths = max(eighths, 1 if amount else 0)
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+
+
+def _explained(explanation: Explanation, why: WhyResult, view: WhyView, largest: float) -> Iterator[Text]:
+    candidate = explanation.candidate
+    if candidate is None:
+        yield Text(for_terminal(f"{explanation.target}: not among the results"), _BOLD)
+    else:
+        yield Text(for_terminal(title(candidate, explanation.rank, view.place)), _BOLD)
+        rows = account_rows(candidate, view)
+        width = max((len(row.label) for row in rows), default=len("score"))
+        for row in rows:
+            line = Text(f"  {row.label:>{width}}  {row.figures} ")
+            line.append(f"{bar(row.amount, largest):{BAR}} ", _bar_style(row.amount))
+            yield line.append(for_terminal(row.reason), DIM)
+        yield Text(f"  {'score':>{width}}   {score_line(candidate, view)}", _BOLD)
+        for text in position_lines(explanation, why.search.trace, view):
+            yield Text(f"  {for_terminal(text)}", DIM)
+    for text in loss_lines(explanation, why.search.options, view.same):
+        yield Text(f"  {for_terminal(text)}", _LOST)
+
+
+def _bar_style(amount: float) -> Style:
+    return Style(color="red" if amount < 0 else "green")
+
+
+def _compared(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[Text]:
+    """The bars of both targets next to each other, to one scale, and the difference."""
+    yield from (Text(for_terminal(line), _BOLD) for line in compared_titles(first, second, view))
+    *rows, score = compared_rows(first, second, view)
+    largest = max((max(abs(row.first), abs(row.second)) for row in rows), default=0.0)
+    width = max(len("score"), *(len(row.label) for row in rows))
+    yield from (_compared_row(row, width, largest) for row in rows)
+    gap = " " * (BAR // 2)
+    yield Text(f"  {'score':>{width}}  {score.first:9.6f} {gap}  {score.second:9.6f} {gap}  {score.gap:+.6f}", _BOLD)
+    for line in compared_losses(first, second, options, view):
+        yield Text(f"  {for_terminal(line)}", _LOST)
+
+
+def _compared_row(row: ScoreDifference, width: int, largest: float) -> Text:
+    cells = BAR // 2
+    line = Text(f"  {row.label:>{width}}")
+    for amount in (row.first, row.second):
+        line.append(f"  {amount:+9.6f} ").append(f"{bar(amount, largest, cells):{cells}}", _bar_style(amount))
+    return line.append(f"  {row.gap:+.6f}", DIM)

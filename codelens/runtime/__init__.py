@@ -1,1 +1,0 @@
-"""What ran, by the spans of OpenTelemetry: read, matched with symbols, kept beside an index."""

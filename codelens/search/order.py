@@ -1,0 +1,140 @@
+"""Scored candidates → their final order. Whatever changes an order adds a contribution, or an event to the trace."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+
+from codelens.errors import EmbedderFault, UsageError
+from codelens.model.budget import ORDER
+from codelens.model.code import NOTE_KINDS, TODO
+from codelens.model.search import Candidate, Contribution, Event, SearchOptions
+from codelens.search.features import ROLE_WORDS
+from codelens.search.run import BELOW_MINIMUM, SearchRun
+from codelens.search.scope import SearchScope
+from codelens.search.terms import ExpandedQuery, words_said
+from codelens.search.walk import Expanding, add_expansion
+from codelens.store.units import UnitSet
+from codelens.store.vectors import cosine
+
+MOST_FURTHER = 4
+"""Further hits of one file after which the penalty no longer grows. Chosen."""
+POOL = 50
+"""Candidates that `--rerank` compares; knowing's figure. It is fixed, so that the limit of a search changes no score."""
+PROSE = ("section", "text", *NOTE_KINDS, TODO)
+"""Kinds of units that are not code: Graph Memory's profile has another minimum for them."""
+
+
+def adjust(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
+    """Best first, after memory, factors of paths, the penalty for further hits of a file, and the expansion."""
+    profile = run.profile
+    if profile.memory and run.recollection:
+        run.recollection.add(candidates, run.terms.learned, profile.of_memory)
+    add_factors(candidates, run.terms, profile.factors)
+    candidates = spread_files(candidates, run.weights.get("further", 0.0))
+    if not profile.expansion:
+        return candidates
+    started = time.perf_counter()
+    with run.budget.part(ORDER, "the expansion was left out"):
+        candidates = add_expansion(candidates, Expanding(**profile.expansion), run.store, run.within)
+    run.trace.seconds["graph"] = run.trace.seconds.get("graph", 0.0) + time.perf_counter() - started
+    return candidates
+
+
+def final_order(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
+    """The candidates after --rerank, the minimum score, --sort and --reverse. Raises UsageError."""
+    if run.options.rerank:
+        with run.budget.part(ORDER, "hits were not ranked again"):
+            run.budget.check()
+            candidates = rerank(run, candidates)
+    return sort(drop_low_scores(run, candidates), run.options, run.scope)
+
+
+def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: Mapping[str, float]) -> None:
+    """Multiply each score so far by the factor of each role of its path, unless the query asks for that role.
+
+    It suits sums that are never negative, such as ranks; a profile with features has features for this.
+    """
+    words = words_said(terms) if factors else frozenset()
+    for candidate in candidates if factors else ():
+        for role, asking in ROLE_WORDS.items():
+            if role in factors and role in candidate.unit.roles and not asking & words:
+                score, factor = candidate.score, factors[role]
+                operands = {"factor": factor, "of": score}
+                part = Contribution(role, (factor - 1.0) * score, f"{role} path", "factor", operands)
+                candidate.told.append(part)
+
+
+def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
+    """Best first. Each further hit of a file gets `further` (below 0) once more, so that one file does not fill the page."""
+    ordered = sorted(candidates, key=Candidate.order)
+    if not further:
+        return ordered
+    seen: dict[tuple[str, str], int] = {}
+    for candidate in ordered:
+        place = (candidate.unit.repository, candidate.unit.path)
+        before = seen.get(place, 0)
+        seen[place] = before + 1
+        if before:
+            candidate.add_bonus("further", further, min(before, MOST_FURTHER), f"hit {before + 1} of its file")
+    return sorted(ordered, key=Candidate.order)
+
+
+def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best candidates by their cosine with the query, then the others: knowing's optional re-rank by embedding.
+
+    The best POOL get the score best · (1 + cosine), so they stay first. Without vectors the order stays, with a notice.
+    """
+    ordered = sorted(candidates, key=Candidate.order)
+    best = ordered[:POOL]
+    try:
+        vector = run.query_vector() if "vector" in run.abilities and best else b""
+    except EmbedderFault as fault:
+        run.notice("no-rerank", f"not ranked again: {fault}")
+        return ordered
+    if not vector:
+        run.notice("no-rerank", "not ranked again: there is no vector of the query to compare with")
+        return ordered
+    distances = run.store.vectors.distances(UnitSet(sorted(candidate.unit.id for candidate in best)), vector)
+    near = {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
+    most = best[0].score
+    for candidate in best:
+        share, had = near.get(candidate.unit.id, 0.0), candidate.score
+        # A sum that is not positive has no multiple above it: then the cosine itself is the score.
+        of, kept = (most, 1.0 + share) if most > 0 else (1.0, share)
+        reason = f"cosine {share:.3f}" if candidate.unit.id in near else "no vector of it"
+        operands = {"of": of, "kept": kept, "had": had}
+        part = Contribution("rerank", of * kept - had, f"{reason}, in the place of its score", "inherit", operands)
+        candidate.told.append(part)
+    return sorted(ordered, key=Candidate.order)
+
+
+def drop_low_scores(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
+    """Drop candidates below --min-score, a share of the best score; or below the profile's minimum, which spares literal finds."""
+    given = run.options.min_score
+    least = {"text": given, "code": given} if given is not None else run.profile.minimum
+    best = max((c.score for c in candidates), default=0.0)
+    if not least or (best <= 0 and given is None):
+        return candidates
+    kept = []
+    for candidate in candidates:
+        share = candidate.score / best if best > 0 else 0.0
+        spared = given is None and candidate.unit.id in run.literal
+        if spared or share >= least["text" if candidate.unit.kind in PROSE else "code"]:
+            kept.append(candidate)
+        else:
+            rounded = math.floor(share * 1000) / 1000  # down, so that this minimum lets it pass
+            run.trace.events.append(Event(BELOW_MINIMUM, candidate.unit, f"{rounded:.3f}"))
+    return kept
+
+
+def sort(candidates: list[Candidate], options: SearchOptions, scope: SearchScope) -> list[Candidate]:
+    """Candidates, given in the order of their scores, as --sort and --reverse demand. Raises UsageError."""
+    if options.sort == "path":
+        candidates = sorted(candidates, key=lambda c: c.unit.content_order())
+    elif options.sort == "modified":
+        candidates = sorted(candidates, key=lambda c: (-scope.modified(c.unit.document), c.unit.content_order()))
+    elif options.sort != "score":
+        raise UsageError(f"cannot sort by '{options.sort}'", "sort by score, path or modified")
+    return candidates[::-1] if options.reverse else candidates

@@ -1,0 +1,59 @@
+"""The default ranker: fused ranks, features with learned weights, and a walk over the symbol graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from codelens.model.budget import FEATURES
+from codelens.model.budget import WALK as WALK_SHARE
+from codelens.model.search import Candidate, Match
+from codelens.search.evidence import Evidence
+from codelens.search.features import measure
+from codelens.search.fuse import fuse_matches
+from codelens.search.rankers import Ranker
+from codelens.search.run import SearchRun
+from codelens.search.walk import WALK, Spreading, add_walk, joining, nearness, spread
+
+
+class LearnedRanker:
+    """score = Σ weight / (k + rank) + Σ weight · feature + what the walk brings."""
+
+    def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
+        """If there is no time to measure the features, the ranks alone decide."""
+        candidates = fuse_matches(run, matches)
+        if not candidates:
+            return candidates
+        evidence = Evidence(run, matches, run.query_vector() if matches.get("vector") else b"")
+        weights = run.weights
+        with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
+            if weights:
+                evidence.gather(candidate.unit for candidate in candidates)
+            measure(candidates, evidence, weights, run.budget)
+            return _with_walk(run, candidates, evidence)
+        for candidate in candidates:
+            candidate.measured.clear()
+        return candidates
+
+
+def _with_walk(run: SearchRun, candidates: list[Candidate], evidence: Evidence) -> list[Candidate]:
+    """Add the walk's contributions to the candidates that it reached, and candidates that only the walk found."""
+    weights = run.weights
+    if not run.profile.graph or not weights.get(WALK):
+        return candidates
+    started = time.perf_counter()
+    spreading = Spreading(**run.profile.graph)
+    preliminary = sorted(((c, c.score) for c in candidates), key=lambda p: (-p[1], p[0].unit.content_order()))
+    with run.budget.part(WALK_SHARE, "the walk was left out"):
+        if (found := spread(preliminary, spreading, run.store)) is not None:
+            joined = joining(found, candidates, spreading, run.store, run.within)
+            evidence.gather(candidate.unit for candidate in joined)
+            measure(joined, evidence, weights, run.budget)
+            candidates = [*candidates, *joined]
+            add_walk(candidates, found, spreading, weights[WALK], run.store)
+            run.trace.nearness = nearness(found)
+    run.trace.seconds["graph"] = time.perf_counter() - started
+    return candidates
+
+
+RANKER: Ranker = LearnedRanker()

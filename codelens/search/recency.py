@@ -1,0 +1,103 @@
+"""A file's history → how recent its last change is and how often it was changed, each in [0, 1] and with its reason.
+
+The present is the time of the indexed commit, or one that somebody names: the clock would give another answer every day.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from codelens.errors import TracesFault
+from codelens.model.code import UnitId, UnitRow
+from codelens.model.history import History
+from codelens.model.memory import Observed, place_of
+from codelens.model.search import Notice
+from codelens.store.store import Store
+from codelens.store.traces import Traces
+from codelens.worktree.place import traces_place
+
+SECONDS_A_DAY = 86_400
+FADING = 0.005
+"""Recency is exp(-.005 days), half after 139 days: the seed of Marketplace's ranking."""
+
+
+class Aged(NamedTuple):
+    """A value from 0 to 1, and in a person's words what it rests on."""
+
+    value: float
+    reason: str
+
+
+def recency(history: History | None, present: int, named: bool = False) -> Aged | None:
+    """exp(-.005 days) from the file's last commit to the present (unix seconds); 1 for what lies after it.
+
+    None for a file that no commit changed that was read. `named`: whether somebody named the present.
+    """
+    if history is None:
+        return None
+    days = max(0, present - history.changed) / SECONDS_A_DAY
+    whole = int(days)
+    when = "on the day of" if not whole else f"{whole} day{'' if whole == 1 else 's'} before"
+    return Aged(math.exp(-FADING * days), f"changed {when} {'the present as named' if named else 'the indexed commit'}")
+
+
+def churn(history: History | None, most: int) -> Aged | None:
+    """ln(1 + commits) / ln(1 + most), `most` being the commits of the file of the repository that has most; None as above."""
+    if history is None or history.commits <= 0:
+        return None
+    value = math.log1p(history.commits) / math.log1p(max(most, history.commits))
+    return Aged(value, f"{history.commits} commit{'' if history.commits == 1 else 's'} touched its file")
+
+
+BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))
+"""(days, recency) up to and with so many days; knowing's figures, as the next."""
+OLD = 0.2
+LEAST, MOST = 0.2, 0.95
+"""Confidence of one observation, and of MANY and more; knowing's range."""
+MANY = 1000
+"""Chosen: knowing names the range alone. Between, confidence grows with the logarithm: ten times as many are as much surer."""
+
+
+class Running(NamedTuple):
+    """Recency and confidence of one unit by run-time traces."""
+
+    recency: Aged
+    confidence: Aged
+
+
+RunningOf = Callable[[Collection[UnitRow]], Mapping[UnitId, Running]]
+
+
+def running_by(store: Store, now: int | None, notices: list[Notice]) -> RunningOf:
+    """Returns a function that reads the traces next to an index; without traces it returns {}. A damaged file adds a notice."""
+    path = traces_place(store.path)
+
+    def nothing(units: Collection[UnitRow]) -> Mapping[UnitId, Running]:
+        return {}
+
+    def asked(units: Collection[UnitRow]) -> Mapping[UnitId, Running]:
+        try:
+            with Traces.reading(path) as traces:
+                held, newest = traces.of({unit.path for unit in units}), traces.newest()
+        except TracesFault as fault:
+            notices.append(Notice("traces", f"searched without traces: {fault}; {fault.hint}"))
+            return {}
+        present = newest if now is None else now
+        seen = {unit.id: held.get(place_of(unit)) for unit in units}
+        return {unit: running(one, present, now is not None) for unit, one in seen.items() if one}
+
+    return asked if path.is_file() else nothing
+
+
+def running(seen: Observed, present: int, named: bool = False) -> Running:
+    """1 within a day of the present, .8 within 7, .5 within 30, then .2; .2 for one observation to .95 for 1000 and more."""
+    days = max(0, present - seen.last) / SECONDS_A_DAY
+    recency = next((value for most, value in BANDS if days <= most), OLD)
+    whole = int(days)
+    before = f"{whole} day{'' if whole == 1 else 's'} before" if whole else "within a day of"
+    told = f"last seen to run {before} {'the present as named' if named else 'the newest trace'}"
+    share = min(1.0, math.log(seen.times) / math.log(MANY))
+    times = f"seen to run {seen.times} time{'' if seen.times == 1 else 's'}"
+    return Running(Aged(recency, told), Aged(LEAST + (MOST - LEAST) * share, times))

@@ -1,0 +1,326 @@
+"""Relevance spread over the symbol graph, from the best candidates to related units: by a walk, or breadth first.
+
+The walk asks the store for edges around the nodes that hold mass, in rounds, so its work grows with the neighbourhood of the
+seeds. Units that only the walk found become candidates; each candidate that it reached gets a contribution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import xxhash
+
+from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
+from codelens.graph.walk import Push, Trail, push, trails
+from codelens.model.code import UNWALKED_KINDS, UnitId, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS, is_unit
+from codelens.model.search import Candidate, Contribution
+from codelens.store.store import Store
+
+WIDEST = 300
+"""Edges that end at one node, above which they are not followed back: every tenth file uses such a thing. Chosen."""
+PRECISE = TIERS["precise"].number
+
+
+LEAST, SPAN = 1e-4, 9.2
+"""Constant added to a share before its logarithm is taken, and minus the logarithm of that constant: the value is from 0 to 1.
+Among logarithm, square root and plain share, the logarithm measured best together with the other features."""
+WALK = "walk"
+"""The feature that the walk gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spreading:
+    """A profile's settings for the walk, from weights.toml."""
+
+    seeds: int
+    restart: float
+    epsilon: float
+    nodes: int
+    """Most nodes whose edges are asked for."""
+    joining: int
+    """Most units that join the candidates for their mass alone."""
+    backward: float
+    """Weight of an edge against its direction, as a share of its weight along it."""
+    precise: float
+    """Weight of an edge from a language server's index, as a share of the weight of other edges of its kind."""
+    kinds: Mapping[str, float]
+    """Kind of edge → weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The result of a walk."""
+
+    seeds: Mapping[int, float]
+    """Seed, by its number in `nodes` → its weight among the restarts."""
+    mass: Mapping[UnitId, float]
+    """Unit → the mass that came to it from others."""
+    pushed: Push
+    kinds: Mapping[tuple[int, int], str]
+    """(unit, neighbour) → the kind of edge that joins them most, '←' before it where it points back."""
+    nodes: ByContent
+
+
+class Surroundings:
+    """Neighbours by the store's edges and the nesting of units, weighted by kind.
+
+    `precise` multiplies the weight of an edge from a language server's index.
+    """
+
+    def __init__(self, store: Store, weights: Mapping[str, float], backward: float, precise: float = 1.0) -> None:
+        self._store = store
+        self._weights, self._backward, self._precise = weights, backward, precise
+        self.kinds: dict[tuple[int, int], str] = {}
+
+    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        """Node → (neighbour, weight), by number; parallel edges count once, by the heaviest, since calls are kept by line."""
+        weights, backward = self._weights, self._backward
+        found: dict[int, dict[int, float]] = {node: {} for node in nodes}
+        self._store.budget.check()
+
+        def join(node: int, other: int, kind: str, weight: float) -> None:
+            held = found[node].get(other, 0.0)
+            if weight > held or (weight == held > 0 and kind < self.kinds[node, other]):
+                found[node][other] = weight
+                self.kinds[node, other] = kind
+
+        for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
+            if other <= 0 or other == node:
+                continue  # documents are no stations: everything of a file would be next to all that it imports
+            name = NAME_OF_KIND[kind]
+            weight = weights.get(name, 0.0)
+            confidence = TIER_OF_NUMBER[tier].confidence
+            if confidence < RESOLVED:
+                weight *= confidence
+            elif tier == PRECISE:
+                weight *= self._precise
+            join(node, other, name if outgoing else f"←{name}", weight if outgoing else weight * backward)
+        for node, other, down in self._store.edges.nested(nodes):
+            join(
+                node, other, "contains" if down else "member_of", weights.get("contains" if down else "member_of", 0.0)
+            )
+        return {node: sorted((o, w) for o, w in others.items() if w > 0) for node, others in found.items()}
+
+
+class ByContent:
+    """The same neighbours with nodes numbered by what they are: ids depend on an index's history, and the order of nodes decides
+    ties and the last bits of sums."""
+
+    def __init__(self, around: Surroundings, store: Store) -> None:
+        self._around = around
+        self._store = store
+        self._number: dict[UnitId, int] = {}
+        self.unit: dict[int, UnitId] = {}
+
+    def numbers(self, units: Iterable[UnitId]) -> dict[UnitId, int]:
+        """Unit → its number, of 63 bits."""
+        asked = list(units)
+        for unit, *content in self._store.units.contents(u for u in asked if u not in self._number):
+            number = xxhash.xxh3_64_intdigest(repr(content).encode()) >> 1
+            self._number[unit], self.unit[number] = number, unit
+        return {unit: self._number[unit] for unit in asked if unit in self._number}
+
+    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        """Node → (neighbour, weight), by number."""
+        found = self._around([self.unit[node] for node in nodes])
+        numbers = self.numbers({UnitId(o) for others in found.values() for o, _ in others})
+        return {
+            self._number[UnitId(unit)]: sorted((numbers[UnitId(o)], w) for o, w in others if UnitId(o) in numbers)
+            for unit, others in found.items()
+        }
+
+
+def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, store: Store) -> Spread | None:
+    """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
+
+    A seed's part is the square of where its score stands between the first that is no seed any more and the best, so that the
+    first few lead (ranking.md's recipe), whatever all of them have in common.
+    """
+    symbols = [(c, score) for c, score in ranked if c.unit.kind not in UNWALKED_KINDS][: spreading.seeds + 1]
+    if not symbols:
+        return None
+    best, low = symbols[0][1], symbols[-1][1] if len(symbols) > 1 else 0.0
+    reach = best - low
+    symbols = [(c, score) for c, score in symbols[: spreading.seeds] if score > low] or symbols[:1]
+    around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
+    nodes = ByContent(around, store)
+    numbers = nodes.numbers(c.unit.id for c, _ in symbols)
+    seeds = {numbers[c.unit.id]: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
+    pushed = push(nodes, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
+    arrived = _arrived(pushed, seeds, spreading.restart)
+    return Spread(seeds, {nodes.unit[n]: held for n, held in arrived.items()}, pushed, around.kinds, nodes)
+
+
+def _arrived(pushed: Push, seeds: Mapping[int, float], restart: float) -> dict[int, float]:
+    """The mass that came to each node from others: a seed's own restarts only repeat its score."""
+    total = math.fsum(seeds.values())
+    came = {node: held - restart * seeds.get(node, 0.0) / total for node, held in pushed.mass.items()}
+    return {node: held for node, held in came.items() if held > 0}
+
+
+def nearness(found: Spread) -> dict[UnitId, float]:
+    """Unit → its share of the most that the walk holds anywhere, with what restarts bring; 1 for the seeds."""
+    most = max(found.pushed.mass.values(), default=1.0)
+    near = {found.nodes.unit[node]: held / most for node, held in found.pushed.mass.items()}
+    return near | {found.nodes.unit[seed]: 1.0 for seed in found.seeds}
+
+
+def joining(
+    found: Spread,
+    candidates: Sequence[Candidate],
+    spreading: Spreading,
+    store: Store,
+    allowed: Sequence[UnitId] | None,
+) -> list[Candidate]:
+    """New candidates for the symbols with most mass that no channel found, of those that take part, in order of content."""
+    known = {c.unit.id for c in candidates}
+    numbers = found.nodes.numbers(found.mass)
+    new = sorted((u for u in found.mass if u not in known), key=lambda u: (-found.mass[u], numbers[u]))
+    if allowed is not None:
+        taking_part = frozenset(allowed)
+        new = [unit for unit in new if unit in taking_part]
+    rows = store.units.rows(new[: spreading.joining]).values()
+    return [Candidate(row) for row in sorted(rows, key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
+
+
+def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weight: float, store: Store) -> None:
+    """Write a contribution for each candidate that the walk reached, with the way it took.
+
+    The value is the logarithm of its share of the walk's most, scaled to be 1 for all of it and about 0 for a ten thousandth.
+    """
+    most = max(found.mass.values(), default=0.0)
+    reached = [c for c in candidates if found.mass.get(c.unit.id)]
+    numbers, unit = found.nodes.numbers(c.unit.id for c in reached), found.nodes.unit
+    ways = trails(numbers.values(), found.pushed.mass, found.pushed.rows, found.seeds, spreading.restart)
+    senders = _senders(found)
+    stations = {c.unit.id: _way(ways.get(numbers[c.unit.id]), numbers[c.unit.id], senders) for c in reached}
+    names = {c.unit.id: c.unit.qualified_name for c in candidates}
+    others = {unit[node] for way in stations.values() for node in way} - set(names)
+    names |= {row.id: row.qualified_name for row in store.units.rows(others).values()}
+    for candidate in reached:
+        share = found.mass[candidate.unit.id] / most
+        way = in_words([unit[node] for node in stations[candidate.unit.id]], names, found.kinds)
+        value = math.log(share + LEAST) / SPAN + 1.0
+        candidate.add_bonus(WALK, weight, value, f"{share:.1%} of the walk's most: {way}")
+
+
+def _senders(found: Spread) -> dict[int, int]:
+    """Node → the neighbour that sent it most of what arrived."""
+    most: dict[int, tuple[float, int]] = {}
+    for source, row in found.pushed.rows.items():
+        total, held = math.fsum(w for _, w in row), found.pushed.mass.get(source, 0.0)
+        for target, weight in row:
+            if target != source and (sent := held * weight / total) > most.get(target, (0.0, 0))[0]:
+                most[target] = sent, source
+    return {target: source for target, (_, source) in most.items()}
+
+
+def _way(trail: Trail | None, node: int, senders: Mapping[int, int]) -> list[int]:
+    """The stations of the walk to a node: from a seed, or, to a seed itself, from who sent it most."""
+    if trail is not None and trail.hops:
+        return [trail.seed, *(hop.target for hop in trail.hops)]
+    return [senders[node], node] if node in senders else [node]
+
+
+def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], kinds: Mapping[tuple[int, int], str]) -> str:
+    """How a walk came to a unit, by its stations: 'Flask.run ─calls→ make_server'. `kinds` as in `Spread`."""
+    parts = [names.get(way[0], "?")]
+    for source, target in pairwise(way):
+        kind = kinds.get((source, target), "")
+        arrow = f" ←{kind[1:]}─ " if kind.startswith("←") else f" ─{kind}→ "
+        parts.append(arrow + names.get(target, "?"))
+    return "".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Expanding:
+    """A profile's settings for the expansion, from weights.toml."""
+
+    seeds: int
+    depth: int
+    minimum: float
+    """Share of the best score that a seed, and whatever is reached, must have."""
+    decay: float | None = None
+    """Share of the score that every edge keeps; None for a share by kind."""
+
+
+def add_expansion(
+    candidates: Sequence[Candidate], expanding: Expanding, store: Store, allowed: Collection[UnitId] | None
+) -> list[Candidate]:
+    """The candidates, best first, and those that joined them; each that inherited has a contribution that says from where.
+
+    `allowed` says who may join, None for all.
+    """
+    best = candidates[0].score if candidates else 0.0
+    if best <= 0:
+        return list(candidates)
+    scores = {int(c.unit.id): c.score for c in candidates[: expanding.seeds]}
+    shares = {node: score / best for node, score in scores.items()}
+    found = expand(_ResolvedEdges(store), shares, expanding.depth, expanding.minimum, expanding.decay)
+    reached = {UnitId(n): r for n, r in found.items() if r.before is not None and is_unit(n)}
+    known = {c.unit.id: c for c in candidates}
+    rows = store.units.rows(reached.keys() - known.keys())
+    joined = [row for row in sorted(rows.values(), key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
+    may = None if allowed is None else frozenset(allowed)
+    known |= {row.id: Candidate(row) for row in joined if may is None or row.id in may}
+    names = _names_of_stations(reached.values(), known, store)
+    for unit, way in reached.items():
+        if unit in known:
+            _inherit(known[unit], way, scores, names, expanding)
+    return sorted(known.values(), key=Candidate.order)
+
+
+class _ResolvedEdges:
+    """The ways on from nodes, for `expand`: resolved edges both ways and nesting, files as stations between."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, nodes: Sequence[int]) -> Mapping[int, Sequence[GraphStep]]:
+        self._store.budget.check()
+        found: dict[int, list[GraphStep]] = {node: [] for node in nodes}
+        for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
+            if other != node and TIER_OF_NUMBER[tier].confidence >= RESOLVED:
+                found[node].append(GraphStep(other, NAME_OF_KIND[kind], outgoing))
+        for node, other, down in self._store.edges.nested(nodes):
+            found[node].append(GraphStep(other, "contains", down))
+        for document, unit in self._store.units.top_level([-node for node in nodes if node < 0]):
+            found[-document].append(GraphStep(unit, "contains"))
+        tops = [
+            row for row in self._store.units.rows([UnitId(n) for n in nodes if n > 0]).values() if row.parent is None
+        ]
+        for row in tops:
+            found[row.id].append(GraphStep(-row.document, "contains", False))
+        return found
+
+
+def _inherit(
+    candidate: Candidate, way: Expanded, scores: Mapping[int, float], names: Mapping[int, str], expanding: Expanding
+) -> None:
+    """Raise the candidate to the seed's score times the share that the edges keep, if that is more than it has."""
+    hops = way.path()
+    of, had = scores[hops[0].source], candidate.score
+    kept = math.prod(KEEPS.get(h.kind, KEEPS_ELSE) if expanding.decay is None else expanding.decay for h in hops)
+    if of * kept <= had:
+        return
+    stations = "".join(
+        f" {f'─{hop.kind}→' if hop.outgoing else f'←{hop.kind}─'} {names.get(hop.target, '?')}" for hop in hops[:-1]
+    )
+    last = hops[-1]
+    direction = "" if last.outgoing else ", against it"
+    reason = f"from {names[hops[0].source]}{stations} by {last.kind}{direction}, {kept:.4g} of its score"
+    operands = {"of": of, "kept": kept, "had": had}
+    candidate.told.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
+
+
+def _names_of_stations(ways: Collection[Expanded], known: Mapping[UnitId, Candidate], store: Store) -> dict[int, str]:
+    """Node → name, for the stations of all paths."""
+    nodes = {hop.source for way in ways for hop in way.path()}
+    rows = store.units.rows({UnitId(n) for n in nodes if n > 0} - known.keys())
+    names: dict[int, str] = {int(unit): c.unit.qualified_name for unit, c in known.items()}
+    names |= {int(unit): row.qualified_name for unit, row in rows.items()}
+    return names | dict(store.edges.names([n for n in nodes if n < 0]))

@@ -1,0 +1,254 @@
+"""refs, callers, callees, impact: a target → relations of the symbol graph, each with the line that it stems from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codelens.index import GraphTopic
+from codelens.model.code import Freshness, UnitRow
+from codelens.model.graph import IMPLIED_KINDS, KINDS, Named, Related, Relation, RelationOptions
+from codelens.model.search import SearchOptions
+from codelens.render.outline import outline_lines, symbols_of
+from codelens.render.relations import step_text
+from codelens.render.visible import for_line
+from codelens.server.mcp.tool import (
+    BOOLEAN,
+    FRESH,
+    INTEGER,
+    LONGEST_PATH,
+    NARROW,
+    NUMBER,
+    STRING,
+    TARGET,
+    Record,
+    Schema,
+    Tool,
+    ToolAnswer,
+    ToolCall,
+    budget,
+    choice,
+    closed,
+    code_line,
+    cut_line,
+    fitted,
+    inside,
+    narrowed,
+    notices_told,
+    place_of,
+    rows,
+    several,
+    share,
+    target_inside,
+    text,
+    whole,
+)
+
+Ask = Callable[[GraphTopic, str, RelationOptions], Related]
+
+NODE = closed({"name": STRING, "kind": STRING, "path": STRING, "line": INTEGER})
+RELATION = closed(
+    {
+        "kind": STRING,
+        "depth": INTEGER,
+        "name": STRING,
+        "symbol_kind": STRING,
+        "defined_in": STRING,
+        "path": STRING,
+        "line": INTEGER,
+        "text": STRING,
+        "confidence": NUMBER,
+        "test": BOOLEAN,
+        "freshness": STRING,
+    }
+)
+DEPTH = whole("Hops to follow", 1, 10)
+ALL_KINDS = tuple(dict.fromkeys([*KINDS, *IMPLIED_KINDS]))
+
+
+def answering(ask: Ask) -> Callable[[ToolCall], ToolAnswer]:
+    """The function of a tool that puts one question to the graph."""
+
+    def answer(asked: ToolCall) -> ToolAnswer:
+        given = asked.arguments
+        info = asked.index.info()
+        where = narrowed(given, info)
+        options = RelationOptions(
+            kinds=tuple(given.get("kinds", ())),
+            min_confidence=given.get("min_confidence"),
+            depth=given.get("depth"),
+            limit=given["limit"],
+            where=SearchOptions(**where) if any(where.values()) else None,
+        )
+        return _told(ask(asked.index.graph, target_inside(given["target"], info), options), asked)
+
+    return answer
+
+
+def _told(result: Related, asked: ToolCall) -> ToolAnswer:
+    found = result.relations
+    notices = [n.text for n in result.notices]
+    if old := sum(r.place.freshness is not Freshness.FRESH for r in found):
+        notices.append(f"{old} lines are of files that changed since they were indexed; `fresh` waits for the update")
+    told = notices_told(notices)
+
+    def made(count: int) -> ToolAnswer:
+        cut = result.total - count
+        head = f"{result.question} of {', '.join(_where(n, asked) for n in result.targets[:3])}: {result.total}"
+        lines = [_line(relation, result.question, asked) for relation in found[:count]]
+        remedy = "raise `budget` or `limit`, or narrow with paths, depth or min_confidence"
+        said = [*cut_line(cut, "relations", remedy), *(f"note: {notice}" for notice in told)]
+        record = {
+            "targets": [_node(n, asked) for n in result.targets[:3]],
+            "relations": [_record(relation, asked) for relation in found[:count]],
+            "total": result.total,
+            "cut": cut,
+            "notices": told,
+        }
+        return ToolAnswer("\n".join([head, *lines, *said]), record)
+
+    return fitted(len(found), made, asked.arguments["budget"])
+
+
+def _where(named: Named, asked: ToolCall) -> str:
+    place = f" ({_path(named, asked)}:{named.line})" if named.path else ""
+    return for_line(f"{named.kind} {named.qualified_name}{place}")
+
+
+def _path(named: Named, asked: ToolCall) -> str:
+    return for_line(asked.paths.of(named.root, named.path)) if named.path else ""
+
+
+def _line(relation: Relation, question: str, asked: ToolCall) -> str:
+    place = relation.place
+    head = f"{asked.paths.of(place.root, place.path)}:{place.line}: " if place.line else ""
+    indent = "  " * (relation.depth - 1) if question in ("callers", "callees") else ""
+    text = f"  | {code_line(place.text.strip())}" if place.text.strip() else ""
+    again = " (listed above)" if relation.again else ""
+    return for_line(f"{indent}{head}{step_text(relation, question)}{again}{text}")
+
+
+def _node(named: Named, asked: ToolCall) -> Record:
+    return {
+        "name": named.qualified_name,
+        "kind": named.kind,
+        "path": _path(named, asked),
+        "line": named.line,
+    }
+
+
+def _record(relation: Relation, asked: ToolCall) -> Record:
+    place, told = relation.place, relation.told
+    return {
+        "kind": relation.kind,
+        "depth": relation.depth,
+        "name": told.qualified_name,
+        "symbol_kind": told.kind,
+        "defined_in": _path(told, asked),
+        "path": for_line(asked.paths.of(place.root, place.path)) if place.line else "",
+        "line": place.line,
+        "text": code_line(place.text.strip()),
+        "confidence": relation.confidence,
+        "test": relation.test,
+        "freshness": str(place.freshness),
+    }
+
+
+def _tool(name: str, title: str, description: str, ask: Ask, more: Mapping[str, Any]) -> Tool:
+    takes: dict[str, Schema] = {
+        "target": TARGET,
+        **more,
+        "min_confidence": share("Only edges at least this sure: .5 and above are resolved, below are guesses"),
+        "limit": whole("Most relations", 1, 1000, 100),
+        **NARROW,
+        "fresh": FRESH,
+        "budget": budget(3000),
+    }
+    gives = {
+        "targets": rows(NODE),
+        "relations": rows(RELATION),
+        "total": INTEGER,
+        "cut": INTEGER,
+        "notices": rows(STRING),
+    }
+    return Tool(name, title, description, closed(takes, ["target"]), closed(gives), answering(ask))
+
+
+_KINDS = {"kinds": several("Only these kinds of edges", choice("", ALL_KINDS), len(ALL_KINDS))}
+
+REFS = _tool(
+    "refs",
+    "Where a symbol is used",
+    "Every place that names a symbol or file: calls, imports, subclasses, type hints, decorators, documents. "
+    "Resolved by scopes, imports and types, so more exact than a text search for the name.",
+    GraphTopic.refs,
+    _KINDS,
+)
+CALLERS = _tool(
+    "callers",
+    "Who calls a function",
+    "Who calls a function or method, as a tree of as many hops as `depth` says.",
+    GraphTopic.callers,
+    {"depth": DEPTH},
+)
+CALLEES = _tool(
+    "callees",
+    "What a function calls",
+    "What a function or method calls, as a tree of as many hops as `depth` says.",
+    GraphTopic.callees,
+    {"depth": DEPTH},
+)
+IMPACT = _tool(
+    "impact",
+    "What a change may reach",
+    "All that a change of a symbol or file may reach: callers, subclasses, overriding methods, importers, nearest first, tests "
+    "last. Ask before you change a signature or behaviour, and to know which tests to run.",
+    GraphTopic.impact,
+    {"depth": DEPTH, **_KINDS},
+)
+
+
+def answer_outline(asked: ToolCall) -> ToolAnswer:
+    """The symbols of a file in the order of their places."""
+    info = asked.index.info()
+    path = inside(asked.arguments["file"], info)
+    names, below = place_of(path, info)
+    units = symbols_of([u for u in asked.index.symbols(below) if u.repository in names])
+    lines = [code_line(line) for line in outline_lines(units)]
+
+    def made(count: int) -> ToolAnswer:
+        cut = len(units) - count
+        said = cut_line(cut, "symbols", "raise `budget`, or search with path:")
+        record = {"path": path, "symbols": [_outline_record(u) for u in units[:count]], "cut": cut}
+        return ToolAnswer("\n".join([path, *lines[:count], *said]), record)
+
+    return fitted(len(units), made, asked.arguments["budget"])
+
+
+def _outline_record(unit: UnitRow) -> Record:
+    return {
+        "name": unit.qualified_name,
+        "kind": unit.kind,
+        "line": unit.name_line or unit.start_line,
+        "end_line": unit.end_line,
+        "signature": code_line(" ".join(unit.signature.split())),
+    }
+
+
+SYMBOL = closed({"name": STRING, "kind": STRING, "line": INTEGER, "end_line": INTEGER, "signature": STRING})
+SYMBOLS = Tool(
+    name="symbols",
+    title="Outline of a file",
+    description="The outline of one file: its classes, functions and headings with their lines and signatures. Cheaper than "
+    "reading the file.",
+    takes=closed(
+        {
+            "file": text("Path relative to the root, as other tools tell it", most=LONGEST_PATH),
+            "fresh": FRESH,
+            "budget": budget(3000),
+        },
+        ["file"],
+    ),
+    gives=closed({"path": STRING, "symbols": rows(SYMBOL), "cut": INTEGER}),
+    answer=answer_outline,
+)

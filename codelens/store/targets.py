@@ -1,0 +1,142 @@
+"""Resolves a user's PATH:LINE or symbol name to a unit.
+
+A path is absolute or relative to a repository's root; the repository's name goes in front where several have the path.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codelens.errors import TargetError
+from codelens.model.code import CHUNK_KINDS, UnitRow
+from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
+from codelens.text.identifiers import fold_identifier
+
+MOST_CANDIDATES = 20
+"""Places listed for an ambiguous name: a screenful. Chosen."""
+MOST_ALIKE = 5
+"""Similar names listed for an unknown name. Chosen."""
+SAME_NAME = 500
+"""Units with the same name that are considered, in the order of `Units.named`. Chosen: far more than a person could
+tell apart, though a name like `init` may have more.
+"""
+
+
+class NothingNamed(TargetError):
+    """No definition in the index has this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserTarget:
+    """A resolved target. Without a unit, the file or line was lost before ranking."""
+
+    text: str
+    unit: UnitRow | None
+    document: DocumentRow | None
+    path: str
+    """The path as given, if it was one."""
+    line: int | None
+    repository: str = ""
+    """The repository that the path names; empty for any."""
+
+
+def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
+    """Resolve a target; with `todos`, a TODO comment is preferred to the code around it.
+
+    Raises TargetError if a name matches nothing, or several things.
+    """
+    head, colon, tail = text.rpartition(":")
+    line = int(tail) if colon and head and tail.isascii() and tail.isdigit() else None
+    path, repository = _below_root(head if line is not None else text, store)
+    documents = _documents(path, repository, store)
+    if len(documents) > 1:
+        names = {row.id: row.name for row in store.documents.repositories()}
+        places = tuple(sorted(f"{names[d.repository]}/{path}" for d in documents))
+        raise TargetError(f"several repositories have {path}", places, "put the repository's name before the path")
+    if documents:
+        return _in_document(text, documents[0], line, store, todos)
+    if line is not None or "/" in path or "\\" in path:
+        return UserTarget(text, None, None, path, line, repository)
+    try:
+        return UserTarget(text, _by_name(text, store), None, "", None)
+    except TargetError:
+        if any(os.path.lexists(row.root / path) for row in store.documents.repositories() if path):
+            return UserTarget(text, None, None, path, None, repository)
+        raise
+
+
+def _below_root(path: str, store: Store) -> tuple[str, str]:
+    """The path relative to a root and that repository's name, for an absolute path; other paths are unchanged."""
+    if not Path(path).is_absolute():
+        return path, ""
+    for row in sorted(store.documents.repositories(), key=lambda r: -len(str(r.root))):
+        for root in (str(row.root), os.path.realpath(row.root)):
+            if path.startswith(root + os.sep):
+                return path.removeprefix(root + os.sep).replace(os.sep, "/"), row.name
+    return path, ""
+
+
+def _documents(path: str, repository: str, store: Store) -> list[DocumentRow]:
+    """Documents with this path; otherwise its first part may be a repository's name."""
+    ids = {row.name: row.id for row in store.documents.repositories()}
+    found = [d for d in store.documents.by_path(path) if not repository or d.repository == ids[repository]]
+    name, slash, rest = path.partition("/")
+    if found or repository or not slash or name not in ids:
+        return found
+    return [d for d in store.documents.by_path(rest) if d.repository == ids[name]]
+
+
+def _in_document(text: str, document: DocumentRow, line: int | None, store: Store, todos: bool) -> UserTarget:
+    """The innermost unit at a line; without a line, the first unit."""
+    units = store.units.of_document(document.id)
+    if line is not None:
+        aside = store.units.todos(document.id) if todos else []
+        around = [u for u in (*units, *aside) if u.start_line <= line <= u.end_line]
+        unit = max(around, key=lambda u: (u.start_line, -u.end_line), default=None)
+    else:
+        unit = units[0] if units else None
+    return UserTarget(text, unit, document, document.path, line)
+
+
+def _by_name(text: str, store: Store) -> UnitRow:
+    wanted = text.replace("::", ".").replace("#", ".").removesuffix("()")
+    last = wanted.rsplit(".", 1)[-1]
+    rows = list(store.units.rows(store.units.named(fold_identifier(last), None, SAME_NAME)).values())
+    named = (
+        [u for u in rows if u.name == last and u.kind not in CHUNK_KINDS] or [u for u in rows if u.name == last] or rows
+    )
+    fitting = [u for u in named if f".{u.qualified_name}".endswith(f".{wanted}")] or (
+        named if "." not in wanted else []
+    )
+    if not fitting:
+        raise NothingNamed(
+            f"nothing is named {text or 'nothing'}", _alike(last, store), "name it as PATH:LINE, or search for it first"
+        )
+    whole = [u for u in fitting if u.qualified_name == wanted]
+    fitting = whole if len(whole) == 1 else fitting
+    if len(fitting) > 1:
+        raise TargetError(f"{len(fitting)} things are named {text}", _listed(fitting, store))
+    return fitting[0]
+
+
+def _alike(name: str, store: Store) -> tuple[str, ...]:
+    """Places of names similar to an unknown one."""
+    if not store.features().fuzzy:
+        return ()
+    near = store.postings.names_resembling(fold_identifier(name), None, MOST_ALIKE)
+    return _listed(
+        [u for u in store.units.rows([unit for unit, _ in near]).values() if u.kind not in CHUNK_KINDS], store
+    )
+
+
+def _listed(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:
+    several = len(store.documents.repositories()) > 1
+    places = [
+        f"{u.repository + '/' if several else ''}{u.path}:{u.name_line or u.start_line}  {u.kind} {u.qualified_name}"
+        for u in sorted(units, key=UnitRow.content_order)
+    ]
+    return tuple(places[:MOST_CANDIDATES])

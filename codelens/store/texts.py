@@ -1,0 +1,260 @@
+"""The indexed text of documents, always from the snapshot and never from the disk, so that spans and text match."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+from typing import overload
+
+from codelens.errors import IndexCorrupt
+from codelens.model.code import DocumentId, Span
+from codelens.model.extraction import PartPlace
+from codelens.model.fast_dataclass import dataclass
+from codelens.store.codec import decompress
+from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
+from codelens.text.notebook import NOTEBOOK, as_written, shown_line
+from codelens.worktree.files import content_hash
+
+MAX_LINE = 400
+"""Characters of a line that are shown."""
+
+
+PARTS_HELD = 3
+"""Parts of a large document that stay in memory: a unit is in one, and a line continues in the next. Chosen."""
+LONGEST_LINE = 100_000
+"""Characters that are read of a line that spans several parts. Chosen."""
+
+
+class DocumentText:
+    """A document's bytes as they were indexed, with its lines. Of a large document only a few parts are in memory."""
+
+    __slots__ = ("_held", "_load", "_places", "_starts", "bom", "encoding", "language")
+
+    def __init__(self, document: DocumentRow, places: Sequence[PartPlace], load: Callable[[int], bytes]) -> None:
+        """`load` returns the bytes of a part by number; only large documents have more than one."""
+        self.encoding, self.bom, self.language = document.encoding, document.bom, document.language
+        self._places, self._load = places, load
+        self._starts = [place.start for place in places]
+        self._held: dict[int, bytes] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        last = len(self._places) - 1
+        return self._places[last].start + len(self.part(last))
+
+    @property
+    def places(self) -> Sequence[PartPlace]:
+        """The positions at which its parts begin."""
+        return self._places
+
+    def part(self, number: int) -> bytes:
+        """The bytes of a part."""
+        if number not in self._held:
+            if len(self._held) == PARTS_HELD:
+                self._held.pop(next(iter(self._held)))
+            self._held[number] = self._load(number)
+        return self._held[number]
+
+    def part_of(self, place: int) -> int:
+        """The number of the part that contains a byte."""
+        return bisect_right(self._starts, place) - 1
+
+    def span_of(self, number: int) -> Span:
+        """The byte range of a part in the file."""
+        start = self._places[number].start
+        return Span(start, start + len(self.part(number)))
+
+    def pieces(self, span: Span) -> Iterator[Span]:
+        """A byte range, cut where parts end; an empty range is one piece."""
+        last = self.part_of(max(span.start, span.end - 1))
+        for number in range(self.part_of(span.start), last + 1):
+            end = span.end if number == last else self._places[number + 1].start
+            yield Span(max(span.start, self._places[number].start), end)
+
+    def bytes_of(self, span: Span) -> bytes:
+        """The bytes of a range, without the byte order mark."""
+        start = max(span.start, self.bom)
+        number = self.part_of(start)
+        if number == len(self._starts) - 1 or span.end <= self._starts[number + 1]:
+            first = self._starts[number]
+            return self.part(number)[start - first : max(span.end - first, 0)]
+        found = []
+        for piece in self.pieces(Span(start, max(start, span.end))):
+            number = self.part_of(piece.start)
+            first = self._places[number].start
+            found.append(self.part(number)[piece.start - first : piece.end - first])
+        return b"".join(found)
+
+    def slice(self, span: Span) -> str:
+        """The text of a byte range as its author wrote it: for a notebook without the JSON around it, else as `stored`."""
+        text = self.stored(span)
+        return as_written(text) if self.language == NOTEBOOK else text
+
+    def stored(self, span: Span) -> str:
+        """The text of a byte range, without the byte order mark; broken characters become U+FFFD."""
+        return self.bytes_of(span).decode(self.encoding, "replace")
+
+    @property
+    def text(self) -> str:
+        """The whole text, without the byte order mark; decoded at each call."""
+        return self.stored(Span(0, self.size))
+
+    def blocks(self) -> Iterator[bytes]:
+        """The file's own bytes, part by part."""
+        return map(self.part, range(len(self._places)))
+
+    def line_and_indent(self, place: int) -> tuple[int, int]:
+        """The line of a byte, from 1, and the number of characters before it on this line."""
+        part = self._places[self.part_of(place)]
+        before = self.stored(Span(part.start, place))
+        newline = before.rfind("\n") + 1
+        return part.line + before.count("\n"), len(before) - newline + (0 if newline else part.before)
+
+    def line_start(self, place: int) -> int:
+        """Offset at which the line of a byte begins."""
+        newline = "\n".encode(self.encoding)
+        for number in range(self.part_of(place), -1, -1):
+            start = self._places[number].start
+            at = _aligned_rfind(self.part(number), newline, max(place - start, 0))
+            if at >= 0:
+                return start + at + len(newline)
+            place = start
+        return self.bom
+
+    def line_end(self, place: int) -> int:
+        """Offset at which the line of a byte ends, before its line break."""
+        newline = "\n".encode(self.encoding)
+        for number in range(self.part_of(place), len(self._places)):
+            start = self._places[number].start
+            at = _aligned_find(self.part(number), newline, max(place - start, 0))
+            if at >= 0:
+                return start + at
+        return self.size
+
+
+def _aligned_find(raw: bytes, newline: bytes, start: int) -> int:
+    """In UTF-16 the bytes of a line end also occur across two characters."""
+    at = raw.find(newline, start)
+    while at >= 0 and at % len(newline):
+        at = raw.find(newline, at + 1)
+    return at
+
+
+def _aligned_rfind(raw: bytes, newline: bytes, end: int) -> int:
+    at = raw.rfind(newline, 0, end)
+    while at >= 0 and at % len(newline):
+        at = raw.rfind(newline, 0, at + len(newline) - 1)
+    return at
+
+
+class PartLines(Sequence[str]):
+    """The lines of a large document, read from its parts on demand. A line that spans several parts is cut to
+    LONGEST_LINE characters.
+    """
+
+    def __init__(self, text: DocumentText) -> None:
+        self._text = text
+        self._number, self._lines = -1, list[str]()
+        self._keys = [(place.line, place.before) for place in text.places]
+
+    def __len__(self) -> int:
+        last = len(self._keys) - 1
+        return self._keys[last][0] - 1 + len(self._of_part(last))
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index += len(self) if index < 0 else 0
+        number = bisect_right(self._keys, (index + 1, 0)) - 1  # the part in which this line begins
+        lines, first = self._of_part(number), self._keys[number][0] - 1
+        if not 0 <= index - first < len(lines):
+            raise IndexError("no such line")
+        line = lines[index - first]
+        number += 1
+        while number < len(self._keys) and self._keys[number][0] == index + 1 and len(line) < LONGEST_LINE:
+            line += self._of_part(number)[0][:LONGEST_LINE]
+            number += 1
+        return line.removesuffix("\r")
+
+    def _of_part(self, number: int) -> list[str]:
+        """The lines of a part; the last one may continue in the next part."""
+        if number != self._number:
+            text = self._text.stored(self._text.span_of(number))
+            if number == len(self._keys) - 1:
+                text = text.removesuffix("\n")  # no line follows the last line end
+            self._number, self._lines = number, text.split("\n")
+        return self._lines
+
+
+@dataclass(slots=True)
+class Texts:
+    """Caches texts for one search, so that each document is read once, large ones part by part."""
+
+    store: Store
+    _documents: dict[DocumentId, DocumentText] = field(default_factory=dict)
+    _lines: dict[DocumentId, Sequence[str]] = field(default_factory=dict)
+
+    def of(self, document: DocumentRow) -> DocumentText:
+        """The document's text, in memory until `forget`."""
+        known = self._documents.get(document.id)
+        if known is None:
+            known = self._documents[document.id] = text_of(document, self.store)
+        return known
+
+    def lines(self, document: DocumentRow) -> Sequence[str]:
+        """The text's lines without line ends, as people see them (`shown_line`); line n is at n - 1."""
+        known = self._lines.get(document.id)
+        if known is None:
+            text = self.of(document)
+            known = PartLines(text) if len(text.places) > 1 else _lines_of(text)
+            self._lines[document.id] = known
+        return known
+
+    def forget(self, document: DocumentRow) -> None:
+        """Free the memory of a document."""
+        self._documents.pop(document.id, None)
+        self._lines.pop(document.id, None)
+
+
+def text_of(document: DocumentRow, store: Store) -> DocumentText:
+    """The indexed text of a document. Raises IndexCorrupt if it does not match its hash; parts are covered by page
+    checksums.
+    """
+    snapshot = store.documents.snapshot(document.id)
+    if snapshot:
+        raw = decompress(snapshot)
+        if content_hash(raw) != document.content_hash:
+            raise IndexCorrupt(f"{store.path} is damaged: the text of {document.path} is not what was indexed")
+        return DocumentText(document, (PartPlace(0, 1, 0),), lambda _: raw)
+    return DocumentText(
+        document,
+        store.parts.places(document.id),
+        lambda number: decompress(store.parts.bytes_of(document.id, number)),
+    )
+
+
+def _lines_of(text: DocumentText) -> list[str]:
+    lines = [line.removesuffix("\r") for line in text.text.removesuffix("\n").split("\n")]
+    return list(map(shown_line, lines)) if text.language == NOTEBOOK else lines
+
+
+def line_starts(text: str) -> list[int]:
+    """Offsets at which lines begin."""
+    starts = [0]
+    position = text.find("\n")
+    while position >= 0:
+        starts.append(position + 1)
+        position = text.find("\n", position + 1)
+    return starts
+
+
+def line_at(starts: list[int], offset: int) -> int:
+    """The line, from 1, that contains a character offset."""
+    return bisect_right(starts, offset)

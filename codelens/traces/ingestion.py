@@ -1,0 +1,182 @@
+"""Imports files of spans: matches each span with a symbol of the index, and stores how often and when last each symbol ran.
+
+Observations go to a file of their own, because an index can be rebuilt at any time and traces cannot. Paths in spans are
+those of the machine where the code ran, so files are matched by the longest common end. An ambiguous span is dropped: a
+wrong symbol would be worse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import xxhash
+
+from codelens.model.code import CHUNK_KINDS, DocumentId, UnitRow
+from codelens.model.memory import Ingested, Observed, Place, Ran, place_of
+from codelens.store.connection import remove_database
+from codelens.store.store import Store
+from codelens.store.traces import Traces, TracesWriter
+from codelens.text.identifiers import fold_identifier
+from codelens.traces.otlp import read_spans
+from codelens.worktree.place import traces_place
+
+SAME_NAME = 500
+"""Most units of one name that are considered if a span names no file. Chosen, as in targets.py."""
+PACKAGES = ("site-packages", "dist-packages", "node_modules", "gems", "vendor", "registry", "mod")
+"""Folders of installed packages, which are not part of the repository. `mod` is Go's pkg/mod, `registry` Cargo's."""
+LEAST_SHARED = 2
+"""Fewest components at the end that two paths share, unless all of the indexed path is shared. Chosen: a file name is too
+little."""
+_BETWEEN = re.compile(r"<locals>|\W+")
+_CLOSURE = re.compile(r"func\d+|\d+")
+"""Suffix of a closure in Go, after the name of its function: Total.func1.2."""
+
+
+class SymbolMatcher:
+    """Finds the symbols that spans name, with a cache."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str, str, int | None], Place | None] = {}
+        self._by_name: dict[str, list[tuple[tuple[str, ...], DocumentId]]] = {}
+        for document in store.documents.rows():
+            parts = _components(document.path)
+            self._by_name.setdefault(parts[-1], []).append((parts, document.id))
+
+    def find(self, ran: Ran) -> Place | None:
+        """The place of the symbol; None if no symbol matches, or several."""
+        key = (ran.name, ran.namespace, ran.path, ran.line)
+        if key not in self._known:
+            unit = self._unit(ran)
+            self._known[key] = place_of(unit) if unit else None
+        return self._known[key]
+
+    def _unit(self, ran: Ran) -> UnitRow | None:
+        parts = _named(ran)
+        if not parts:
+            return None
+        if not ran.path:
+            return self._anywhere(parts)
+        units = [unit for document in self._documents(ran.path) for unit in self._store.units.of_document(document)]
+        return _in_file(
+            [unit for unit in units if unit.name == parts[-1] and unit.kind not in CHUNK_KINDS], parts, ran.line
+        )
+
+    def _documents(self, path: str) -> list[DocumentId]:
+        """The documents that share the longest end of the path; none for installed packages."""
+        parts = _components(path.replace("\\", "/"))
+        candidates = self._by_name.get(parts[-1], ()) if parts else ()
+        shared = [(_shared(parts, other), len(other), document) for other, document in candidates]
+        if not shared:
+            return []
+        most = max(count for count, _, _ in shared)
+        if set(PACKAGES) & set(parts[: len(parts) - most]):
+            return []
+        found = [(size, document) for count, size, document in shared if count == most]
+        whole = [document for size, document in found if size == most]
+        return whole or [document for _, document in found if most >= LEAST_SHARED]
+
+    def _anywhere(self, parts: Sequence[str]) -> UnitRow | None:
+        """Match by names alone: the span must name all containers of the symbol, and the end of its file's path before them."""
+        rows = self._store.units.rows(self._store.units.named(fold_identifier(parts[-1]), None, SAME_NAME)).values()
+        fitting: dict[tuple[int, int], list[UnitRow]] = {}
+        for unit in rows:
+            holders = tuple(filter(None, unit.container.split(".")))
+            if unit.name != parts[-1] or unit.kind in CHUNK_KINDS or not _ends(parts[:-1], holders):
+                continue
+            rest = parts[: len(parts) - 1 - len(holders)]
+            file = _components(unit.path.rpartition(".")[0] or unit.path)
+            where = max(_shared(rest, file), _shared(rest, file[:-1]))
+            if holders or where:
+                fitting.setdefault((len(holders) + where, where), []).append(unit)
+        best = fitting[max(fitting)] if fitting else []
+        return best[0] if len(best) == 1 else None
+
+
+def _named(ran: Ran) -> tuple[str, ...]:
+    """The parts of namespace and name in any language's notation: a.b, a::b, a#b, a/b.(*T).m; without Go's closures."""
+    name = ran.name if not ran.namespace or ran.name.startswith(ran.namespace) else f"{ran.namespace}.{ran.name}"
+    parts = [part for part in _BETWEEN.split(name) if part]
+    while len(parts) > 1 and _CLOSURE.fullmatch(parts[-1]):
+        parts.pop()
+    return tuple(parts)
+
+
+def _in_file(named: Sequence[UnitRow], parts: Sequence[str], line: int | None) -> UnitRow | None:
+    if len(named) > 1 and line is not None:
+        around = [unit for unit in named if unit.start_line <= line <= unit.end_line]
+        named = [max(around, key=lambda unit: (unit.start_line, -unit.end_line))] if around else named
+    if len(named) > 1 and len(parts) > 1:
+        holders = {unit.id: tuple(filter(None, unit.container.split("."))) for unit in named}
+        fitting = [unit for unit in named if holders[unit.id] and _ends(parts[:-1], holders[unit.id])]
+        most = max((len(holders[unit.id]) for unit in fitting), default=0)
+        named = [unit for unit in fitting if len(holders[unit.id]) == most] or [u for u in named if not u.container]
+    return named[0] if len(named) == 1 else None
+
+
+def _ends(parts: Sequence[str], end: Sequence[str]) -> bool:
+    return not end or tuple(parts[-len(end) :]) == tuple(end)
+
+
+def _components(path: str) -> tuple[str, ...]:
+    return tuple(part for part in path.split("/") if part not in ("", "."))
+
+
+def _shared(left: Sequence[str], right: Sequence[str]) -> int:
+    """The number of components at the end that two paths share."""
+    count = 0
+    while count < min(len(left), len(right)) and left[-1 - count] == right[-1 - count]:
+        count += 1
+    return count
+
+
+class IndexTraces:
+    """The traces file of one index."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.path = traces_place(store.path)
+
+    def ingest(self, files: Iterable[tuple[str, bytes]]) -> Ingested:
+        """Import files given as (name, content), all or none of them. A file that was imported already is skipped.
+
+        Raises TracesFault for a file that is not OTLP/JSON, and if the traces file cannot be written.
+        """
+        with self._store.reading():
+            return self._ingest(files)
+
+    def _ingest(self, files: Iterable[tuple[str, bytes]]) -> Ingested:
+        matching, spans, matched, nameless, unknown = SymbolMatcher(self._store), 0, 0, 0, 0
+        known: list[str] = []
+        found: dict[Place, Observed] = {}
+        with TracesWriter.recording(self.path) as writer:
+            for name, content in files:
+                digest, before = xxhash.xxh3_128_hexdigest(content), matched
+                if writer.has_read(digest):
+                    known.append(name)
+                    continue
+                for ran in read_spans(content, name):
+                    spans += 1
+                    place = matching.find(ran) if ran else None
+                    if ran is None or place is None:
+                        nameless, unknown = nameless + (ran is None), unknown + (ran is not None)
+                        continue
+                    matched += 1
+                    seen = found.get(place, Observed(0, 0))
+                    found[place] = Observed(seen.times + 1, max(seen.last, ran.at))
+                if matched > before:  # otherwise it may match more once other files are indexed
+                    writer.set_read(digest)
+            for place, observed in sorted(found.items()):
+                writer.observe(place, observed)
+        return Ingested(spans, matched, len(found), nameless, unknown, tuple(known))
+
+    def everything(self) -> Mapping[Place, Observed]:
+        """Symbol → its observations, most recent first. Raises TracesFault."""
+        with Traces.reading(self.path) as traces:
+            held = traces.everything()
+        return dict(sorted(held.items(), key=lambda item: (-item[1].last, item[0])))
+
+    def forget(self) -> bool:
+        """Remove the file; False if there was none."""
+        return remove_database(self.path)

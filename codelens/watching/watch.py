@@ -1,0 +1,330 @@
+"""Runs an index update after each pause in the changes of its trees.
+
+Events only say when to look: each update is an ordinary incremental run that walks the trees, so a lost event costs
+time, not correctness. The first update starts once the watch is set up, so no change is missed between the two.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+from codelens.config import LoadedSettings, Settings
+from codelens.errors import (
+    CodelensError,
+    IndexBusy,
+    IndexCorrupt,
+    IndexNotTrusted,
+    NoIndex,
+    NoVectors,
+    SchemaTooNew,
+    UsageError,
+)
+from codelens.index import Index
+from codelens.model.runs import IndexReport, ProgressSink, WatchEvent, WatchSink, WatchStep
+from codelens.watching.events import NoEvents, changes, ticks
+from codelens.worktree.place import INDEX_FOLDER, own_files
+from codelens.worktree.repository import enclosing_repository
+
+_MARKS = ("HEAD", "logs/HEAD")
+"""Files that git writes whenever HEAD moves; the second unless core.logAllRefUpdates is off."""
+_AT_WORK = "index.lock"
+"""Exists while a checkout, merge or add changes files and git's index."""
+
+Mark = tuple[tuple[int, int], ...]
+
+
+class GitFolder:
+    """The git folder of the repository that holds `root`: found once, then checked by a few stats."""
+
+    def __init__(self, root: Path) -> None:
+        repository = enclosing_repository(root)
+        self._folder = repository.git_folder if repository else None
+
+    def is_at_work(self) -> bool:
+        """True while git holds its lock. A killed git leaves the lock behind, so do not wait for it forever."""
+        return self._folder is not None and (self._folder / _AT_WORK).exists()
+
+    def mark(self) -> Mark:
+        """A value that changes when HEAD moves; () outside a repository."""
+        return tuple(_stamp(self._folder / name) for name in _MARKS) if self._folder else ()
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+SETTINGS_FILE = ".codelens.toml"
+"""Controls how a tree is walked; a hidden file itself."""
+
+
+class Roots:
+    """The watched trees of one index: which exist, which of their files matter, and what git does in them."""
+
+    def __init__(
+        self, roots: Sequence[Path], own: frozenset[str], sight_of: Callable[[Path], Callable[[str], bool]]
+    ) -> None:
+        """`own` holds the absolute paths that an index run writes, except those in .codelens folders."""
+        self.all = tuple(roots)
+        self._own = own
+        self._sight_of = sight_of
+        self._sights: dict[str, Callable[[str], bool]] = {}
+        self._git = {root: GitFolder(root) for root in roots}
+        self._heads: Mapping[Path, Mark] = self._marks()
+        self.identity = self._identities()
+
+    def present(self) -> list[Path]:
+        """The roots that are folders now."""
+        return [root for root in self.all if root in self.identity]
+
+    def look(self) -> tuple[list[Path], list[Path]]:
+        """Roots that disappeared, and roots that appeared or were replaced, since the last call. Both need a new watch."""
+        before, self.identity = self.identity, self._identities()
+        gone = [root for root in self.all if root in before and root not in self.identity]
+        came = [root for root in self.all if root in self.identity and before.get(root) != self.identity[root]]
+        for root in came:
+            self._git[root] = GitFolder(root)
+        return gone, came
+
+    def head_moved(self) -> bool:
+        """True if a commit, reset or checkout moved HEAD in a root since the last call."""
+        before, self._heads = self._heads, self._marks()
+        return before != self._heads
+
+    def git_is_at_work(self) -> bool:
+        """True while git changes the files of a root."""
+        return any(self._git[root].is_at_work() for root in self.present())
+
+    def forget_rules(self) -> None:
+        """Read the walk's rules again when they are next needed: a run may have changed them."""
+        self._sights.clear()
+
+    def matter(self, paths: Iterable[str]) -> bool:
+        """True if one of these absolute paths is indexed or controls what is indexed."""
+        return any(self._matters(path) for path in paths)
+
+    def _matters(self, path: str) -> bool:
+        if path in self._own:
+            return False
+        for root in self.present():
+            lead = str(root).rstrip(os.sep) + os.sep
+            if path.startswith(lead):
+                below = path.removeprefix(lead).replace(os.sep, "/")
+                if INDEX_FOLDER in below.split("/"):
+                    return False
+                if below.rpartition("/")[2] == SETTINGS_FILE or self._sight(root)(below):
+                    return True
+        return False
+
+    def _sight(self, root: Path) -> Callable[[str], bool]:
+        if str(root) not in self._sights:
+            try:
+                self._sights[str(root)] = self._sight_of(root)
+            except CodelensError:  # the update will report what is wrong with the settings or the root
+                self._sights[str(root)] = lambda path: True
+        return self._sights[str(root)]
+
+    def _marks(self) -> Mapping[Path, Mark]:
+        return {root: git.mark() for root, git in self._git.items()}
+
+    def _identities(self) -> dict[Path, tuple[int, int]]:
+        found = {}
+        for root in self.all:
+            try:
+                if root.is_dir():
+                    here = root.stat()
+                    found[root] = (here.st_dev, here.st_ino)
+            except OSError:
+                continue
+        return found
+
+
+DEBOUNCE_SECONDS = 0.5
+"""How long nothing must change before an update starts (knowing's figure)."""
+LONGEST_SECONDS = 10.0
+"""Longest delay of an update by files that keep changing, or by a lock that git left behind. Chosen."""
+RETRY_SECONDS = 0.5
+"""Time between two attempts while another process writes the index. Chosen."""
+FAULT_SECONDS = 30.0
+"""Time after which a failed update is tried again although nothing has changed: the disk may have room again. Chosen."""
+RECHECK_SECONDS = 300.0
+"""Time after which the trees are walked without an event and the watch is set up again, since not every file system
+sends every event. Chosen: a walk of 10 000 files takes 0.06 CPU seconds.
+"""
+STORM = 4000
+"""Changes in one pause above which the watch is set up again. The kernel's queue holds 16 384 events and drops the
+rest, among them new folders, which would never be watched.
+"""
+POLL_SECONDS = 2.0
+"""Time between two walks if there are no events."""
+POLL_SHARE = 20
+"""The pause between two walks is at least this many times a walk's CPU time, so that polling a large tree takes 5 % of
+a core. Chosen.
+"""
+ENDING = (NoIndex, IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew)
+"""Faults that waiting cannot fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """When a watch updates its index, and by which rules it walks the trees."""
+
+    debounce: float = DEBOUNCE_SECONDS
+    """Seconds without a change before an update."""
+    poll: float = 0.0
+    """Seconds between two walks of the trees; 0 waits for events of the file system instead."""
+    settings_of: Callable[[Path], LoadedSettings] | None = None
+    """Settings of a root; without it, each root is walked by the rules of its last run."""
+
+
+DEFAULTS = WatchOptions()
+
+
+class Watch:
+    """Keeps one index fresh: `run` returns after another thread or a signal handler calls `stop`."""
+
+    def __init__(
+        self,
+        index: Path,
+        roots: Sequence[Path],
+        settings: Settings,
+        options: WatchOptions = DEFAULTS,
+        *,
+        report: WatchSink = lambda event: None,
+        progress: ProgressSink | None = None,
+    ) -> None:
+        self._index, self._settings = index.resolve(), settings
+        self._options, self._poll = options, options.poll
+        self._report_event, self._progress = report, progress
+        self._roots = Roots(
+            [root.resolve() for root in roots],
+            own_files(self._index),
+            lambda root: Index.sight(self._index, root, settings, options.settings_of),
+        )
+        self._stop = Event()
+        self._begun = False
+        self._renew = False
+        self._first = self._last = self._next = 0.0
+        """Times of the oldest pending change (0 without one), of the newest, and of the next look without an event."""
+        self._heard = 0
+        self._not_before = 0.0
+        self._last_problem = ""
+
+    def stop(self) -> None:
+        """Make `run` return, after an update in progress has finished."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Watch until `stop`. Raises faults that waiting cannot fix: the index is removed, damaged or too new, or no
+        root is left.
+        """
+        if not self._roots.present():
+            raise UsageError(f"no such folder: {self._roots.all[0] if self._roots.all else '-'}")
+        while not self._stop.is_set():
+            self._renew, self._heard = False, 0
+            self._first = self._last = time.monotonic() - LONGEST_SECONDS  # lets the first batch start an update
+            try:
+                with closing(self._batches()) as batches:
+                    self._follow(batches)
+            except NoEvents as fault:
+                self._poll = POLL_SECONDS
+                self._emit(WatchStep.POLLING, f"no file events ({fault}): walking every {POLL_SECONDS:g} s instead")
+            except FileNotFoundError:  # a root disappeared after we checked
+                self._stop.wait(RETRY_SECONDS)
+                self._check_roots()
+
+    def _batches(self) -> Generator[frozenset[str], None, None]:
+        return ticks(self._stop) if self._poll else changes(self._roots.present(), self._stop)
+
+    def _follow(self, batches: Iterator[frozenset[str]]) -> None:
+        """Update after changes, until the watch must be set up again."""
+        for batch in batches:
+            if self._begun and not self._index.exists():
+                raise NoIndex(f"{self._index} was removed", "create it again with `codelens index` or `codelens watch`")
+            self._check_roots()
+            if self._renew:
+                return
+            now = time.monotonic()
+            self._note_changes(batch, now)
+            if self._first and now >= self._not_before and self._is_quiet(now):
+                if self._heard > STORM:
+                    return
+                self._update()
+            if not self._first and now > self._next:
+                return
+
+    def _check_roots(self) -> None:
+        gone, came = self._roots.look()
+        for root in gone:
+            self._emit(WatchStep.GONE, f"{root} is gone; the index keeps its files")
+        for root in came:
+            self._emit(WatchStep.BACK, f"{root} is back")
+        if gone and not self._roots.present():
+            raise UsageError("no folder is left to watch", "name another folder to watch")
+        self._renew = self._renew or bool(gone or came)
+
+    def _note_changes(self, batch: frozenset[str], now: float) -> None:
+        self._heard = self._heard + len(batch) if batch or self._first else 0
+        polled = bool(self._poll) and now > self._next
+        if polled or self._roots.head_moved() or self._heard > STORM or self._roots.matter(batch):
+            self._first, self._last = self._first or now, now
+
+    def _is_quiet(self, now: float) -> bool:
+        if now - self._first >= LONGEST_SECONDS or (self._poll and now > self._next):
+            return True
+        return now - self._last >= self._options.debounce and not self._roots.git_is_at_work()
+
+    def _update(self) -> None:
+        """Run one update. What it cannot do now stays pending."""
+        started = time.thread_time()
+        try:
+            reports = Index.build(
+                self._index,
+                self._roots.present(),
+                self._settings,
+                progress=self._progress,
+                settings_of=self._options.settings_of,
+                as_indexed=self._options.settings_of is None,
+            )
+        except IndexBusy as fault:
+            self._not_before = time.monotonic() + RETRY_SECONDS
+            self._emit_once(WatchStep.WAITING, str(fault))
+            return
+        except ENDING:
+            raise
+        except (CodelensError, OSError) as fault:
+            self._first, self._next = 0.0, time.monotonic() + FAULT_SECONDS
+            self._emit_once(WatchStep.FAULT, str(fault))
+            return
+        finally:
+            self._roots.forget_rules()
+        self._first, self._heard, self._last_problem = 0.0, 0, ""
+        wrote = any(report.wrote for report in reports)
+        pause = max(self._poll, 0 if wrote else POLL_SHARE * (time.thread_time() - started))
+        self._next = time.monotonic() + (pause if self._poll else RECHECK_SECONDS)
+        self._report(reports, wrote)
+
+    def _report(self, reports: tuple[IndexReport, ...], wrote: bool) -> None:
+        if not self._begun:
+            self._begun = True
+            names = ", ".join(str(root) for root in self._roots.present())
+            self._emit(WatchStep.WATCHING, names, reports)
+        else:
+            self._emit(WatchStep.UPDATED if wrote else WatchStep.LOOKED, "", reports)
+
+    def _emit(self, step: WatchStep, text: str, reports: tuple[IndexReport, ...] = ()) -> None:
+        self._report_event(WatchEvent(step, text, reports))
+
+    def _emit_once(self, step: WatchStep, text: str) -> None:
+        if text != self._last_problem:
+            self._last_problem = text
+            self._emit(step, text)

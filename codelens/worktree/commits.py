@@ -1,0 +1,283 @@
+"""Reads commits, their trees and the diffs between them with git's plumbing.
+
+git only reads objects: it checks nothing out and runs no filter, hook, textconv or external diff that a repository
+configures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from codelens.errors import UsageError
+from codelens.model.fast_dataclass import dataclass
+from codelens.worktree.diffs import FileChange, read_diff
+from codelens.worktree.repository import GitError, Repository, enclosing_repository, run_git
+
+_COMMIT = b"\0codelens commit\0"
+_COMMIT_LINE = re.compile(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
+"""Separates the diffs of commits; lines of a diff itself always start with another character or word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit's subject, and the paths that it changed with the changed lines as they are after it."""
+
+    id: str
+    subject: str
+    files: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def commits(repository: Repository, most: int) -> Iterator[Commit]:
+    """The last commits that are not merges, without paths that are not UTF-8. Raises GitError."""
+    output = run_git(
+        repository,
+        *(
+            "log",
+            "--no-merges",
+            f"--max-count={most}",
+            "-p",
+            "--unified=0",
+            "--no-renames",
+            "--no-color",
+            "--no-ext-diff",
+        ),
+        *(
+            "--no-textconv",
+            "--diff-filter=AM",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            "--format=%x00codelens commit%x00%H %s",
+        ),
+    )
+    for part in output.split(_COMMIT)[1:]:
+        head, _, diff = part.partition(b"\n")
+        identity, _, subject = head.decode("utf-8", "replace").partition(" ")
+        files = []
+        for change in read_diff(diff):
+            path = _path(change.new)
+            lines = tuple(n for h in change.hunks for n in range(h.new_start, h.new_start + max(1, len(h.new))))
+            if path and lines:
+                files.append((path, lines))
+        yield Commit(identity, subject, tuple(files))
+
+
+def _path(path: bytes | None) -> str:
+    try:
+        return path.decode("utf-8") if path else ""
+    except UnicodeDecodeError:
+        return ""
+
+
+def texts_at(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Iterator[bytes | None]:
+    """The contents of (commit, path) pairs, read by one git process; None for a file that git lacks. Raises GitError."""
+    names = [f"{commit}:{path}".encode("utf-8", "surrogateescape") for commit, path in wanted]
+    askable = [name for name in names if b"\n" not in name]
+    output = run_git(repository, "cat-file", "--batch", given=b"".join(name + b"\n" for name in askable))
+    at = 0
+    for name in names:
+        if b"\n" in name:
+            yield None
+            continue
+        end = output.index(b"\n", at)
+        head, at = output[at:end].split(b" "), end + 1
+        if len(head) == 3 and head[1] == b"blob":
+            size = int(head[2])
+            yield output[at : at + size]
+            at += size + 1
+        elif head[-1] == b"missing":
+            yield None
+        else:  # a folder or a submodule's commit
+            yield None
+            at += int(head[2]) + 1 if len(head) == 3 and head[2].isdigit() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A commit's message, and the paths of the files that it changed; both paths of a renamed one."""
+
+    id: str
+    parents: tuple[str, ...]
+    author: str
+    """Name <address>."""
+    subject: str
+    body: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """A regular file of a commit's tree, with its size in bytes."""
+
+    path: str
+    size: int
+
+
+def first_parents(repository: Repository, head: str) -> list[str]:
+    """The commits on the first-parent line from `head`, newest first. Raises GitError."""
+    return run_git(repository, "rev-list", "--first-parent", "--end-of-options", head).decode().split()
+
+
+def commits_between(repository: Repository, after: str, head: str) -> list[str]:
+    """The commits of `head` that are not merges and not ancestors of `after`, newest first. Raises GitError."""
+    return run_git(repository, "rev-list", "--no-merges", "--topo-order", head, f"^{after}").decode().split()
+
+
+def messages(repository: Repository, after: str, head: str) -> list[Message]:
+    """The messages of the same commits, without reading any file. Raises GitError."""
+    output = run_git(
+        repository,
+        *("log", "--no-merges", "--topo-order", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-color"),
+        *("--no-ext-diff", "--no-show-signature", "--no-notes", "--format=tformat:%H%x00%P%x00%an <%ae>%x00%s%x00%b"),
+        *(head, f"^{after}"),
+    )
+    return list(_messages(output.split(b"\0")))
+
+
+def _messages(fields: Sequence[bytes]) -> Iterator[Message]:
+    """Parse five fields for each commit, then kind and path of each changed file."""
+    at = 0
+    while at + 5 <= len(fields):
+        identity, parents, author, subject, body = (f.decode("utf-8", "replace") for f in fields[at : at + 5])
+        at += 5
+        paths: list[str] = []
+        while at < len(fields) and (kind := fields[at].lstrip(b"\n"))[:1] in (b":", b""):
+            paths += [_path(fields[at + 1])] if kind else []
+            at += 2 if kind else 1
+        yield Message(identity, tuple(parents.split()), author, subject, body, tuple(paths))
+
+
+def changes_of(repository: Repository, wanted: Sequence[str]) -> list[list[FileChange] | None]:
+    """The changes of commits with one parent, without context lines; None where git lacks objects, as in a partial
+    clone.
+    """
+    if not wanted:
+        return []
+    try:
+        output = run_git(
+            repository,
+            *("diff-tree", "--stdin", "-r", "-p", "--unified=0", "--find-renames", "--no-color", "--no-ext-diff"),
+            *("--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none"),
+            given="".join(f"{identity}\n" for identity in wanted).encode(),
+        )
+    except GitError:
+        middle = len(wanted) // 2
+        return (
+            [None]
+            if not middle
+            else [*changes_of(repository, wanted[:middle]), *changes_of(repository, wanted[middle:])]
+        )
+    parts = _COMMIT_LINE.split(output)
+    diffs = dict(zip((identity.decode() for identity in parts[1::2]), parts[2::2], strict=True))
+    return [read_diff(diffs.get(identity, b"")) for identity in wanted]
+
+
+def tree_files(repository: Repository, commit: str) -> list[TreeFile]:
+    """The regular files of a commit's tree in git's order, without links and submodules. Raises GitError.
+
+    Paths that are not UTF-8, or that could lead out of the folder or into its `.git` on any system, are left out.
+    """
+    output = run_git(repository, "ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options", commit)
+    found = []
+    for entry in output.split(b"\0"):
+        head, _, name = entry.partition(b"\t")
+        fields = head.split()
+        is_file = (
+            len(fields) == 4 and fields[0] in (b"100644", b"100755") and fields[3].isdigit()
+        )  # "BAD" if git lacks the object
+        if is_file and (path := _path(name)) and _is_inside(path):
+            found.append(TreeFile(path, int(fields[3])))
+    return found
+
+
+def _is_inside(path: str) -> bool:
+    parts = path.replace("\\", "/").split("/")
+    return not any(part in ("", ".", "..") or part.casefold() == ".git" or ":" in part for part in parts)
+
+
+AT_ONCE = 200
+"""Files per git process, so that its output fits into memory. Chosen."""
+
+
+def lay_tree(repository: Repository, commit: str, folder: Path, below: str = "", largest: int = 2_000_000) -> None:
+    """Write the regular files of a commit below this path, up to `largest` bytes each, and delete other files in
+    `folder`.
+
+    Files that already have the right content are not written again. Raises GitError.
+    """
+    prefix = f"{below}/" if below else ""
+    wanted = [f for f in tree_files(repository, commit) if f.path.startswith(prefix) and f.size <= largest]
+    kept = {f.path.removeprefix(prefix) for f in wanted}
+    for file in sorted(folder.rglob("*"), reverse=True):
+        if file.is_file() and file.relative_to(folder).as_posix() not in kept:
+            file.unlink()
+        elif file.is_dir() and not any(file.iterdir()):
+            file.rmdir()
+    for start in range(0, len(wanted), AT_ONCE):
+        _write(repository, commit, wanted[start : start + AT_ONCE], folder, prefix)
+
+
+def _write(repository: Repository, commit: str, files: Sequence[TreeFile], folder: Path, prefix: str) -> None:
+    for file, raw in zip(files, texts_at(repository, [(commit, f.path) for f in files]), strict=True):
+        place = folder / file.path.removeprefix(prefix)
+        if raw is None or (place.is_file() and place.read_bytes() == raw):
+            continue
+        if place.parent.is_file():  # on a case-insensitive system two of git's names may be one
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.is_dir():
+            place.write_bytes(raw)
+
+
+CONTEXT_LINES = 3
+"""Context lines of a hunk, which locate it in a file that has changed since."""
+HINT = "for example main..HEAD; `git log --oneline` lists commits"
+_AS_PATCH = (
+    *("-p", "--find-renames", f"--unified={CONTEXT_LINES}", "--no-color", "--no-ext-diff", "--no-textconv"),
+    *("--no-relative", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=all"),
+)
+_RANGE = re.compile(r"(?P<base>.*?)(?P<dots>\.\.\.?)(?P<head>.*)")
+
+
+def diff_between(repository: Repository, revisions: str) -> bytes:
+    """The unified diff of BASE..HEAD, or of BASE...HEAD from their merge base; a missing end means HEAD. Raises
+    UsageError if git cannot resolve them or is missing.
+    """
+    found = _RANGE.fullmatch(revisions)
+    if not found:
+        raise UsageError(f"'{revisions}' is not a revision range", "for example main..HEAD or main...HEAD")
+    try:
+        base, head = (commit_id(repository, found[side] or "HEAD") for side in ("base", "head"))
+        if found["dots"] == "...":
+            base = run_git(repository, "merge-base", base, head).decode().strip()
+        return run_git(repository, "diff-tree", "-r", *_AS_PATCH, base, head, "--")
+    except GitError as fault:
+        raise UsageError(f"{revisions}: {fault}", HINT) from None
+
+
+def staged_diff(repository: Repository) -> bytes:
+    """The unified diff from HEAD to git's index. Files of the work tree are not read, because reading them may run a
+    filter.
+
+    Raises UsageError without a commit or without git.
+    """
+    try:
+        return run_git(repository, "diff-index", "--cached", *_AS_PATCH, commit_id(repository, "HEAD"), "--")
+    except GitError as fault:
+        raise UsageError(f"--staged: {fault}") from None
+
+
+def commit_id(repository: Repository, name: str) -> str:
+    """The full id of a revision, so that user input is never taken for an option or a path. Raises GitError."""
+    try:
+        found = run_git(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    except GitError as fault:
+        message = f"no commit '{name}'" if "Needed a single revision" in str(fault) else str(fault)
+        raise GitError(message) from None
+    return found.decode().strip()
+
+
+def repository_of(start: Path) -> Repository | None:
+    """The git repository that holds a folder."""
+    return enclosing_repository(start.resolve())

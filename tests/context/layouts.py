@@ -1,0 +1,40 @@
+"""Hand-made entries with odd texts, for layouts and budgets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codelens.context.counters import count_chars
+from codelens.context.pack import Offer, Offers
+from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryInfo, Span
+from codelens.model.context import TASK, ContextRequest, Counter, Entry, Form, Forms
+from codelens.model.search import Notice, SearchOptions
+from codelens.render.context import FORMATS, layout_of
+from codelens.render.paths import PathStyle
+from tests.render.results import ROOT, unit
+
+CHARS = Counter("chars/4", count_chars)
+WORDS = Counter("words", lambda text: len(text.split()))
+LENGTHS = Counter("odd", lambda text: len(text) - 2 * text.count("\n\n") + text.count("  "))
+"""Not additive: a blank line costs less than its characters, two blanks more, also across the border of entries."""
+INFO = IndexInfo(f"{ROOT}/.codelens/index.db", 2, "abc", "hashing-256", (RepositoryInfo("tree", ROOT, 3, 900),))
+LAYOUTS = {name: layout_of(name, PathStyle("root", ROOT)) for name in FORMATS}
+
+
+def offer(number: int, score: float, body: str, signature: str = "def f():", doc: str = "", **more: object) -> Offer:
+    """One symbol, alone in its file."""
+    row = replace(
+        unit(number, f"f{number}", f"src/f{number}.py"), document=DocumentId(number), span=Span(0, 10), doc=doc
+    )
+    row = replace(row, **more)  # type: ignore[arg-type]
+    made = Entry(row, ROOT, Form.BODY, doc, body, score, "", Freshness.FRESH)
+    short = replace(made, form=Form.SIGNATURE, doc=doc.split("\n")[0], text=signature)
+    return Offer(made, short, 1.0)
+
+
+def offers(*made: Offer, notices: tuple[Notice, ...] = ()) -> Offers:
+    return Offers(made, 0, notices, INFO)
+
+
+def request(budget: int, forms: Forms = Forms.AUTO, counter: Counter = CHARS) -> ContextRequest:
+    return ContextRequest(TASK, counter, SearchOptions(), budget, forms)

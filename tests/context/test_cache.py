@@ -1,0 +1,173 @@
+"""Packs that are kept: served where nothing has changed, never where anything has, and saying nothing of what was asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codelens.config import Settings
+from codelens.context import cache
+from codelens.context.cache import KeptPacks
+from codelens.errors import UsageError
+from codelens.index import Index
+from codelens.model.context import TASK, ContextRequest, Forms, PackedText
+from codelens.model.search import SearchOptions
+from codelens.render.context import layout_of
+from codelens.render.paths import PathStyle
+from tests.context.layouts import CHARS
+from tests.search.trees import QUICK, Tree
+
+TASK_TEXT = "Zanzibar total"
+REQUEST = ContextRequest(TASK, CHARS, SearchOptions(limit=9), 2000, query=TASK_TEXT)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = Tree(tmp_path, {"cart.py": "def total(lines):\n    return sum(lines)\n"})
+    made.index().close()
+    return made
+
+
+def pack(
+    tree: Tree, request: ContextRequest = REQUEST, format: str = "markdown", settings: Settings = QUICK
+) -> PackedText:
+    with Index.open(tree.db, settings) as index:
+        return index.context(request, layout_of(format, PathStyle("root", "")))
+
+
+def packs(tree: Tree) -> list[Path]:
+    return sorted((tree.root.parent / "cache/codelens/packs").glob("*"))
+
+
+def test_the_same_question_is_answered_from_the_folder(tree: Tree) -> None:
+    first, second = pack(tree), pack(tree)
+    assert (first.cached, second.cached) == (False, True)
+    assert replace(second, cached=False) == first
+    assert pack(tree, replace(REQUEST, query="  Zanzibar\n total ")).cached
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(REQUEST, query="zanzibar total"),
+        replace(REQUEST, budget=1999),
+        replace(REQUEST, forms=Forms.SIGNATURES),
+        replace(REQUEST, options=SearchOptions(limit=8)),
+        replace(REQUEST, counter=replace(CHARS, name="other")),
+    ],
+)
+def test_another_question_is_not(other: ContextRequest, tree: Tree) -> None:
+    pack(tree)
+    assert not pack(tree, other).cached
+
+
+def test_another_format_is_not(tree: Tree) -> None:
+    pack(tree)
+    assert not pack(tree, format="xml").cached
+
+
+def test_blanks_in_a_quoted_text_count(tree: Tree) -> None:
+    pack(tree, replace(REQUEST, query='total "a  b"'))
+    assert not pack(tree, replace(REQUEST, query='total "a b"')).cached
+
+
+@pytest.mark.slow
+def test_an_index_of_new_content_serves_no_old_pack(tree: Tree) -> None:
+    pack(tree)
+    tree.write({"cart.py": "def total(lines):\n    return max(lines)\n"})
+    tree.index().close()
+    made = pack(tree)
+    assert not made.cached
+    assert "max(lines)" in made.text
+    tree.write({"cart.py": "def total(lines):\n    return sum(lines)\n"})
+    tree.index().close()
+    assert pack(tree).cached, "the content is the old one again"
+
+
+def test_a_file_that_has_changed_on_disk_makes_the_pack_anew(tree: Tree) -> None:
+    pack(tree)
+    tree.write({"cart.py": "def total(lines):\n    return 0\n"})
+    made = pack(tree)
+    assert (made.cached, made.changed) == (False, ("cart.py",))
+    assert pack(tree).cached
+    (tree.root / "cart.py").unlink()
+    assert not pack(tree).cached
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 1}', "null", "\0" * 9])
+def test_a_damaged_pack_is_made_anew(damage: str, tree: Tree) -> None:
+    first = pack(tree)
+    [file] = packs(tree)
+    file.write_text(damage)
+    assert pack(tree) == first
+    assert pack(tree).cached
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["text", "key"])
+def test_a_pack_that_was_tampered_with_is_made_anew(key: str, tree: Tree) -> None:
+    first = pack(tree)
+    [file] = packs(tree)
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps(record | {key: "something else"}))
+    assert pack(tree) == first
+
+
+def test_what_was_asked_is_not_written_down(tree: Tree) -> None:
+    for format in ("markdown", "xml", "json", "compact"):
+        pack(tree, format=format)
+    assert len(packs(tree)) == 4
+    for file in packs(tree):
+        assert "zanzibar" not in (file.name + file.read_text()).lower()
+        assert file.stat().st_mode & 0o077 == 0, "for this user alone"
+
+
+def test_a_pack_with_a_notice_about_the_question_is_not_kept(tree: Tree) -> None:
+    assert pack(tree, replace(REQUEST, query="total zanzibar:x OR")).notices
+    assert packs(tree) == []
+
+
+def test_only_the_newest_are_kept(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MOST_KEPT", 3)
+    for budget in range(300, 306):
+        pack(tree, replace(REQUEST, budget=budget))
+    assert len(packs(tree)) == 3
+
+
+def test_a_setting_turns_it_off(tree: Tree) -> None:
+    pack(tree, settings=replace(QUICK, pack_cache=False))
+    assert packs(tree) == []
+
+
+def test_a_folder_that_cannot_be_made_changes_no_answer(tree: Tree) -> None:
+    (tree.root.parent / "cache").write_text("a file")
+    assert pack(tree) == pack(tree)
+
+
+def test_clearing_takes_all_of_them(tree: Tree) -> None:
+    pack(tree)
+    assert Index.forget_packs() == 1
+    assert packs(tree) == []
+    assert Index.forget_packs() == 0
+    assert not pack(tree).cached
+
+
+def test_errors_are_not_kept(tree: Tree) -> None:
+    with pytest.raises(UsageError):
+        pack(tree, replace(REQUEST, budget=2))
+    assert packs(tree) == []
+
+
+def test_nobody_reads_half_a_pack(tmp_path: Path) -> None:
+    folder = KeptPacks(tmp_path / "p")
+    made = PackedText("text", 0, 1, 1, 1, (), ())
+    folder.keep("a" * 64, made, (("tree", "a.py", "fresh"),))
+    assert [p.name for p in (tmp_path / "p").iterdir()] == ["a" * 64 + ".pack.json"]
+    assert folder.find("a" * 64) == (replace(made, cached=True), (("tree", "a.py", "fresh"),))
+    assert folder.find("b" * 64) is None

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from codelens.index import Index
+from tests.graph.linked import asking, link, linked
+from tests.search.trees import Tree
+
+
+def lines(index: Index, target: str, **options: object) -> list[str]:
+    return [
+        f"{r.depth} {r.source.qualified_name} {r.kind} {r.target.qualified_name} {r.place.line}"
+        for r in index.graph.hierarchy(target, asking(**options)).relations
+    ]
+
+
+def test_above_then_below(tmp_path: Path) -> None:
+    assert lines(linked(tmp_path), "Circle") == ["1 Circle extends Shape 1", "1 Disc extends Circle 10"]
+
+
+def test_a_tree_of_several_steps(tmp_path: Path) -> None:
+    index = linked(tmp_path)
+    assert lines(index, "Shape") == ["1 Circle extends Shape 5", "2 Disc extends Circle 10"]
+    assert lines(index, "Disc") == ["1 Disc extends Circle 5", "2 Circle extends Shape 1"]
+    assert lines(index, "Disc", depth=1) == ["1 Disc extends Circle 5"]
+
+
+def test_members_that_override(tmp_path: Path) -> None:
+    assert lines(linked(tmp_path), "Circle", members=True) == [
+        "1 Circle.area overrides Shape.area 2",
+        "1 Circle extends Shape 1",
+        "1 Disc extends Circle 10",
+        "2 Disc.area overrides Circle.area 11",
+    ]
+
+
+def test_a_base_outside_is_told_by_its_name(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"a.py": "import enum\n\n\nclass A(enum.Enum):\n    pass\n"}
+    answer = linked(tmp_path, files, []).graph.hierarchy("A", asking())
+    assert [(r.target.qualified_name, r.target.kind, r.provenance, r.place.line) for r in answer.relations] == [
+        ("enum.Enum", "external", "name", 4)
+    ]
+
+
+def test_a_base_outside_is_that_of_the_class_after_classes_changed_places(tmp_path: Path) -> None:
+    head, first, second = "import enum\n\n\n", "class A(enum.Enum):\n    pass\n", "class B:\n    pass\n"
+    tree = Tree(tmp_path, {"a.py": f"{head}{first}\n\n{second}"})
+    tree.index().close()
+    tree.write({"a.py": f"{head}{second}\n\n{first}"})
+    tree.index().close()
+    link(tree.db, [])
+    with Index.open(tree.db) as index:
+        bases = {n: [r.target.qualified_name for r in index.graph.hierarchy(n, asking()).relations] for n in "AB"}
+    assert bases == {"A": ["enum.Enum"], "B": []}
+
+
+def test_a_diamond_is_told_once(tmp_path: Path) -> None:
+    text = "class A:\n    pass\n\n\nclass B(A):\n    pass\n\n\nclass C(A):\n    pass\n\n\nclass D(B, C):\n    pass\n"
+    edges = [
+        ("B", "extends", "A", 5, "file"),
+        ("C", "extends", "A", 9, "file"),
+        ("D", "extends", "B", 13, "file"),
+        ("D", "extends", "C", 13, "file"),
+    ]
+    index = linked(tmp_path, {"a.py": text}, edges)
+    assert [(r.depth, r.told.name, r.again) for r in index.graph.hierarchy("A", asking()).relations] == [
+        (1, "B", False),
+        (2, "D", False),
+        (1, "C", False),
+        (2, "D", False),
+    ]
+    assert [(r.depth, r.told.name, r.again) for r in index.graph.hierarchy("D", asking()).relations] == [
+        (1, "B", False),
+        (2, "A", False),
+        (1, "C", False),
+        (2, "A", False),
+    ]

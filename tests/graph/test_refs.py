@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codelens.errors import TargetError
+from codelens.index import Index
+from tests.graph.linked import FILES, asking, linked, told
+from tests.search.trees import Tree
+from tests.writable import writable
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    return linked(tmp_path)
+
+
+def test_every_kind_by_place(index: Index) -> None:
+    answer = index.graph.refs("Shape", asking())
+    places = [f"{r.kind} {r.place.path}:{r.place.line}:{r.place.column}" for r in answer.relations]
+    assert places == ["type_hint_of app/draw.py:5:17", "imports app/round.py:2:22", "extends app/round.py:5:14"]
+
+
+def test_only_some_kinds(index: Index) -> None:
+    assert told(index.graph.refs("Shape", asking(kinds=("extends",)))) == ["1 extends Circle:5"]
+
+
+def test_of_a_file_what_names_it_from_other_files(index: Index) -> None:
+    assert told(index.graph.refs("app/round.py", asking())) == ["1 imports app/draw.py:2"]
+
+
+def test_a_line_is_the_symbol_around_it(index: Index) -> None:
+    assert (
+        told(index.graph.refs("app/round.py:15", asking()))
+        == told(index.graph.refs("pi", asking()))
+        == ["1 calls Circle.area:7"]
+    )
+
+
+def test_implied_edges_where_they_are_asked_for(index: Index) -> None:
+    answer = index.graph.refs("test_draw", asking(kinds=("tested_by",)))
+    assert [(r.told.qualified_name, r.provenance, r.confidence) for r in answer.relations] == [
+        ("draw", "implied", 0.7),
+        ("draw_all", "implied", 0.7),
+    ]
+    assert {r.told.qualified_name for r in index.graph.refs("draw", asking(kinds=("co_tested_with",))).relations} == {
+        "draw_all"
+    }
+
+
+def test_a_module_with_what_is_used_of_it(index: Index) -> None:
+    answer = index.graph.refs("math", asking())
+    assert [(r.place.line, r.target.qualified_name) for r in answer.relations] == [(1, "module:math"), (7, "math.sqrt")]
+
+
+USES = {
+    "a.py": "import json\nfrom os import path as p\n\n\ndef f(x):\n    json.dumps(x)\n    x.dumps()\n    p.join(x)\n",
+    "b.py": "from json import dumps\n\nprint(dumps(1))\n",
+    "c.py": "import json as j\n\nj.dumps(2)\n",
+}
+
+
+def test_a_name_of_a_library_by_its_imports(tmp_path: Path) -> None:
+    index = linked(tmp_path, dict(USES), [])
+    answer = index.graph.refs("json.dumps", asking())
+    assert [f"{r.place.path}:{r.place.line}:{r.place.column}" for r in answer.relations] == [
+        "a.py:6:10",
+        "b.py:3:7",
+        "c.py:3:3",
+    ]
+    assert {r.kind for r in answer.relations} == {"calls"}
+    assert [n.code for n in answer.notices] == ["external"]
+
+
+def test_a_bare_name_that_nothing_defines(tmp_path: Path) -> None:
+    index = linked(tmp_path, dict(USES), [])
+    answer = index.graph.refs("dumps", asking())
+    assert len(answer.relations) == 4
+    assert {(r.provenance, r.confidence) for r in answer.relations} == {("name", 0.5)}
+
+
+def test_what_is_neither_defined_nor_used(index: Index) -> None:
+    for name in ("json.nothing", "no/such.py", "no/such.py:3", "app/base.py:999", ""):
+        with pytest.raises(TargetError):
+            index.graph.refs(name, asking())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["see `draw it`", "two-words", "()", "a b c", '"'])
+def test_what_is_no_name_is_named_nowhere(index: Index, text: str) -> None:
+    with pytest.raises(TargetError, match="nothing is named"):
+        index.graph.refs(text, asking())
+
+
+def test_a_graph_that_is_not_made_yet_is_told(tmp_path: Path) -> None:
+    linked(tmp_path).close()
+    with writable(tmp_path / "index.db") as connection:
+        connection.execute("UPDATE documents SET linked = ''").fetchall()
+    notices = {n.code: n.text for n in Index.open(tmp_path / "index.db").graph.refs("pi", asking()).notices}
+    assert notices["unlinked"].startswith(f"{len(FILES)} files are not in the symbol graph")
+
+
+def test_a_line_whose_file_changed_is_marked(tmp_path: Path) -> None:
+    index = linked(tmp_path)
+    (tmp_path / "tree/app/round.py").write_text("# another\n")
+    place = index.graph.refs("pi", asking()).relations[0].place
+    assert (place.freshness, place.text.strip()) == ("changed", "return pi() * math.sqrt(4)")
+
+
+def test_a_use_is_of_the_definition_around_it_after_definitions_changed_places(tmp_path: Path) -> None:
+    """They keep their ids, so that the order of ids is not that of place any more."""
+    head, first, second = (
+        "import json\n\n\n",
+        "def first(x):\n    return json.dumps(x)\n",
+        "def second(x):\n    return x\n",
+    )
+    tree = Tree(tmp_path, {"a.py": f"{head}{first}\n\n{second}"})
+    tree.index().close()
+    tree.write({"a.py": f"{head}{second}\n\n{first}"})
+    with tree.index() as index:
+        for name in ("json.dumps", "dumps", "json"):
+            answer = index.graph.refs(name, asking(kinds=("calls",)))
+            assert [(r.source.qualified_name, r.place.line) for r in answer.relations] == [("first", 9)], name

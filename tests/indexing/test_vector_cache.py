@@ -1,0 +1,60 @@
+"""A slow embedder is asked once for each text, whatever the index; its vectors are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from codelens.embed.base import EmbeddedFields
+from codelens.embed.hashing import HashingEmbedder
+from codelens.indexing.embedding import KeepingEmbedder
+
+
+class Slow(HashingEmbedder):
+    """Counts what it is asked."""
+
+    slow = True
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
+        self.asked += [entry.name for entry in fields]
+        return super().embed_code(fields)
+
+
+class Other(Slow):
+    def fingerprint(self) -> str:
+        return "another"
+
+
+def entries(*names: str) -> list[EmbeddedFields]:
+    return [EmbeddedFields(name, "a.py", f"def {name}()", "return stock") for name in names]
+
+
+def test_what_was_embedded_is_not_embedded_again(tmp_path: Path) -> None:
+    slow, file = Slow(), tmp_path / "cache/vectors.db"
+    expected = HashingEmbedder().embed_code(entries("first", "second", "first", "third"))
+    assert KeepingEmbedder(slow, file).embed_code(entries("first", "second", "first")) == expected[:3]
+    assert KeepingEmbedder(slow, file).embed_code(entries("first", "second", "first", "third")) == expected
+    assert slow.asked == ["first", "second", "third"]
+    assert KeepingEmbedder(slow, file).embed_code([]) == []
+
+
+def test_another_embedder_has_vectors_of_its_own(tmp_path: Path) -> None:
+    file, other = tmp_path / "vectors.db", Other()
+    KeepingEmbedder(Slow(), file).embed_code(entries("first"))
+    KeepingEmbedder(other, file).embed_code(entries("first"))
+    assert other.asked == ["first"]
+
+
+def test_a_file_that_is_none_costs_time_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "vectors.db"
+    file.write_bytes(b"no database at all" * 100)
+    for path in (file, file / "below"):
+        slow = Slow()
+        for _ in range(2):
+            assert KeepingEmbedder(slow, path).embed_code(entries("first")) == HashingEmbedder().embed_code(
+                entries("first")
+            )
+        assert slow.asked == ["first", "first"]

@@ -1,0 +1,157 @@
+"""Facts and units → which unit each reference means, over the units that codelens itself finds in the two small trees."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+import pytest
+
+from codelens.config import Settings
+from codelens.index import Index
+from codelens.linking.precise.documents import CodeUnits, Occurrence, PreciseDocument, Range, Relationship
+from codelens.linking.precise.indexes import Matches, UnitPlace, match
+from codelens.model.code import UnitRow
+from tests.linking.precise.indexes import CASES, converted
+
+Units = dict[str, Sequence[UnitRow]]
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Units]:
+    """Tree → path → units."""
+    found: dict[str, Units] = {}
+    for tree in ("typescript", "python"):
+        root = tmp_path_factory.mktemp(tree)
+        shutil.copytree(CASES / tree, root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.scip", "*.lsif"))
+        Index.build(root / "index.db", [root], Settings(jobs=1))
+        with Index.open(root / "index.db") as index:
+            paths = [path.relative_to(root).as_posix() for path in root.rglob("*.[tp][sy]")]
+            found[tree] = {path: index.symbols(path) for path in paths}
+    return found
+
+
+def matched(units: dict[str, Units], index: str) -> Matches:
+    return match(converted(index), units[index.partition("/")[0]].get)
+
+
+def references(units: dict[str, Units], index: str) -> list[str]:
+    """Each as 'place → path of the unit, its name'."""
+    of_tree = units[index.partition("/")[0]]
+    return [
+        f"{found.path}:{found.line}:{found.column} → {meant(of_tree, found.target)}"
+        for found in matched(units, index).references
+    ]
+
+
+def meant(units: Units, target: UnitPlace) -> str:
+    return f"{target.path} {units[target.path][target.unit].qualified_name}"
+
+
+SHAPES = [
+    "src/shape.ts:6:32 → src/shape.ts Shape",
+    "src/shape.ts:14:32 → src/shape.ts Shape",
+    "src/shape.ts:22:31 → src/shape.ts Shape",
+    "src/shape.ts:23:52 → src/shape.ts Shape.area",
+    "src/main.ts:1:10 → src/shape.ts Circle",
+    "src/main.ts:1:18 → src/shape.ts Square",
+    "src/main.ts:1:26 → src/shape.ts total",
+    "src/main.ts:4:21 → src/shape.ts Circle.constructor",
+    "src/main.ts:4:61 → src/shape.ts total",
+    "src/main.ts:4:79 → src/shape.ts Square.constructor",
+    "src/main.ts:7:61 → src/main.ts größe",
+]
+
+
+def test_references_of_typescript(units: dict[str, Units]) -> None:
+    assert references(units, "typescript/index.scip") == SHAPES
+
+
+def test_references_of_an_lsif_dump(units: dict[str, Units]) -> None:
+    """The same, but for `new`, which means the class there."""
+    assert references(units, "typescript/dump.lsif") == [line.replace(".constructor", "") for line in SHAPES]
+
+
+def test_references_of_python(units: dict[str, Units]) -> None:
+    assert references(units, "python/index.scip") == [
+        "shapes/main.py:3:26 → shapes/shape.py Circle",
+        "shapes/main.py:3:34 → shapes/shape.py total",
+        "shapes/main.py:8:28 → shapes/shape.py total",
+        "shapes/main.py:8:35 → shapes/shape.py Circle",
+        "shapes/main.py:8:46 → shapes/shape.py Circle",
+        "shapes/main.py:13:15 → shapes/main.py größe",
+        "shapes/shape.py:14:14 → shapes/shape.py Shape",
+        "shapes/shape.py:24:24 → shapes/shape.py Shape",
+        "shapes/shape.py:26:22 → shapes/shape.py Shape.area",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("index", "named", "defined"), [("typescript/index.scip", 11, 11), ("python/index.scip", 8, 8)]
+)
+def test_every_unit_is_known(units: dict[str, Units], index: str, named: int, defined: int) -> None:
+    found = matched(units, index)
+    assert (found.units, found.defined) == (named, defined)
+
+
+def test_relationships(units: dict[str, Units]) -> None:
+    of_tree = units["python"]
+    assert [
+        (meant(of_tree, found.source), found.kind, meant(of_tree, found.target))
+        for found in matched(units, "python/index.scip").relationships
+    ] == [
+        ("shapes/shape.py Circle", "implementation", "shapes/shape.py Shape"),
+        ("shapes/shape.py Circle.area", "implementation", "shapes/shape.py Shape.area"),
+    ]
+
+
+TOTAL, SHAPE = Range(22, 17, 22, 22), Range(2, 18, 2, 23)
+USE = Occurrence(Range(4, 61, 4, 66), "used", False)
+
+
+def said(path: str, *occurrences: Occurrence, relationships: tuple[Relationship, ...] = ()) -> PreciseDocument:
+    return PreciseDocument(path, CodeUnits.UTF8, occurrences, relationships)
+
+
+def test_a_use_may_come_before_its_definition(units: dict[str, Units]) -> None:
+    definition = Occurrence(TOTAL, "used", True)
+    found = match([said("src/main.ts", USE), said("src/shape.ts", definition)], units["typescript"].get)
+    assert [meant(units["typescript"], use.target) for use in found.references] == ["src/shape.ts total"]
+
+
+def test_a_symbol_defined_twice_means_both(units: dict[str, Units]) -> None:
+    both = [Occurrence(place, "used", True) for place in (TOTAL, SHAPE, TOTAL)]
+    found = match([said("src/shape.ts", *both), said("src/main.ts", USE)], units["typescript"].get)
+    assert [meant(units["typescript"], use.target) for use in found.references] == [
+        "src/shape.ts total",
+        "src/shape.ts Shape",
+    ]
+
+
+def test_a_symbol_defined_all_over_means_nothing(units: dict[str, Units]) -> None:
+    names = [unit for unit in units["typescript"]["src/shape.ts"] if unit.name]
+    everywhere = [
+        Occurrence(Range(unit.name_line, unit.name_column, unit.name_line, unit.name_column + 1), "used", True)
+        for unit in names
+    ]
+    found = match([said("src/shape.ts", *everywhere), said("src/main.ts", USE)], units["typescript"].get)
+    assert (found.defined, list(found.references)) == (9, [])
+
+
+def test_a_symbol_may_be_defined_by_another(units: dict[str, Units]) -> None:
+    other = said("src/shape.ts", Occurrence(TOTAL, "other", True))
+    use = said("src/main.ts", USE, relationships=(Relationship("used", "other", "definition"),))
+    found = match([use, other], units["typescript"].get)
+    assert [meant(units["typescript"], use.target) for use in found.references] == ["src/shape.ts total"]
+
+
+def test_a_definition_that_only_overlaps_a_name_is_its(units: dict[str, Units]) -> None:
+    longer = Occurrence(Range(22, 8, 22, 22), "used", True)  # 'function total'
+    found = match([said("src/shape.ts", longer), said("src/main.ts", USE)], units["typescript"].get)
+    assert [meant(units["typescript"], use.target) for use in found.references] == ["src/shape.ts total"]
+
+
+def test_files_that_are_not_indexed_take_no_part(units: dict[str, Units]) -> None:
+    definition = Occurrence(TOTAL, "used", True)
+    found = match([said("other.ts", definition, USE), said("src/main.ts", USE)], units["typescript"].get)
+    assert list(found.references) == []

@@ -1,0 +1,109 @@
+"""Our `dataclass` beside the standard one: the same behaviour in all that the program uses."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import importlib
+import pickle
+import pkgutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import codelens
+from codelens.model.fast_dataclass import dataclass
+
+
+def define(decorate: Callable[..., Any]) -> tuple[type, type, type]:
+    @decorate(frozen=True, slots=True)
+    class Point:
+        x: int
+        y: float = 2.5
+        marks: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    @decorate(frozen=True, slots=True)
+    class Named(Point):
+        name: str = "none"
+
+        @property
+        def shown(self) -> str:
+            return f"{self.name}@{self.x}"
+
+    @decorate(slots=True)
+    class Count:
+        """A documented one."""
+
+        most: int
+        spent: float = dataclasses.field(default=0.0, init=False)
+        seen: list[int] = dataclasses.field(default_factory=list, init=False)
+
+    return Point, Named, Count
+
+
+@pytest.mark.parametrize("decorate", [dataclass, dataclasses.dataclass])
+def test_as_the_standard_one(decorate: Callable[..., Any]) -> None:
+    point_class, named_class, count_class = define(decorate)
+    point, named, count = point_class(1), named_class(1, name="a"), count_class(most=3)
+    assert repr(point).endswith("Point(x=1, y=2.5, marks={})")
+    assert repr(count).endswith("Count(most=3, spent=0.0, seen=[])")
+    assert [f.name for f in dataclasses.fields(named)] == ["x", "y", "marks", "name"]
+    assert named.shown == "a@1"
+    assert point == point_class(1, 2.5, {})
+    assert point != named_class(1)
+    assert point != point_class(2)
+    assert point.marks is not point_class(1).marks
+    assert dataclasses.replace(named, x=5) == named_class(5, name="a")
+    assert dataclasses.asdict(point) == {"x": 1, "y": 2.5, "marks": {}}
+    assert dataclasses.astuple(point) == (1, 2.5, {})
+    assert hash(point_class(1, 2.0, ())) == hash(point_class(1, 2.0, ()))
+    assert copy.deepcopy(named) == copy.copy(named) == named
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        point.x = 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del point.x
+    with pytest.raises(TypeError):
+        hash(count)
+    with pytest.raises(TypeError):
+        point_class()
+    with pytest.raises(TypeError):
+        point_class(1, z=1)
+    with pytest.raises(AttributeError):
+        count.other = 1
+    count.spent += 1
+    assert count != count_class(3)
+    match point:
+        case point_class(x, y):  # type: ignore[misc]
+            assert (x, y) == (1, 2.5)
+
+
+@pytest.mark.parametrize("decorate", [dataclass, dataclasses.dataclass])
+def test_without_fields(decorate: Callable[..., Any]) -> None:
+    @decorate(frozen=True, slots=True)
+    class Anything:
+        """Nothing in it."""
+
+    @decorate(frozen=True, slots=True)
+    class Single:
+        value: str
+
+    assert Anything() == Anything() != Single("a")
+    assert hash(Anything()) == hash(Anything())
+    assert Single("a") == Single("a") != Single("b")
+    assert len({Single("a"), Single("a"), Single("b")}) == 2
+    assert repr(Anything()).endswith("Anything()")
+
+
+def test_nouns_can_be_pickled() -> None:
+    from codelens.model.code import Skip, SkipReason, Span
+
+    for noun in (Span(1, 2), Skip("a", SkipReason.BINARY, "zeros")):
+        assert pickle.loads(pickle.dumps(noun)) == noun
+
+
+def test_every_class_is_defined() -> None:
+    """Importing all modules defines all classes; every one has the parameters that its fields ask for."""
+    for module in pkgutil.walk_packages(codelens.__path__, "codelens."):
+        if module.name != "codelens.__main__":
+            importlib.import_module(module.name)

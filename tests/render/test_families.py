@@ -1,0 +1,78 @@
+"""The families that `why` shows first: the same sum and order as the exact account."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codelens.model.search import FAMILIES, FAMILY_OF, Contribution
+from codelens.render.families import OTHER, families, top_reason
+from codelens.render.why import WhyView, render_why
+from codelens.render.why_json import recompute, why_record
+from codelens.search.features import FEATURES
+from codelens.search.profiles import all_profiles
+from tests.render.results import CANDIDATES, why
+
+AMOUNTS = st.lists(st.tuples(st.sampled_from([*FAMILY_OF, "unknown"]), st.floats(-10, 10)), max_size=40)
+
+
+@given(AMOUNTS)
+def test_families_hold_each_contribution_once_and_add_up_to_the_score(amounts: list[tuple[str, float]]) -> None:
+    parts = [Contribution(source, amount, f"{source} counts") for source, amount in amounts]
+    found = families(parts)
+    held = [part for family in found for part in family.parts]
+    assert sorted(map(id, held)) == sorted(map(id, parts))
+    assert math.fsum(part.amount for part in held) == math.fsum(part.amount for part in parts)
+    assert math.fsum(f.amount for f in found) == pytest.approx(math.fsum(part.amount for part in parts), abs=1e-12)
+    assert [f.amount for f in found] == sorted((f.amount for f in found), reverse=True)
+    if any(f.amount > 0 for f in found):
+        assert math.fsum(f.share for f in found if f.share > 0) == pytest.approx(1.0)
+
+
+def test_candidates_have_the_same_order_by_the_sums_of_families() -> None:
+    sums = [math.fsum(f.amount for f in families(c.contributions)) for c in CANDIDATES]
+    assert sums == sorted(sums, reverse=True)
+    assert sums == pytest.approx([c.score for c in CANDIDATES], abs=1e-15)
+
+
+def test_every_feature_and_channel_has_one_family() -> None:
+    channels = {channel for profile in all_profiles("").values() for channel in profile["channels"]}
+    remembered = {name for profile in all_profiles("").values() for name in profile.get("memory", ())}
+    features = {name for profile in all_profiles("").values() for name in profile["features"]}
+    assert {*FEATURES, *channels, *remembered, *features} <= set(FAMILY_OF)
+    assert len(FAMILY_OF) == sum(len(sources) for sources in FAMILIES.values())
+
+
+def test_reasons_are_the_strongest_and_none_repeats_another() -> None:
+    parts = [
+        Contribution("nearest", 0.2, "63% of the best cosine, squared"),
+        Contribution("nearness", 0.3, "63% of the best cosine"),
+        Contribution("vector", 0.1, "rank 4: cosine 0.3"),
+        Contribution("rerank", -0.09, "farther than others"),
+        Contribution("near_beside", 0.01, "a weak neighbour"),
+    ]
+    (meaning,) = families(parts)
+    assert meaning.reasons == ["63% of the best cosine", "rank 4: cosine 0.3", "but farther than others"]
+    assert top_reason(parts) == "63% of the best cosine"
+    assert top_reason([Contribution("test", -1.0, "test path")]) == ""
+
+
+def test_text_shows_families_and_says_how_to_see_the_parts() -> None:
+    text = "".join(render_why(why(), WhyView(lambda c: c.unit.path)))
+    assert "words  +0.0264  100%  ####################  rank 1: parse; holds 2 of 2 words" in text
+    assert "the sum of 2 parts; --all lists them" in text
+    assert "coverage" not in text
+
+
+def test_json_holds_both_accounts_and_the_check_compares_them() -> None:
+    record = json.loads(json.dumps(why_record(why(), 1)))
+    candidate = record["explanations"][1]["candidate"]
+    assert [f["family"] for f in candidate["families"]] == ["words", "file"]
+    assert all(f["family"] != OTHER for f in candidate["families"])
+    assert recompute(record) == (3, [])
+    candidate["families"][0]["amount"] += 1e-11
+    assert any("families add up to" in line for line in recompute(record)[1])

@@ -1,0 +1,60 @@
+"""The manual as a site and as a man page: complete, without requests to other servers, searchable from disk."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.manual import man_page
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+BROWSER = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("mkdocs")
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(out)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return out
+
+
+def test_every_page_is_in_the_site_and_loads_nothing_from_elsewhere(site: Path) -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        html = (site / page.with_suffix(".html").name).read_text(encoding="utf-8")
+        assert (
+            re.findall(r'<(?:script|img|iframe)[^>]* src="https?://|<link[^>]* href="https?://(?!squidfunk)', html)
+            == []
+        )
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_search_works_from_disk_without_any_request(site: Path) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    asked: list[str] = []
+    with sync_api.sync_playwright() as drive:
+        browser = drive.chromium.launch(executable_path=BROWSER)
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "index.html").as_uri())
+        page.keyboard.press("/")
+        page.keyboard.type("trigram")
+        page.locator(".md-search-result__item").first.wait_for(timeout=60_000)
+        browser.close()
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+
+
+def test_the_man_page_has_every_command_and_is_roff() -> None:
+    page = man_page()
+    for command in ("INDEX", "SEARCH", "WHY"):
+        assert f".SH CODELENS {command}\n" in page
+    assert not re.search(r"^'", page, re.MULTILINE)
+    assert page.startswith(".TH CODELENS 1 ")

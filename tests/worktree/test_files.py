@@ -1,0 +1,79 @@
+"""Changes of an indexed file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codelens.model.code import FileStamp, Freshness
+from codelens.worktree.files import content_hash, freshness, stamp_of
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"x = 1\n")
+    return path
+
+
+def judged(file: Path, stamp: FileStamp, raw: bytes = b"x = 1\n") -> Freshness:
+    return freshness(file.parent, file.name, stamp, content_hash(raw))
+
+
+def stamp(file: Path) -> FileStamp:
+    return stamp_of(file.stat())
+
+
+def test_hash_is_xxh3_128() -> None:
+    assert content_hash(b"").hex() == "99aa06d3014798d86001c324468d497f"
+
+
+def test_equal_stat_is_not_read(file: Path) -> None:
+    assert judged(file, stamp(file), b"other") is Freshness.FRESH
+
+
+def test_touched_is_fresh_by_its_content(file: Path) -> None:
+    noted = stamp(file)
+    os.utime(file, ns=(1, 1))
+    assert judged(file, noted) is Freshness.FRESH
+    assert judged(file, noted, b"x = 2\n") is Freshness.CHANGED
+
+
+def test_a_preserved_mtime_does_not_hide_an_edit(file: Path) -> None:
+    noted, times = stamp(file), (file.stat().st_atime_ns, file.stat().st_mtime_ns)
+    file.write_bytes(b"x = 2\n")
+    os.utime(file, ns=times)
+    assert judged(file, noted) is (Freshness.FRESH if os.name == "nt" else Freshness.CHANGED)
+    assert judged(file, replace(noted, ctime_ns=0)) is Freshness.FRESH, (
+        "where no change time was noted, none is compared"
+    )
+
+
+def test_other_size_is_changed(file: Path) -> None:
+    noted = stamp(file)
+    file.write_bytes(b"x = 10\n")
+    assert judged(file, noted) is Freshness.CHANGED
+
+
+def test_a_missing_file_is_deleted(file: Path) -> None:
+    noted = stamp(file)
+    file.unlink()
+    assert judged(file, noted) is Freshness.DELETED
+    assert freshness(file.parent, "a.py/b", noted, b"") is Freshness.DELETED
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links")
+def test_a_file_replaced_by_a_link_or_folder_is_changed(file: Path) -> None:
+    noted = stamp(file)
+    file.rename(file.parent / "b.py")
+    file.symlink_to("b.py")
+    assert judged(file, noted) is Freshness.CHANGED
+    file.unlink()
+    file.mkdir()
+    assert judged(file, noted) is Freshness.CHANGED
+    file.rmdir()
+    (file.parent / "b.py").write_text("x")
+    assert freshness(file.parent, "b.py/c", noted, b"") is Freshness.DELETED

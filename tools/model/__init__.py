@@ -1,0 +1,1 @@
+"""Make the shipped embedding: packages, pairs, training."""

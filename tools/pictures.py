@@ -1,0 +1,99 @@
+"""Draws the pictures of README and manual from real runs over sample_repos: `python -m tools.pictures [FOLDER]`.
+
+The terminal is drawn by rich from what the commands print; the page is a screenshot by the Chromium of this machine,
+and left out without one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+ROOT = Path(__file__).parent.parent
+QUERY = "reserve stock of several products atomically"
+SESSIONS = {
+    "search.svg": [["search", "-m", "3", QUERY], ["why", "-m", "1", QUERY]],
+    "why.svg": [["why", QUERY, "Catalog.Reserve", "Checkout.PlaceOrder"]],
+}
+WIDTH = 110
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+
+def draw(folder: Path) -> list[Path]:
+    """Write all pictures that this machine can draw, and return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch)
+        shutil.copytree(ROOT / "sample_repos", place / "sample_repos")
+        repositories = sorted(str(path.relative_to(place)) for path in (place / "sample_repos").glob("*/repo"))
+        _run(place, "index", "-q", *repositories)
+        made = [_session(place, folder / name, commands) for name, commands in SESSIONS.items()]
+        browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+        return [*made, _page(place, folder / "page.png", browser)] if browser else made
+
+
+def _environment(place: Path) -> dict[str, str]:
+    keep = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+    wanted = {"COLUMNS": str(WIDTH), "TERM": "xterm-256color", "COLORTERM": "truecolor", "CODELENS_COLOR": "always"}
+    return {
+        **keep,
+        **wanted,
+        "HOME": str(place),
+        "XDG_CONFIG_HOME": str(place),
+        "XDG_DATA_HOME": str(place),
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+def _run(place: Path, *arguments: str) -> str:
+    command = [sys.executable, "-P", "-m", "codelens", *arguments]
+    return subprocess.run(
+        command, cwd=place, env=_environment(place), capture_output=True, text=True, check=True
+    ).stdout
+
+
+def _session(place: Path, out: Path, commands: list[list[str]]) -> Path:
+    console = Console(record=True, width=WIDTH, file=io.StringIO())
+    for command in commands:
+        words = " ".join(f'"{word}"' if " " in word else word for word in command)
+        console.print(Text.assemble(("$ ", "bold green"), (f"codelens {words}", "bold")))
+        console.print(Text.from_ansi(_run(place, *command, "--pretty", "--color", "always").rstrip()))
+        console.print()
+    console.save_svg(str(out), title="codelens", unique_id="codelens")
+    return out
+
+
+def _page(place: Path, out: Path, browser: str) -> Path:
+    from playwright.sync_api import sync_playwright
+
+    command = [sys.executable, "-P", "-m", "codelens", "serve", "--port", "0"]
+    server = subprocess.Popen(command, cwd=place, env=_environment(place), stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout
+        address = server.stdout.readline().strip()
+        with sync_playwright() as drive:
+            started = drive.chromium.launch(executable_path=browser)
+            page = started.new_page(viewport={"width": 1200, "height": 760})
+            page.goto(f"{address}?q={QUERY.replace(' ', '+')}")
+            page.keyboard.press("w")
+            time.sleep(2)
+            page.screenshot(path=str(out))
+            started.close()
+    finally:
+        server.terminate()
+        server.wait()
+    return out
+
+
+if __name__ == "__main__":
+    for path in draw(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "pictures"):
+        print(path)

@@ -1,0 +1,104 @@
+"""Learn the shipped weights from the repositories of the manifest.
+
+python -m tools.weights --clones CLONES --work WORK --out FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import codelens.config
+from codelens.errors import CodelensError
+from codelens.evaluation.fitting import Fitted, Sample, Weights
+from codelens.evaluation.runner import workers
+from codelens.evaluation.tune import TABLE, features_text
+from codelens.model.runs import Progress
+from codelens.render.terminal import Columns, plain_columns
+from tools.weights.folds import cross_validate, fit_shipped, mean_by_kind, ndcg_by_task
+from tools.weights.repositories import measure_all, read_manifest, sources
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure what is not measured yet, fit, write the file of all weights, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m tools.weights", description=__doc__)
+    parser.add_argument("--clones", type=Path, required=True, help="folder with clones of the manifest's repositories")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for intermediate results, to resume after a break"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="file to write: weights.toml with the learned features")
+    parser.add_argument("--manifest", type=Path, help="repositories and commits [default: repositories.tsv]")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    parser.add_argument("--folds", type=int, default=0, help="also cross-validate with this many folds of repositories")
+    options = parser.parse_args(arguments)
+    out = options.out.absolute()
+    if options.jobs < 1 or options.folds < 0 or options.folds == 1:
+        parser.error("--jobs must be at least 1, and --folds at least 2")
+    if out.is_dir() or not out.parent.is_dir():
+        parser.error(f"--out {options.out}: no such folder")
+    try:
+        found = sources(read_manifest(options.manifest), options.clones.absolute(), options.work.absolute())
+        with workers(options.jobs) as pool:
+            measured = [one for own in measure_all(found, pool, _print_progress) for one in own]
+        fitted = fit_shipped(measured)
+        out.write_text(with_features(_current_weights(), fitted.weights), encoding="utf-8", newline="")
+        folds = cross_validate(measured, options.folds) if options.folds else {}
+    except (CodelensError, OSError) as error:
+        parser.error("\n".join(filter(None, [str(error), getattr(error, "hint", "")])))
+    for line in plain_columns(_table(measured, fitted, folds)):
+        sys.stdout.write(line)
+    counts = Counter(m.repository for m in measured)
+    print("; ".join(f"{name}: {count} tasks" for name, count in sorted(counts.items())), file=sys.stderr)
+    learned_from = ", ".join(f"{count} {kind}" for kind, count in fitted.tasks.items())
+    print(f"loss {fitted.loss:.4f}; learned from {learned_from}; written to {options.out}", file=sys.stderr)
+    return 0
+
+
+def _print_progress(step: Progress) -> None:
+    print(f"{step.done} of {step.total}: {step.path}", file=sys.stderr)
+
+
+def _current_weights() -> str:
+    return Path(codelens.config.__file__).with_name("weights.toml").read_text(encoding="utf-8")
+
+
+def with_features(text: str, weights: Weights) -> str:
+    """`text` with its table of features replaced. Comments directly above the next table belong to that table and stay.
+
+    Raises ValueError if the text has no such table.
+    """
+    lines = text.splitlines(keepends=True)
+    heads = [at for at, line in enumerate(lines) if re.match(r"\[", line)]
+    begin = next((at for at in heads if lines[at].startswith(TABLE)), None)
+    if begin is None:
+        raise ValueError(f"there is no {TABLE}")
+    end = next((at for at in heads if at > begin), len(lines))
+    while lines[end - 1].strip() == "" or lines[end - 1].startswith("#"):
+        end -= 1
+    return "".join(lines[:begin]) + features_text(weights) + "".join(lines[end:])
+
+
+def _table(measured: Sequence[Sample], fitted: Fitted, folds: Mapping[str, float]) -> Columns:
+    fit = mean_by_kind(measured, ndcg_by_task(measured, fitted.weights))
+    held_out = mean_by_kind(measured, folds) if folds else {}
+    counts, answered = Counter(m.kind for m in measured), Counter(m.kind for m in measured if m.answered)
+    heads = ("kind", "tasks", "with an answer", "nDCG@10", *(("held out",) if held_out else ()))
+    rows = (
+        (
+            kind,
+            str(counts[kind]),
+            str(answered[kind]),
+            f"{fit[kind]:.3f}",
+            *((f"{held_out[kind]:.3f}",) if held_out else ()),
+        )
+        for kind in fit
+    )
+    return Columns(heads, tuple(rows))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
