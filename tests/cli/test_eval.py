@@ -141,7 +141,7 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
         (["{tasks}", "--jobs", "0"], "--jobs is at least 1"),
         (["{tasks}", "--indexes", "nowhere"], "no such folder: nowhere"),
         (["{tasks}", "--suffix", "-v1"], "--suffix is of"),
-        (["{tasks}", "--db", "x.db", "--indexes", "."], "--indexes and --db"),
+        (["{tasks}", "--db", "x.db", "--indexes", "."], "use either --indexes or --db"),
         (["{tasks}", "--metrics", "MRR,magic"], "no metric 'magic'"),
         (["{tasks}", "--mode", "magic"], "no mode 'magic'"),
         (["{tasks}", "--profile", "magic"], "no profile 'magic'"),

@@ -36,7 +36,7 @@ def test_from_spans_to_why_and_away_again(shop: Path, run: Run) -> None:
     assert "recency       +0.150000  last seen to run within a day of the newest trace" in run(*asked, cwd=shop).out
     assert run(*asked, "--check", cwd=shop).code == 0
     again = run("graph", "traces", str(SPANS), cwd=shop)
-    assert again.code == 0 and "was read before, and already imported; skipped" in again.err
+    assert again.code == 0 and "is already imported; skipped" in again.err
     assert run("graph", "traces", "--forget", cwd=shop).code == 0
     assert run(*asked, cwd=shop).raw == cold.raw
 
