@@ -47,7 +47,7 @@ _FILTERED = re.compile(r"-[A-Za-z][A-Za-z_-]+:")
 
 
 class Options(NamedTuple):
-    """What a command knows of options."""
+    """The options of a command, by how they take values."""
 
     flags: Collection[str]
     """Short letters without a value."""

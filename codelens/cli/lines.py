@@ -75,7 +75,7 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
 
 
 def _ranking_option(flags: SearchFlags) -> str:
-    """An option that was given and only makes sense for ranked places; empty if there is none."""
+    """An option that was given and only makes sense for ranked places; else an empty text."""
     given = [name for name in RANKED if getattr(flags, name) not in (None, False, "rrf")]
     return f"--{given[0].replace('_', '-')}" if given else "--sort score" if flags.sort == "score" else ""
 
@@ -167,7 +167,7 @@ def _texts(flags: SearchFlags, files: Iterator[FileLines], view: LineView, place
 
 
 def _hint(flags: SearchFlags, query: QueryText) -> str:
-    """What to try where no line matches; empty if nothing comes to mind."""
+    """A remedy where no line matches; empty if nothing comes to mind."""
     if query.literal or query.regex:
         return ""
     if SPECIAL & set(query.text):

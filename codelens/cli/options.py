@@ -145,9 +145,8 @@ def search_options(
 
 def case_of(flags: QueryFlags) -> str:
     """yes, no or auto. Raises UsageError where two flags contradict each other."""
-    given = {"-i": flags.ignore_case, "-s": flags.case_sensitive, "-S": flags.smart_case, "--case": flags.case}
-    if len(names := [name for name, value in given.items() if value]) > 1:
-        raise UsageError(f"use either {names[0]} or {names[1]}, not both")
+    if flags.ignore_case and flags.case_sensitive:
+        raise UsageError("use either -i or -s, not both")
     return "no" if flags.ignore_case else "yes" if flags.case_sensitive else flags.case or "auto"
 
 

@@ -19,7 +19,7 @@ from codelens.query.patterns import (
     ANY,
     Plan,
     Ranges,
-    Reach,
+    LineReach,
     all_of,
     any_of,
     compile_pattern,
@@ -79,7 +79,7 @@ class LineQuery:
     """A query about lines: where they lie, and what is on them."""
 
     place: Node | None
-    """The conditions on file and units that every line must satisfy; None if there are none."""
+    """The conditions on file and units that every line must satisfy; None for everywhere."""
     text: LineNode | None
     """None if the query says nothing about text."""
     ignore_case: bool = False
@@ -275,15 +275,15 @@ class _Lines:
         return kept
 
     def _ranges(self, leaf: LineText) -> Iterable[tuple[int, int]]:
-        """Where the text holds a leaf of the query, in order."""
+        """Ranges in the text of a leaf of the query, in order."""
         whole_word = leaf.whole_word or self.query.whole_word
         if not leaf.is_pattern:
             return self._occurrences(leaf.text, whole_word)
         program = compile_pattern(leaf.text, self.query.ignore_case, whole_word, self.query.whole_line)
         reach, every = reach_of(leaf.text), self.query.every_match
-        if reach is Reach.OVER_LINES:
+        if reach is LineReach.OVER_LINES:
             return find_all(program, self.text, self.budget)
-        if reach is Reach.MAY_CROSS or self.returns:
+        if reach is LineReach.MAY_CROSS or self.returns:
             return find_in_lines(program, self.text, self.budget, every)
         return (find_all if every else find_first_in_lines)(program, self.text, self.budget)
 

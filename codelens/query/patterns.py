@@ -193,8 +193,8 @@ def _out_of_time(compiled: Compiled, budget: TimeBudget) -> OutOfTime:
     return OutOfTime()
 
 
-class Reach(Enum):
-    """What a pattern may match of line breaks."""
+class LineReach(Enum):
+    """The line breaks that a pattern may match."""
 
     IN_LINE = 1
     """None: its matches in a text are those in its lines."""
@@ -205,53 +205,53 @@ class Reach(Enum):
 
 
 @lru_cache(maxsize=256)
-def reach_of(source: str) -> Reach:
-    """Whether matches of a pattern that parses stay within lines."""
+def reach_of(source: str) -> LineReach:
+    """The reach of a pattern that parses."""
     tree = parse_tree(source)
     if tree.dot_all:
-        return Reach.OVER_LINES
+        return LineReach.OVER_LINES
     reach = _reach(tree.items)
-    return Reach.MAY_CROSS if reach is Reach.IN_LINE and not tree.exact else reach
+    return LineReach.MAY_CROSS if reach is LineReach.IN_LINE and not tree.exact else reach
 
 
-def _reach(items: tuple[tuple[str, Any], ...]) -> Reach:
-    return max((_reach_of_item(*item) for item in items), key=lambda reach: reach.value, default=Reach.IN_LINE)
+def _reach(items: tuple[tuple[str, Any], ...]) -> LineReach:
+    return max((_reach_of_item(*item) for item in items), key=lambda reach: reach.value, default=LineReach.IN_LINE)
 
 
-def _reach_of_item(operator: str, argument: Any) -> Reach:
+def _reach_of_item(operator: str, argument: Any) -> LineReach:
     if operator == "LITERAL":
-        return Reach.OVER_LINES if argument == _BREAK else Reach.IN_LINE
+        return LineReach.OVER_LINES if argument == _BREAK else LineReach.IN_LINE
     if operator == "NOT_LITERAL":
-        return Reach.IN_LINE if argument == _BREAK else Reach.MAY_CROSS
+        return LineReach.IN_LINE if argument == _BREAK else LineReach.MAY_CROSS
     if operator in ("ANY", "AT", "GROUPREF", "FAILURE"):
-        return Reach.IN_LINE
+        return LineReach.IN_LINE
     if operator == "IN":
         return _reach_of_set(items_of(argument))
     if operator == "BRANCH":
         return _reach(tuple(item for branch in argument[1] for item in items_of(branch)))
     if operator == "SUBPATTERN":
-        return Reach.OVER_LINES if argument[1] & re.DOTALL else _reach(items_of(argument[-1]))
+        return LineReach.OVER_LINES if argument[1] & re.DOTALL else _reach(items_of(argument[-1]))
     if operator in ("ASSERT", "ASSERT_NOT"):
         return _reach(items_of(argument[1]))
     if operator == "ATOMIC_GROUP":
         return _reach(items_of(argument))
     if repeat := repeat_of(operator, argument):
         return _reach(repeat[2])
-    return Reach.MAY_CROSS
+    return LineReach.MAY_CROSS
 
 
 _BREAK = ord("\n")
 _WITH_BREAK = ("CATEGORY_SPACE", "CATEGORY_NOT_WORD", "CATEGORY_NOT_DIGIT")
 
 
-def _reach_of_set(members: tuple[tuple[str, Any], ...]) -> Reach:
+def _reach_of_set(members: tuple[tuple[str, Any], ...]) -> LineReach:
     named = ("LITERAL", _BREAK) in members
     ranges = (argument for operator, argument in members if operator == "RANGE")
     holds = named or any(low <= _BREAK <= high for low, high in ranges)
     holds = holds or any(operator == "CATEGORY" and str(argument) in _WITH_BREAK for operator, argument in members)
     if members and members[0][0] == "NEGATE":
-        return Reach.IN_LINE if holds else Reach.MAY_CROSS
-    return Reach.OVER_LINES if named else Reach.MAY_CROSS if holds else Reach.IN_LINE
+        return LineReach.IN_LINE if holds else LineReach.MAY_CROSS
+    return LineReach.OVER_LINES if named else LineReach.MAY_CROSS if holds else LineReach.IN_LINE
 
 
 def has_upper(source: str) -> bool:

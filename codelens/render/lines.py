@@ -97,7 +97,7 @@ def _shown(line: MatchedLine, view: LineView) -> Iterator[tuple[int, str]]:
 
 
 OMITTED = "[Omitted long {} line]"
-"""What ripgrep writes in place of a line that is longer than -M."""
+"""The words of ripgrep in place of a line that is longer than -M."""
 
 
 def _fits(text: str, view: LineView) -> bool:

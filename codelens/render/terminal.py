@@ -27,6 +27,7 @@ from codelens.model.search import FileLines, Hit, SearchResult, SnippetLine
 from codelens.render.lines import OMITTED, LineView
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_terminal
+from codelens.text.lines import column_utf8
 
 MATCH = Style(bold=True, color="red")
 LEXERS = {"csharp": "c#", "tsx": "tsx", "text": ""}
@@ -137,7 +138,9 @@ def screen_lines(files: Iterable[FileLines], view: TerminalView, plain: LineView
         before = 0
         for line in file.lines:
             if heading is None:
-                heading = _heading(plain.path(file), file.freshness, _url(template, path, line.number), view)
+                column = column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
+                url = _url(template, path, line.number, column)
+                heading = _heading(plain.path(file), file.freshness, url, view)
                 yield styled(console, [Text(""), heading] if i else [heading])
             if plain.context and before and line.number > before + 1:
                 yield styled(console, [Text("     ⋮", DIM)])
@@ -212,7 +215,7 @@ def link(template: str, hit: Hit) -> str:
     return _url(template, Path(hit.root, real_path(hit)), hit.line, hit.column)
 
 
-def _url(template: str, path: Path, line: int, column: int = 1) -> str:
+def _url(template: str, path: Path, line: int, column: int) -> str:
     quoted = quote(path.as_posix().encode("utf-8", "surrogateescape"))
     fill = {"path": quoted, "line": str(line), "column": str(column), "host": gethostname()}
     return re.sub(r"\{(path|line|column|host)\}", lambda m: fill[m[1]], template)

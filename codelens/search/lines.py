@@ -47,7 +47,7 @@ from codelens.worktree.files import freshness
 LONGEST_HELD = 4_000_000
 """Characters of an unfinished line after which its beginning is searched for itself. Chosen: a large file that is one line."""
 LINES = "lines"
-"""What such a result has in the place of channels."""
+"""The name of this search among the channels of a result."""
 FILE = "file"
 """The kind of a hit that lies in no unit."""
 
@@ -187,7 +187,7 @@ class LineSearch:
             raise UsageError(fault, hint) from None
 
     def _taken(self, found: list[FoundLine]) -> list[FoundLine]:
-        """What --offset and -m leave of the next lines."""
+        """The next lines without those that --offset and -m leave out."""
         taken = found[self.skip : self.skip + self.left]
         self.skip -= min(self.skip, len(found))
         self.left -= len(taken)
@@ -334,7 +334,7 @@ def _with_context(blocks: Iterable[Block], before: int, after: int) -> Iterator[
 
 
 class _Places:
-    """Where in one file the conditions on files and units hold."""
+    """The places in one file where conditions on files and units hold."""
 
     def __init__(self, search: LineSearch, document: DocumentRow) -> None:
         self.search, self.document = search, document
@@ -347,7 +347,7 @@ class _Places:
         """Line, from 0 → the name on it, of the units that satisfy a query without text."""
 
     def of_file(self) -> bool | None:
-        """Whether the conditions of the whole query hold for this file; None if that differs within it."""
+        """True if the conditions of the whole query hold for this file; None if that differs within it."""
         return True if self.search.wanted.place is None else self._of_file(self.search.wanted.place)
 
     def before(self, first: int) -> Callable[[Node], Sequence[tuple[int, int]] | None]:
@@ -372,7 +372,7 @@ class _Places:
         return evaluate(condition, DocumentFacts(*self.known), replace(self.matching, last=last)).value
 
     def _spans(self, condition: Node) -> Sequence[tuple[int, int]] | None:
-        """First and last lines, from 0, of the units that satisfy a condition; where nothing is said about text, the lines that
+        """First and last lines, from 0, of the units that satisfy a condition; of a query without text, the lines that
         name them."""
         value = self._of_file(condition)
         if value is not None:
