@@ -47,7 +47,7 @@ contracts: $(VENV)/ready
 	$(BIN)/lint-imports
 
 golden: $(VENV)/ready  ## rewrite expected outputs; read the diff before you commit it
-	$(BIN)/pytest --golden
+	$(BIN)/pytest --all --golden
 
 wheel: $(VENV)/ready  ## build it, install it into an empty environment, index and search there
 	PYTHON=$(PYTHON) sh tests/wheel.sh $(BIN)/python

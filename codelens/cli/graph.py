@@ -54,7 +54,7 @@ export_command = declare(
 
 
 class TracesFlags(CommonFlags, JsonFlags):
-    """Which files, or that all is to be forgotten."""
+    """Trace files, or --forget for all of them."""
 
     files: list[str] | None = argument(
         None, "OTLP as JSON, one object or one a line; `-` is stdin [default: list what is kept]", "[FILE]..."
@@ -76,7 +76,7 @@ def traces(flags: TracesFlags) -> int:
         if flags.forget:
             was = kept.forget()
             if not flags.quiet:
-                say(f"removed {kept.path}" if was else "nothing was kept")
+                say(f"removed {kept.path}" if was else "no traces were stored")
             return 0
         if flags.files:
             came = kept.ingest((name, _read(name)) for name in flags.files)

@@ -135,7 +135,7 @@ def _remove_index(flags: IndexFlags) -> int:
     if not flags.quiet:
         say(f"removed {index}")
         if (memory := memory_place(index)).is_file():
-            say(f"note: what was recorded of its results stays in {memory}")
+            say(f"note: the memory of its results stays in {memory}")
         if (traces := traces_place(index)).is_file():
             say(f"note: its traces stay in {traces}")
     return 0
@@ -177,7 +177,7 @@ def _trees(flags: IndexFlags) -> Trees:
 
 
 def _failures(reports: Sequence[IndexReport]) -> int:
-    """Files that could not be read, and grammars that hung or broke; a grammar that knows a file only in part is no error."""
+    """Files that could not be read, and grammars that hung or broke; a file that a grammar parses only in part is not an error."""
     broken = sum(fault != PARTLY for r in reports for fault in r.faults.values())
     return broken + sum(r.skipped.get(str(reason), 0) for r in reports for reason in FAILED)
 

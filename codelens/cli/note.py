@@ -100,7 +100,7 @@ def one_line(word: str) -> str:
     """A word for the front matter. Raises UsageError for one that is empty, or could not be read again."""
     plain = " ".join(utf8(word).split())
     if not plain:
-        raise UsageError("an empty word says nothing")
+        raise UsageError("a tag or title must not be empty")
     if len(plain) > MOST_LETTERS:
         raise UsageError(f"{plain[:20]}… has more than {MOST_LETTERS} letters", "say the rest in the text: -m TEXT")
     return plain

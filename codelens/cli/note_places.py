@@ -56,7 +56,7 @@ def ground_of(flags: CommonFlags) -> Ground:
         index.roots()  # notes are written below one: raises where nobody vouches for them
     roots = [Path(r.root) for r in repositories if r.name in names]
     if len(roots) != 1:
-        raise UsageError("the index holds several trees", f"go into one of them: {', '.join(map(str, roots))}")
+        raise UsageError("the index holds several trees", f"change to one of them: {', '.join(map(str, roots))}")
     return Ground(roots[0], NoteFolder(roots[0]), place)
 
 
@@ -107,9 +107,9 @@ def take_in(ground: Ground, note: NoteFile, quiet: bool) -> None:
         say(f"warning: {note.path}: {fault}")
     if ground.place is None:
         if not quiet:
-            say(f"note: there is no index here; `codelens index` takes {INDEX_FOLDER}/notes in")
+            say(f"note: there is no index here; `codelens index` includes {INDEX_FOLDER}/notes")
         return
     try:
         Index.update_file(ground.place.index_path, ground.root, note.path, ground.place.settings)
     except IndexBusy:
-        say("note: another process writes the index; the next `codelens index` takes the note in")
+        say("note: another process writes the index; the next `codelens index` includes the note")

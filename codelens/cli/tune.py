@@ -134,7 +134,7 @@ def _show(
         say(f"written to {kept}")
         say_plain([f"hint: {_line(kept, repository)}\n"])
     elif flags.keep is not None:
-        say(f"nothing is written: {flags.keep} would rank no better here than the shipped weights")
+        say(f"nothing written: {flags.keep} would rank no better here than the shipped weights")
         say_plain(["hint: with more history there is more to learn from; the shipped weights stay\n"])
 
 

@@ -59,7 +59,7 @@ def working_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise UsageError("the working directory is gone", "change to a folder that is there") from None
+        raise UsageError("the working directory is gone", "change to a folder that exists") from None
 
 
 def named_index(flags: CommonFlags) -> Path | None:
@@ -84,7 +84,7 @@ def reading_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None
 
 def _tell_unfinished(index: Path) -> None:
     if building := unfinished_index(index):
-        raise NoIndex(f"{building} was begun and never finished", "`codelens index` finishes it")
+        raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
 
 
 def settings_at(
@@ -137,9 +137,9 @@ def present_roots(roots: list[Path]) -> list[Path]:
     """A drive that is not mounted must neither stop the other trees nor empty the index of its own."""
     gone = [root for root in roots if not root.is_dir()]
     if len(gone) == len(roots):
-        raise UsageError(f"no such folder: {gone[0]}", "name the folder that is to be indexed in its place")
+        raise UsageError(f"no such folder: {gone[0]}", "name the folder to index instead")
     for root in gone:
-        say(f"note: {root} is gone; what the index has of it stays until `codelens index --rebuild`")
+        say(f"note: {root} is gone; its files stay in the index until `codelens index --rebuild`")
     return [root for root in roots if root not in gone]
 
 
@@ -250,7 +250,7 @@ def _default_roots(place: Workplace) -> list[Path]:
         with place.open() as opened:
             if strays := opened.strays():
                 text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
-                raise UsageError(text, "name the folder that is to be indexed")
+                raise UsageError(text, "name the folder to index")
             if roots := opened.roots():
                 return present_roots(roots)
     except (IndexCorrupt, SchemaTooNew) as fault:

@@ -266,7 +266,7 @@ def allowed_forms(forms: Forms, layout: PackLayout) -> frozenset[Form]:
     """The forms that the request wants and the layout shows. Raises UsageError if no form is left."""
     wanted = {Forms.BODIES: {Form.BODY}, Forms.SIGNATURES: {Form.SIGNATURE}}.get(forms, set(Form))
     if not (allowed := layout.forms & wanted):
-        raise UsageError("--format compact shows signatures alone", "leave --bodies out, or take --format markdown")
+        raise UsageError("--format compact shows only signatures", "leave out --bodies, or use --format markdown")
     return allowed
 
 
@@ -323,6 +323,6 @@ def _tokens(chosen: ChosenItem) -> int:
 
 def _too_small(request: ContextRequest, room: int) -> UsageError:
     return UsageError(
-        f"a budget of {request.budget} tokens does not hold an empty pack, which takes {request.budget - room}",
-        "give --budget more, or take --format compact",
+        f"a budget of {request.budget} tokens is too small: an empty pack takes {request.budget - room}",
+        "use a larger --budget, or --format compact",
     )

@@ -119,8 +119,6 @@ STEP = 1.25
 AT_ONCE = 40
 """Commits whose files are read from git together."""
 
-"""(path, qualified name)"""
-
 
 @dataclass(frozen=True, slots=True)
 class ChangingCommit:

@@ -344,7 +344,7 @@ def fit_weights(measured: Sequence[Sample], start: Weights, pull: float) -> Fitt
     taught = [one for one in measured if one.answered and KINDS.get(one.kind)]
     counts = Counter(one.kind for one in taught)
     if not counts:
-        raise UsageError("no task has an answer among its candidates", "make more tasks, or of another repository")
+        raise UsageError("no task has an answer among its candidates", "make more tasks, or use another repository")
     origin = [[_weight({**start, RANKS: 1.0}, name, shape) for shape in SHAPES] for name in COLUMNS]
     found, loss = fit(list(_questions(taught, counts)), origin, pull, [bounds_of(name) for name in COLUMNS])
     weights: dict[str, float | Mapping[str, float]] = {}

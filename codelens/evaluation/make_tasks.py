@@ -44,7 +44,7 @@ def repository_meant(place: Path) -> Repository:
         raise UsageError(f"no such folder: {place}", hint)
     found = bare_repository_at(place.resolve()) or enclosing_repository(place.resolve())
     if found is None:
-        raise UsageError(f"{place} is in no git repository", hint)
+        raise UsageError(f"{place} is not in a git repository", hint)
     return found
 
 
@@ -68,12 +68,12 @@ def clear(folder: Path, name: str) -> None:
         )
         raise UsageError(f"{folder} lies in a git repository", hint)
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", "name a new one, or one of such tasks")
+        raise UsageError(f"{folder} is not a folder", "name a new folder, or one made by make-tasks")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strange = next((entry.name for entry in sorted(folder.iterdir()) if not _is_own(entry)), None)
         if strange is not None:
-            raise UsageError(f"{folder} holds what make-tasks did not make: {strange}", "name an empty or a new folder")
+            raise UsageError(f"{folder} contains files that make-tasks did not write: {strange}", "name an empty or a new folder")
         for tree in TREES:
             if (folder / f"{name}-{tree}").is_dir():
                 shutil.rmtree(folder / f"{name}-{tree}")

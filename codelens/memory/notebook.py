@@ -117,7 +117,7 @@ class MemoryNotebook:
         """Rate a target from 0 to 10. Raises UsageError for other values."""
         self._must_be_on()
         if not 0 <= rating <= 10:
-            raise UsageError(f"a rating is from 0 to 10, not {rating:g}")
+            raise UsageError(f"a rating must be from 0 to 10, not {rating:g}")
         place = self._place(target)
         with self._recording() as memory:
             memory.rate(place, rating, self._time())
@@ -262,7 +262,7 @@ class MemoryNotebook:
         with Memory.reading(self.path) as memory:
             places = self._meant(target, memory.places())
         if not places:
-            raise TargetError(f"nothing is recorded of {target}", hint="`codelens memory show` lists what is")
+            raise TargetError(f"nothing is recorded about {target}", hint="`codelens memory show` lists what is")
         with MemoryWriter.recording(self.path) as memory:
             memory.forget(places)
         return sorted(places)

@@ -326,7 +326,7 @@ class Explanation:
     target: str
     candidate: Candidate | None
     rank: int | None
-    """From 1, in the whole order before the limit; None if it is no candidate."""
+    """From 1, in the whole order before the limit; None if it is not a candidate."""
     above: Candidate | None
     below: Candidate | None
     loss: Loss | None

@@ -117,7 +117,7 @@ def _comparisons(values: Sequence[str]) -> tuple[str, ...]:
             found.append(f"{name}={value}")
         else:
             raise BadValueError(
-                f"'meta:{excerpt(value)}' compares nothing, as meta:category=cli and meta:stars>=100 do;"
+                f"'meta:{excerpt(value)}' has no comparison, as in meta:category=cli or meta:stars>=100;"
             )
     return tuple(dict.fromkeys(found))
 

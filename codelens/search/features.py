@@ -299,7 +299,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("uses", _uses, lambda u, e, v: f"{e.uses[int(u.id)]} other files use it"),
     )
 }
-"""Name → feature. Those of the walk over the graph are written by search/spread.py, once it has walked."""
+"""Name → feature. Those of the walk over the graph are written by search/walk.py, once it has walked."""
 
 
 def measure(

@@ -114,7 +114,7 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
     for name in UNSUITED:
         given = getattr(options, name)
         if given is not False and given not in ("", None):  # a depth of 0 equals False, and is given
-            raise UsageError(f"--{name} has nothing to say of files", "leave it out, or --files-only")
+            raise UsageError(f"--{name} does not apply to --files-only", "leave out one of the two")
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
     run = SearchRun.start(text, store, options, settings, profile)
     documents = _documents(run)
@@ -145,7 +145,7 @@ def _weights(options: SearchOptions) -> dict[str, Any]:
     profiles = load_weights()
     row = profiles.get(options.profile, {}).get("files") or profiles["codelens"]["files"]
     if unknown := sorted(set(options.weights) - set(row["channels"])):
-        raise UsageError(f"files have no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
+        raise UsageError(f"--files-only has no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
     return {**row, "channels": {**row["channels"], **options.weights}}
 
 
@@ -200,7 +200,7 @@ def _retrieve(
 ) -> dict[str, Sequence[Match]]:
     """Channel → its files, best first. Raises UsageError for a mode that files do not have."""
     if run.options.mode not in MODES:
-        raise UsageError(f"files have no mode '{run.options.mode}'", f"modes: {', '.join(MODES)}")
+        raise UsageError(f"--files-only has no mode '{run.options.mode}'", f"modes: {', '.join(MODES)}")
     channels: Sequence[Channel] = (FileWordsChannel(documents), FileVectorsChannel(documents, int(cuts["units"])))
     chosen = [channel for channel in channels if channel.name in MODES[run.options.mode]]
     return run_channels(run, chosen, lambda name, _: int(cuts[name]))

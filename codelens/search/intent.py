@@ -37,7 +37,7 @@ LEAST_SHARE = 0.005
 """Smaller shares are dropped, so that the printed shares are complete. Chosen."""
 _ASKING = frozenset(("how", "what", "where", "which", "why", "when", "who", "does", "do", "is", "are", "can"))
 _PREFIX = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
-"""`fix(parser):` and `lib/parse.c:` stand before what is to be changed."""
+"""`fix(parser):` and `lib/parse.c:` come before the change in a commit's subject."""
 _ARTICLES = frozenset(("a", "an", "the"))
 _LINKING_WORDS = (
     "a an the of to is are be that this it its if for in on by with from as and or which when was has have not can will"

@@ -91,10 +91,10 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
     try:
         vector = run.query_vector() if "vector" in run.abilities and best else b""
     except EmbedderFault as fault:
-        run.notice("no-rerank", f"not ranked again: {fault}")
+        run.notice("no-rerank", f"not reranked: {fault}")
         return ordered
     if not vector:
-        run.notice("no-rerank", "not ranked again: there is no vector of the query to compare with")
+        run.notice("no-rerank", "not reranked: the query has no vector")
         return ordered
     distances = run.store.vectors.distances(UnitSet(sorted(candidate.unit.id for candidate in best)), vector)
     near = {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}

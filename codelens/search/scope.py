@@ -256,7 +256,7 @@ def without_metadata(query: Query, scope: SearchScope) -> list[Notice]:
         return []
     missing = next(name for name in asked if name not in columns)
     there = f"it has {', '.join(sorted(columns.values()))}" if columns else "name a file: --metadata FILE"
-    return [Notice("metadata", f"no metadata says '{missing}'; {there}")]
+    return [Notice("metadata", f"no metadata has '{missing}'; {there}")]
 
 
 def documents_in_scope(store: Store, options: SearchOptions) -> list[DocumentRow]:

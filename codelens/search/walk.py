@@ -90,7 +90,7 @@ class Surroundings:
 
         for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
             if other <= 0 or other == node:
-                continue  # documents are no stations: everything of a file would be next to all that it imports
+                continue  # documents are not stations: everything of a file would be next to all that it imports
             name = NAME_OF_KIND[kind]
             weight = weights.get(name, 0.0)
             confidence = TIER_OF_NUMBER[tier].confidence
@@ -137,7 +137,7 @@ class ByContent:
 def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, store: Store) -> Spread | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
 
-    A seed's part is the square of where its score stands between the first that is no seed any more and the best, so that the
+    A seed's part is the square of where its score stands between the first that is not a seed any more and the best, so that the
     first few lead (ranking.md's recipe), whatever all of them have in common.
     """
     symbols = [(c, score) for c, score in ranked if c.unit.kind not in UNWALKED_KINDS][: spreading.seeds + 1]

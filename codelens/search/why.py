@@ -102,9 +102,9 @@ class _Asker:
         place = self._run.rank_of(target.unit.id)
         if place is None:
             loss = Loss(
-                "out of time", f"there was no time to find out why it is no candidate: {target.text}", MORE_TIME
+                "out of time", f"there was no time to find out why it is not a candidate: {target.text}", MORE_TIME
             )
-            with self._store.budget.part(SHOWN, f"why {target.text} is no candidate"):
+            with self._store.budget.part(SHOWN, f"why {target.text} is not a candidate"):
                 self._store.budget.check()
                 loss = self._not_parsed(target) or self._not_candidate(target.unit)
             return Explanation(target.text, None, None, None, None, loss)
@@ -150,7 +150,7 @@ class _Asker:
 
     def _not_candidate(self, unit: UnitRow) -> Loss:
         if unit.id in self._run.itself:
-            text = f"it is what is to be resembled, or lies in it or around it: {self._options.like}"
+            text = f"--like names this code, or code inside or around it: {self._options.like}"
             return Loss("itself", text, "")
         if blame := self._run.scope.blame(unit):
             query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
@@ -257,7 +257,7 @@ class _Asker:
             try:
                 with self._store.spending(self._settings.query_seconds, apart=True):
                     ranking = rank(query, self._store, self._options, self._settings)
-            except CodelensError:  # as --strict-query raises: then it is no remedy
+            except CodelensError:  # as --strict-query raises: then it is not a remedy
                 continue
             if any(notice.code == OUT_OF_TIME for notice in ranking.notices):
                 self._store.budget.cut.append("not every remedy was tried")

@@ -3,7 +3,7 @@ share.
 
 A query is compared with the signs of all vectors first, then with the whole vectors of the nearest ones. Both scan
 plain tables with sqlite-vec's functions: 500 000 vectors of 256 dimensions take 110 CPU ms on a slow machine (280 for
-whole vectors only). Cells around centroids are no alternative: questions lie far from all code, with a cosine of .45 to
+whole vectors only). Cells around centroids are not an alternative: questions lie far from all code, with a cosine of .45 to
 the twentieth nearest, so that half of 256 cells hold only .90 of the nearest twenty, and half of 1024 cells .93.
 """
 

@@ -34,7 +34,7 @@ FEWEST_WORDS = 3
 READ_AT_ONCE = 50
 """Commits whose files are read from git at once; a process per file took half of the time."""
 _AROUND = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+|\s*\(?#\d+\)?\s*$|^\[[^\]]*\]\s*")
-"""Prefixes and suffixes of a subject that are no part of the question: `fix(parser):`, `[core]`, `lib/parse.c:`, `(#123)`."""
+"""Prefixes and suffixes of a subject that are not part of the question: `fix(parser):`, `[core]`, `lib/parse.c:`, `(#123)`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 A text is the sum of its words' rows, each times its weight and √count / √(length of the text); code is four such sums, each
 times its factor. Cosines times a temperature are the logits; the loss is the mean of both directions of InfoNCE (van den Oord
-et al. 2018). Pairs that ask the same are no negatives of each other. Factors are learnt for each kind of question, from pairs
+et al. 2018). Pairs that ask the same are not negatives of each other. Factors are learnt for each kind of question, from pairs
 without a dropped field; this and the former found .562 instead of .549.
 
 Rows are sums of their own vector and those of letter runs they share, so that rare words learn from words that are spelt like

@@ -140,7 +140,7 @@ def test_a_build_that_was_killed_is_named_and_can_be_cleaned(own: Path, run: Run
     index.rename(index.with_name("index.db.building"))
     ran = run("search", "password", cwd=own)
     assert ran.code == 3
-    assert "index.db.building was begun and never finished" in ran.err
+    assert "index.db.building was started but never finished" in ran.err
     assert run("index", "--remove", "--yes", cwd=own).code == 0
     assert not (own / ".codelens").exists()
 

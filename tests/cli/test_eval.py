@@ -136,9 +136,9 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "no task to ask"),
-        (["--topics", "t"], "--topics and --qrels go together"),
-        (["{tasks}", "--jobs", "0"], "--jobs is at least 1"),
+        ([], "no tasks"),
+        (["--topics", "t"], "use --topics and --qrels together"),
+        (["{tasks}", "--jobs", "0"], "--jobs must be at least 1"),
         (["{tasks}", "--indexes", "nowhere"], "no such folder: nowhere"),
         (["{tasks}", "--suffix", "-v1"], "--suffix is of"),
         (["{tasks}", "--db", "x.db", "--indexes", "."], "use either --indexes or --db"),
@@ -148,8 +148,8 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
         (["{tasks}", "--out", "nowhere/run.json"], "nowhere/run.json"),
         (["{tasks}", "--plot", "plot.magic"], "--plot plot.magic"),
         (["{tasks}", "--compare"], "--compare takes two saved runs"),
-        (["{tasks}", "{tasks}", "--compare"], "is no saved run"),
-        (["{tasks}", "--rows", "walk"], "--rows chooses rows of --ablate"),
+        (["{tasks}", "{tasks}", "--compare"], "is not a saved run"),
+        (["{tasks}", "--rows", "walk"], "--rows needs --ablate"),
         (["{tasks}", "--ablate", "--compare"], "use either"),
         (["{tasks}", "--ablate", "--plot", "x.png"], "--plot draws a measurement"),
     ],

@@ -60,7 +60,7 @@ def test_nothing_to_ask_is_its_own_exit_code(run: Run, tmp_path: Path) -> None:
     [
         (["."], "--out is missing"),
         (["../none", "--out", "../new"], "no such folder"),
-        (["..", "--out", "../new"], "is in no git repository"),
+        (["..", "--out", "../new"], "is not in a git repository"),
         (["--out", "../new", "--head", "nope"], "no commit 'nope'"),
         (["--out", "../new", "--head=--all"], "no commit '--all'"),
         (["--out", "../new", "--name", "a/b"], "'a/b' cannot be part of a file name"),

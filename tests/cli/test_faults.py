@@ -42,7 +42,7 @@ from tests.cli.conftest import Run
         (["symbols"], "no file"),
         (["symbols", "nowhere.py"], "nowhere.py is not in the index"),
         (["index", "nowhere"], "not a folder"),
-        (["index", "--progress", "loud"], "--progress is auto, json or none"),
+        (["index", "--progress", "loud"], "--progress must be auto, json or none"),
     ],
 )
 def test_usage(arguments: list[str], said: str, indexed: Path, run: Run) -> None:

@@ -112,7 +112,7 @@ def test_a_broken_index_fails_no_commit_and_says_nothing(hooked: Path) -> None:
 
 def test_without_an_index_nothing_happens(repository: Path, run: Run) -> None:
     assert run("hooks", "install", cwd=repository).err.endswith(
-        "there is no index here yet: `codelens index` makes it\n"
+        "there is no index here yet: `codelens index` creates it\n"
     )
     assert run("hooks", "run").code == 0
     assert not index_of(repository).parent.exists()

@@ -13,7 +13,7 @@ from tests.cli.lamps import write_lamps
 
 pytestmark = pytest.mark.slow
 
-NO_TRIGRAMS = "codelens: note: the index was built without trigrams: no substrings, no typing mistakes\n"
+NO_TRIGRAMS = "codelens: note: the index was built without trigrams: no substrings, no typo correction\n"
 NO_VECTORS = "codelens: note: the index was built without vectors\n"
 
 

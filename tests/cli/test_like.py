@@ -114,7 +114,7 @@ def test_why_names_what_lost_a_target(indexed: Path, run: Run) -> None:
     itself = run("why", "--like", RESERVE, "Catalog.Reserve", cwd=indexed)
     assert itself.code == 1
     assert "like: Catalog.Reserve  method  server/internal/catalog/catalog.go:" in itself.out
-    assert "lost at: itself: it is what is to be resembled" in itself.out
+    assert "lost at: itself: --like names this code, or code inside or around it" in itself.out
     filtered = run("why", "--like", RESERVE, "Catalog.Find", "-e", "lang:go is:test", cwd=indexed)
     assert "lost at: filtered: is:test does not hold" in filtered.out
     assert "codelens search --like " in filtered.out
@@ -133,8 +133,8 @@ def test_why_names_what_lost_a_target(indexed: Path, run: Run) -> None:
         (("--like", RESERVE, "lang:go"), "no such file or folder: lang:go"),
         (("--like", RESERVE, "--lang", "go"), "--lang needs --like -"),
         (("--like", "-", "-f", "-"), "both read stdin"),
-        (("--like", RESERVE, "--mode", "fuzzy"), "profile likeness asks no channel of mode fuzzy"),
-        (("--like", RESERVE, "--weights", "path=1"), "profile likeness asks no channel 'path'"),
+        (("--like", RESERVE, "--mode", "fuzzy"), "profile likeness has no channel for mode fuzzy"),
+        (("--like", RESERVE, "--weights", "path=1"), "profile likeness does not use the channel 'path'"),
     ],
 )
 def test_what_cannot_be_resembled_is_one_line_with_a_hint(

@@ -218,7 +218,7 @@ def test_looking_and_forgetting_work_while_it_is_off(run: Run, shop: Path, monke
     run("memory", "pin", "Shop.sell", cwd=shop)
     monkeypatch.delenv("CODELENS_MEMORY")
     ran = run("memory", "show", "Shop", cwd=shop)
-    assert ran.code == 1 and "nothing is recorded of Shop" in ran.err
+    assert ran.code == 1 and "nothing is recorded about Shop" in ran.err
     ran = run("memory", "show", "app.py:2", cwd=shop)
     assert (ran.code, ran.out) == (0, "app.py Shop.sell (method): pinned\n")
     assert "memory is off" in ran.err

@@ -42,7 +42,7 @@ def test_a_bad_row_is_one_line(table: Path, indexed: Path, run: Run) -> None:
     ran = run("search", "password meta:stars>1", "--metadata", str(table), cwd=indexed)
     assert (ran.code, ran.out) == (2, "")
     error, hint = ran.err.splitlines()
-    assert error == f"codelens: error: {table}: line 4: stars is a number from 0 on, not 'lots'"
+    assert error == f"codelens: error: {table}: line 4: stars must be a number from 0 on, not 'lots'"
     assert hint.startswith("hint: a row for each path or repository")
 
 
@@ -59,5 +59,5 @@ def test_nothing_could_be_asked(large: Path, run: Run, monkeypatch: pytest.Monke
     record = json.loads(ran.out)
     assert (ran.code, record["exit_code"], record["results"]) == (2, 2, [])
     assert [notice["code"] for notice in record["notices"]] == ["nothing-asked", "out-of-time"]
-    assert ran.err.startswith("codelens: error: neither words nor vectors could be asked: the result is empty\n")
+    assert ran.err.startswith("codelens: error: neither words nor vectors could be searched: the result is empty\n")
     assert run("why", *asked, cwd=large).code == 2

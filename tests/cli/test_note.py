@@ -241,7 +241,7 @@ def test_a_folder_of_notes_that_is_a_file_is_said(indexed_root: Path, run: Run) 
 def test_without_an_index_notes_are_files_all_the_same(root: Path, run: Run) -> None:
     ran = run("note", "add", "Early", "--at", "src/net.py:2", "--at", "connect", "-m", "x", cwd=root / "src")
     assert (ran.code, ran.out) == (0, "early: Early\n  src/net.py:2\n  connect\n")
-    assert "`codelens index` takes .codelens/notes in" in ran.err
+    assert "`codelens index` includes .codelens/notes" in ran.err
     assert json.loads(run("note", "list", "--json").out)["notes"][0]["places"][0]["standing"] == "unknown"
     assert not (root / ".codelens/index.db").exists()
     run("index", "-q")
@@ -256,7 +256,7 @@ def test_a_writer_elsewhere_is_no_failure(indexed_root: Path, run: Run) -> None:
     with writer_lock(indexed_root / ".codelens/index.db"):
         ran = run("note", "add", "Busy", "-m", "x", cwd=indexed_root)
     assert ran.code == 0
-    assert "the next `codelens index` takes the note in" in ran.err
+    assert "the next `codelens index` includes the note" in ran.err
     run("index", "-q")
     assert run("search", "kind:note busy").code == 0
 

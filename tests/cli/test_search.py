@@ -278,7 +278,7 @@ def test_an_index_that_was_moved_without_its_tree_says_so(own: Path, tmp_path: P
     assert "the index was moved without its tree" in ran.err
     refused = run("index", "--db", "away/x.db", cwd=tmp_path)
     assert refused.code == 2
-    assert "name the folder that is to be indexed" in refused.err
+    assert "name the folder to index" in refused.err
     own.rename(tmp_path / "renamed")
     run("index", "-q", cwd=tmp_path / "renamed")
     (tmp_path / "renamed").rename(tmp_path / "moved")

@@ -100,9 +100,9 @@ def test_a_root_that_is_gone_is_not_fresh(hiding: Path, tmp_path: Path, run: Run
     [
         ('hyperlink_format = "https://example.org/{path}"\n', "a project may not set 'hyperlink_format'"),
         ('profile = "zzz"\n', "'profile' is one of codelens, likeness, rrf, knowing"),
-        ("query_seconds = -1\n", "'query_seconds' is at least 0"),
-        ("limit = 0\n", "'limit' is at least 1"),
-        ("query_seconds = nan\n", "'query_seconds' is at least 0"),
+        ("query_seconds = -1\n", "'query_seconds' must be at least 0"),
+        ("limit = 0\n", "'limit' must be at least 1"),
+        ("query_seconds = nan\n", "'query_seconds' must be at least 0"),
     ],
 )
 def test_a_project_s_settings_are_checked_when_they_are_read(content: str, said: str, own: Path, run: Run) -> None:

@@ -75,7 +75,7 @@ def test_dimensions_may_be_asked_for(other: Endpoint) -> None:
     assert len(embedder.embed_query("lamp")) == embedder.dimensions == other.asked[0].body["dimensions"] == 8
     assert embedder.fingerprint() != open_embedder(other.setting, allow_network=True).fingerprint()
     other.answers = [given({"data": [{"index": 0, "embedding": [1.0] * 9}]})]
-    with pytest.raises(EmbedderFault, match="vectors of 9 dimensions, where 8 were wanted"):
+    with pytest.raises(EmbedderFault, match="vectors of 9 dimensions, expected 8"):
         embedder.embed_query("lamp")
 
 

@@ -87,7 +87,7 @@ def test_the_mean_over_repositories(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [1]}', '{"rows": [{"repo": "a"}]}'])
 def test_what_is_no_run_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(UsageError, match=r"run\.json is no saved run"):
+    with pytest.raises(UsageError, match=r"run\.json is not a saved run"):
         load_run(tmp_path / "run.json")
 
 

@@ -112,7 +112,7 @@ PARTS: dict[str, tuple[Asked, tuple[str, ...]]] = {
     ),
     "why": (
         lambda store, index: explain(QUERY, ["other"], store, index.info(), SearchOptions(), QUICK).search,
-        ("why other is no candidate", "not every remedy was tried"),
+        ("why other is not a candidate", "not every remedy was tried"),
     ),
 }
 

@@ -282,13 +282,13 @@ def test_negated_and_alternative_metadata(tree: Tree, table: Path) -> None:
 
 def test_metadata_that_nothing_says(index: Index, tree: Tree, table: Path) -> None:
     assert [n.text for n in find(index, "form meta:category=cli").notices] == [
-        "no metadata says 'category'; name a file: --metadata FILE"
+        "no metadata has 'category'; name a file: --metadata FILE"
     ]
     with Index.open(tree.db, replace(tree.settings, metadata=str(table))) as other:
         result = find(other, "form meta:categry=cli")
         assert names(result) == []
         assert [n.text for n in result.notices] == [
-            "no metadata says 'categry'; it has category, installs, is_paid, rating, stars, updated"
+            "no metadata has 'categry'; it has category, installs, is_paid, rating, stars, updated"
         ]
     prose = find(index, "meta: what is a meta:class")
     assert [n.code for n in prose.notices] == ["value", "value"]
@@ -326,4 +326,4 @@ def test_both_channels_down_is_an_error_and_an_empty_answer(large: Path) -> None
     assert [n.code for n in result.notices] == ["nothing-asked", "out-of-time"]
     record = response_record(result, 2)
     assert (record["results"], record["count"]) == ([], 0)
-    assert record["error"] == "neither words nor vectors could be asked: the result is empty"
+    assert record["error"] == "neither words nor vectors could be searched: the result is empty"

@@ -217,14 +217,14 @@ def test_a_missing_index_is_made_meanwhile(bare: Path, tmp_path: Path) -> None:
 def test_without_leave_nothing_is_written(bare: Path, tmp_path: Path) -> None:
     with client_of(bare, tmp_path, "--no-index") as client:
         said = client.fault("search", query="x")
-        assert said.startswith(f"error: there is no index of {bare}, and --no-index forbids to make one\nhint: ")
+        assert said.startswith(f"error: there is no index of {bare}, and --no-index forbids creating one\nhint: ")
         assert not client.gives("status")["ready"]
     assert not (bare / ".codelens").exists()
 
 
 def test_a_home_folder_is_not_indexed(bare: Path) -> None:
     with client_of(bare, bare) as client:  # whose home it is
-        assert "is no project" in client.fault("search", query="x")
+        assert "is not a project" in client.fault("search", query="x")
     assert not (bare / ".codelens").exists()
 
 
@@ -236,7 +236,7 @@ def test_an_index_that_another_process_makes_is_waited_for(bare: Path, tmp_path:
     with client_of(bare, tmp_path) as client:
         with writer_lock(index):
             assert client.gives("status")["work"]["doing"] in ("building", "elsewhere")
-            assert "the index is being made" in client.fault("search", query="hash_password")
+            assert "the index is being built" in client.fault("search", query="hash_password")
             assert client.gives("status")["work"]["doing"] == "elsewhere"
         index.with_name(index.name + BUILDING).unlink()
 

@@ -155,7 +155,7 @@ def _changes(tree: Path, place: Path, count: int) -> Iterator[Path]:
 
 
 def bench_ctags(tree: Path, work: Path, queries: Sequence[str]) -> Tool | None:
-    """Definitions only, no references and no text. Other programs of that name are no comparison."""
+    """Definitions only, no references and no text. Other programs of that name cannot be compared."""
     found = shutil.which("ctags")
     if not found or b"Universal" not in subprocess.run([found, "--version"], capture_output=True).stdout:
         return None

@@ -111,7 +111,7 @@ def _alternates(root: Path, script: Path) -> None:
 
 
 def _promisor(root: Path, script: Path) -> None:
-    """A partial clone whose objects are to be fetched by a program."""
+    """A partial clone that would run a program to fetch objects."""
     _git(root, "config", "extensions.partialClone", "origin")
     _git(root, "config", "remote.origin.promisor", "true")
     _git(root, "config", "remote.origin.url", f"ext::{script} %S")

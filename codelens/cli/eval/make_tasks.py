@@ -57,7 +57,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     wanted = TaskCounts(*counts, max_files=flags.max_files)
     if min(counts) < 0 or flags.max_files < 1:
         raise UsageError(
-            "--commits, --docs, --identifiers, --topics and --concepts are at least 0, --max-files at least 1"
+            "--commits, --docs, --identifiers, --topics and --concepts must be at least 0, --max-files at least 1"
         )
     try:
         with watcher(flags.progress, flags.quiet) as progress:

@@ -54,7 +54,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
     elif asked and not flags.quiet:
         write(_table(figures, models))
     if not asked and not flags.quiet:
-        say("nothing to ask: no definition has documentation that is not also in its code")
+        say("no questions: no definition has documentation that is not also in its code")
         say_plain(["hint: name folders with documented code\n"])
     return 0 if asked else 1
 
@@ -63,7 +63,7 @@ def _models(flags: ModelEvalFlags) -> list[str]:
     named = [name.strip() for listed in flags.models or () for name in listed.split(",") if name.strip()]
     models = list(dict.fromkeys(named or [settings_here(flags).values.model, HASHING]))
     if flags.models is not None and not named:
-        raise UsageError("--models names none", "as in --models codelens,hashing")
+        raise UsageError("--models is empty", "as in --models codelens,hashing")
     return models
 
 

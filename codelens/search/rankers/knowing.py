@@ -71,7 +71,7 @@ class Walked:
 class WalkRanker:
     """The channels' ranks only choose where the walk begins; the score says what the walk and the graph know of a unit.
 
-    Units that the walk does not reach are no candidates, however well their words fit; the trace has an event for each.
+    Units that the walk does not reach are not candidates, however well their words fit; the trace has an event for each.
     """
 
     def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
@@ -174,7 +174,7 @@ def _note_lost(pool: Collection[UnitId], seeds: Seeds, trace: Trace) -> None:
     noted = {event.unit.id for event in trace.events}
     for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
         if unit not in pool and unit not in noted:
-            what = "text that is no symbol" if candidate.unit.kind in CHUNK_KINDS else f"match {place} of the fusion"
+            what = "text that is not a symbol" if candidate.unit.kind in CHUNK_KINDS else f"match {place} of the fusion"
             trace.events.append(Event(NO_SEED, candidate.unit, f"{what}, so no seed; and no walk reaches it"))
 
 

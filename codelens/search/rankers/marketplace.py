@@ -66,11 +66,11 @@ class QualityRanker:
     def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
         """Nothing but an error notice if neither channel could run; without vectors, the ranks by words alone."""
         if not {MEANING, WORDS} & matches.keys():
-            run.notice(NOTHING_ASKED, "neither words nor vectors could be asked: the result is empty")
+            run.notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
             return []
         fused = fuse(matches, run.profile.channels, run.profile.rrf_k, run.rows(matches))
         if MEANING not in matches:
-            run.notice("words-alone", "no vector results: ranked by words alone, without ratings, stars and the like")
+            run.notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
             return fused
         recorded = run.recollection.of(c.unit for c in fused) if run.recollection else {}
         standings = Standings(run.store, load_metadata(run.settings.metadata), recorded, run.options.now)

@@ -125,7 +125,7 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 20.0
 """For the whole body."""
 LEAVE_SECONDS = 30.0
-"""For a client to take its answer, once the connection is to be closed."""
+"""For a client to read its answer before the connection is closed."""
 MOST_BODY = 5_000_000
 """Bytes of a body, whoever reads it or not. The SDK of the Model Context Protocol takes 4 MB."""
 MOST_CONNECTIONS = 256

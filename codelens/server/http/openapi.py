@@ -24,7 +24,7 @@ SHORT: Mapping[str, str] = {"query": "q"}
 """Fields whose parameter in an address has another name: the marketplace's."""
 JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _STATUSES = {
-    400: "The question makes no sense as a whole: a body that is no JSON, a query with a fault, a foreign Host",
+    400: "The question makes no sense as a whole: a body that is not JSON, a query with a fault, a foreign Host",
     401: "A key is needed, or is not known",
     404: "What is asked about is not there, or is ambiguous",
     413: "The body is too long",
@@ -196,7 +196,7 @@ async def question_of(request: Request, asked: type[ApiRequest]) -> ApiRequest:
     """From the body of a POST, else from the address."""
     if request.method == "POST":
         if request.query_params:
-            raise RequestRefused(Fault(422, "a POST has its question in the body alone", HINT))
+            raise RequestRefused(Fault(422, "a POST takes its parameters only from the body", HINT))
         return _validated(asked, _parsed(request, await _body(request)), strict=True)
     return from_parameters(request.query_params, asked)
 
@@ -211,7 +211,7 @@ def from_parameters(parameters_given: QueryParams, asked: type[ApiRequest]) -> A
         if name not in kinds:
             raise RequestRefused(Fault(422, f"{name}: there is no such parameter", f"parameters: {', '.join(kinds)}"))
         if kinds[name] != "array" and len(values) > 1:
-            raise RequestRefused(Fault(422, f"{name}: is given {len(values)} times", HINT))
+            raise RequestRefused(Fault(422, f"{name}: given {len(values)} times", HINT))
         fields[long.get(name, name)] = values if kinds[name] == "array" else values[0]
     return _validated(asked, fields, strict=False)
 
@@ -231,11 +231,11 @@ async def _body(request: Request) -> bytes:
 def _parsed(request: Request, body: bytes) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise RequestRefused(Fault(422, "the body is no application/json", "`Content-Type: application/json`"))
+        raise RequestRefused(Fault(422, "the body is not application/json", "`Content-Type: application/json`"))
     try:
         return parse_json(body, parse_float=_number, parse_constant=_no_constant)
     except ValueError as error:
-        raise RequestRefused(Fault(400, "the body is no JSON", str(error)[:200] or HINT)) from None
+        raise RequestRefused(Fault(400, "the body is not JSON", str(error)[:200] or HINT)) from None
 
 
 def _number(text: str) -> float:

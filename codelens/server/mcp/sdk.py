@@ -99,10 +99,10 @@ class ToolDesk:
     def _not_there(self) -> CodelensError:
         work = self._upkeep.work()
         if work.fault:
-            return NoIndex(f"the index could not be made: {work.fault}", work.hint or "`codelens index` says more")
+            return NoIndex(f"the index could not be built: {work.fault}", work.hint or "`codelens index` says more")
         if work.doing:
             return NoIndex(
-                f"the index is being made, {work.text}", "call again in some seconds; `status` says how far it is"
+                f"the index is being built, {work.text}", "call again in some seconds; `status` shows the progress"
             )
         if self._upkeep.refused:
             return NoIndex(f"there is no index of {self._served.folder}, and {self._upkeep.refused}")

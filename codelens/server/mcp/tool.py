@@ -166,7 +166,7 @@ def fitted(count: int, made: Callable[[int], ToolAnswer], budget: int) -> ToolAn
         least, most = (middle, most) if tokens(made(middle)) <= budget else (least, middle)
     found = made(least)
     if tokens(found) > budget:
-        raise UsageError(f"an answer needs {tokens(found)} tokens at least, not {budget}", "ask with a larger budget")
+        raise UsageError(f"an answer needs at least {tokens(found)} tokens, not {budget}", "use a larger budget")
     return found
 
 
@@ -284,4 +284,4 @@ def _below_a_root(path: str, repositories: Sequence[RepositoryInfo]) -> str:
 
 
 def _elsewhere(path: str) -> UsageError:
-    return UsageError(f"{path} lies outside of what is indexed", "name it relative to the root that `status` tells")
+    return UsageError(f"{path} lies outside of what is indexed", "give a path relative to the root that `status` shows")

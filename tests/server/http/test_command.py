@@ -107,7 +107,7 @@ def test_others_need_a_key(run: Run, built: Path) -> None:  # noqa: F811
         assert ran.code == 2
         first, second = ran.err.splitlines()
         assert "there is no key" in first
-        assert second == "hint: `codelens serve keys add NAME` makes one"
+        assert second == "hint: `codelens serve keys add NAME` creates one"
 
 
 def test_keys_are_made_listed_and_taken_back(run: Run) -> None:  # noqa: F811
@@ -129,8 +129,8 @@ def test_keys_are_made_listed_and_taken_back(run: Run) -> None:  # noqa: F811
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--port", "70000"], "--port is 0 to 65535"),
-        (["--workers", "-1"], "--workers is 0 to 64"),
+        (["--port", "70000"], "--port must be from 0 to 65535"),
+        (["--workers", "-1"], "--workers must be from 0 to 64"),
         (["--host", "no.such.host.invalid", "--require-key"], "there is no key"),
     ],
 )

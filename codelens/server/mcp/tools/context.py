@@ -75,7 +75,7 @@ def _request(asked: ToolCall, room: int) -> ContextRequest:
     if source == FILES:
         places = [place_of(inside(path, info), info) for path in given["files"]]
         if not all(below for _, below in places):
-            raise TargetError("a root is not a file", hint="name files relative to the root")
+            raise TargetError("the root is a folder, not a file", hint="name files relative to the root")
         where |= {"paths": tuple(below for _, below in places)}
         where |= {"repositories": tuple(sorted({name for names, _ in places for name in names}))}
     settings = asked.served.settings
@@ -106,7 +106,7 @@ CONTEXT = Tool(
     "most, signatures of the next, and what found no room. One call instead of a search and many reads.",
     takes=closed(
         {
-            "task": text("What is to be done, in a sentence or more"),
+            "task": text("The task, in a sentence or more"),
             "files": several("Files: their symbols, and who calls them", text(most=LONGEST_PATH), 50),
             "revisions": text("BASE..HEAD: what lies between two commits, and what it touches", most=300),
             "diff": text("A unified diff: what it changes, and what that touches", most=LONGEST_DIFF),

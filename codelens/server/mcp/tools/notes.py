@@ -90,7 +90,7 @@ def _one(known: list[Linked], asked: ToolCall) -> ToolAnswer:
     found = [n for n in known if n.file.note.id == wanted] or [n for n in known if n.file.note.id.startswith(wanted)]
     if len(found) != 1:
         some = tuple(f"{n.repository}: {n.file.note.id}" for n in found or known)
-        raise TargetError(f"{len(found) or 'no'} notes are called {wanted}", some, "give an id that `notes` lists")
+        raise TargetError(f"{len(found) or 'no'} notes are called {wanted}", some, "use an id that `notes` lists")
     body = [for_terminal(line) for line in found[0].file.body.splitlines()]
 
     def made(count: int) -> ToolAnswer:
@@ -174,7 +174,7 @@ def answer_feedback(asked: ToolCall) -> ToolAnswer:
     """`used` names what was used of the last answer; `hit` and `verdict` judge one place. Raises MemoryOff."""
     given = asked.arguments
     if ("used" in given) == ("hit" in given) or ("hit" in given) != ("verdict" in given):
-        raise UsageError("nothing is judged", "give `used`, or `hit` with `verdict`")
+        raise UsageError("nothing to record", "give `used`, or `hit` with `verdict`")
     info = asked.index.info()
     notebook = asked.index.memory.notebook(asked.session)
     if "used" in given:
