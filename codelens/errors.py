@@ -95,8 +95,8 @@ class QueryError(CodelensError):
 
     def pointer(self) -> str:
         """The query with a caret under the fault, two lines."""
-        shown = self.query.replace("\n", " ").replace("\t", " ")
-        return f"{shown}\n{' ' * self.position}^"
+        line = self.query.replace("\n", " ").replace("\t", " ")
+        return f"{line}\n{' ' * self.position}^"
 
 
 class SettingsError(CodelensError):

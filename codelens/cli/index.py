@@ -218,21 +218,21 @@ def _dry_run(
 
 
 def _explain(
-    asked: Path, roots: Sequence[Path], place: Workplace, settings_of: Callable[[Path], LoadedSettings]
+    named: Path, roots: Sequence[Path], place: Workplace, settings_of: Callable[[Path], LoadedSettings]
 ) -> int:
     """Which rule decides on one path: the nearest root that holds it is asked."""
     from codelens.render.reports import skip_text
 
-    path = Path(os.path.normpath(place.cwd / asked))
+    path = Path(os.path.normpath(place.cwd / named))
     root = max((r for r in roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=roots[0])
     verdict = Index.explain_path(place.index_path, root, os.path.relpath(path, root), settings_of)
     if verdict is None:
-        write([f"{asked}: a folder that is walked\n"])
+        write([f"{named}: a folder that is walked\n"])
     elif isinstance(verdict, Skip):
         through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""
-        write([f"{asked}: skipped: {skip_text(verdict)}{through}\n"])
+        write([f"{named}: skipped: {skip_text(verdict)}{through}\n"])
     else:
-        write([f"{asked}: indexed\n"])
+        write([f"{named}: indexed\n"])
     return 0
 
 

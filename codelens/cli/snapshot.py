@@ -137,8 +137,8 @@ def _of_commits(
             except GitError as fault:
                 raise UsageError(f"{state.name}: {fault}") from None
             Index.build(db, [tree], quick)
-            with Index.open(db, quick) as made:
-                facts.append(made.history.facts())
+            with Index.open(db, quick) as index:
+                facts.append(index.history.facts())
     return facts
 
 

@@ -46,8 +46,8 @@ class Workplace(NamedTuple):
 
     def with_notices(self, answer: T) -> T:
         """An answer for JSON, with what of the project's settings does not count; text has it on stderr."""
-        told = tuple(Notice("settings", text) for text in self.loaded.ignored)
-        return replace(answer, notices=(*told, *answer.notices)) if told else answer
+        ignored = tuple(Notice("settings", text) for text in self.loaded.ignored)
+        return replace(answer, notices=(*ignored, *answer.notices)) if ignored else answer
 
     def open(self) -> Index:
         """The index, for reading. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
@@ -126,11 +126,11 @@ OWN_FILES: Mapping[str, str] = {
 
 def _warn(loaded: LoadedSettings, flags: CommonFlags) -> None:
     """Each sentence once a command, however many roots ask for their settings."""
-    told: set[str] = vars(flags).setdefault("_told", set())
+    warned: set[str] = vars(flags).setdefault("_warned", set())
     for text in loaded.ignored:
-        if text not in told and not flags.quiet:
+        if text not in warned and not flags.quiet:
             say(f"warning: {for_line(text)}")
-        told.add(text)
+        warned.add(text)
 
 
 def present_roots(roots: list[Path]) -> list[Path]:
@@ -232,10 +232,10 @@ class Trees(NamedTuple):
     settings_of: Callable[[Path], LoadedSettings]
 
 
-def trees_of(flags: CommonFlags, asked: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:
+def trees_of(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:
     """The folders that were named, else those of the index that is there, else the top of the repository."""
     cwd = working_folder()
-    named = [cwd / root for root in asked]
+    named = [cwd / root for root in paths]
     for root in named:
         if not root.is_dir():
             raise UsageError(f"not a folder: {root}")

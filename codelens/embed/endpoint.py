@@ -58,7 +58,7 @@ def post_json(url: str, body: object, key: str, patience: Patience) -> Any:
         try:
             return parse_json(_answer(urllib.request.Request(url, payload, headers), patience.seconds))
         except _ErrorStatus as refused:
-            fault, wait = refused.told(url, key), refused.wait
+            fault, wait = refused.as_fault(url, key), refused.wait
             if refused.status not in AGAIN:
                 raise fault from None
         except (OSError, http.client.HTTPException, ValueError) as cause:
@@ -110,13 +110,13 @@ class _ErrorStatus(Exception):
         self.status, self._body = status, body
         self.wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
 
-    def told(self, url: str, key: str) -> EmbedderFault:
+    def as_fault(self, url: str, key: str) -> EmbedderFault:
         """The error to show. The body of a 401 or 403 is dropped, because some servers echo part of the key."""
         if self.status in (401, 403):
             sent = "the key of CODELENS_API_KEY" if key else "a request without a key"
             return EmbedderFault(f"{url} refuses {sent} ({self.status})", "set CODELENS_API_KEY to a valid key")
-        said = self._body.decode("utf-8", "replace")
-        text = "".join(c if c.isprintable() else " " for c in (said.replace(key, "…") if key else said))
+        body = self._body.decode("utf-8", "replace")
+        text = "".join(c if c.isprintable() else " " for c in (body.replace(key, "…") if key else body))
         return EmbedderFault(f"{url} answers {self.status}: {' '.join(text.split())[:MOST_TOLD]}".removesuffix(": "))
 
 
@@ -165,9 +165,9 @@ def parse_address(setting: str) -> Address:
         raise UsageError(f"the model's address is invalid: {fault}", form) from None
     if parts.username is not None or parts.password is not None:
         raise UsageError("the model's address contains a password", f"put the key into the environment variable {KEY}")
-    asked = parse_qs(parts.query, keep_blank_values=True)
-    (dimensions,) = asked.pop("dimensions", ["0"])[:1]
-    if asked:  # a key may stand there, which the index would remember
+    parameters = parse_qs(parts.query, keep_blank_values=True)
+    (dimensions,) = parameters.pop("dimensions", ["0"])[:1]
+    if parameters:  # a key may stand there, which the index would remember
         raise UsageError("the only parameter of a model's address is dimensions", form)
     if not host or not parts.fragment or not (dimensions.isascii() and dimensions.isdigit()):
         raise UsageError(f"the model's address {setting} is incomplete", form)

@@ -132,9 +132,9 @@ def _pooling(path: Path, config: Mapping[str, Any]) -> str:
 
 def _most_tokens(limits: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     places = config.get("max_position_embeddings")
-    for said in (limits.get("max_seq_length"), min(places, LONGEST) if isinstance(places, int) else None):
-        if isinstance(said, int) and said > 0:
-            return said
+    for limit in (limits.get("max_seq_length"), min(places, LONGEST) if isinstance(places, int) else None):
+        if isinstance(limit, int) and limit > 0:
+            return limit
     return LONGEST
 
 

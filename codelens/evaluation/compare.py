@@ -46,7 +46,7 @@ Values = Mapping[str, float]
 class SavedRun:
     """A saved run."""
 
-    said: Mapping[str, Any]
+    about: Mapping[str, Any]
     """The keys of the file other than rows."""
     repositories: Mapping[str, str]
     """Task key → repository."""

@@ -141,7 +141,7 @@ def _elements(text: str, path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for element in re.finditer(r"<top>(.*?)</top>", text, re.DOTALL | re.IGNORECASE):
         place = f"{path}:{text.count(chr(10), 0, element.start()) + 1}"
-        fields = {name.lower(): " ".join(said.split()) for name, said in _FIELD.findall(element[1])}
+        fields = {name.lower(): " ".join(content.split()) for name, content in _FIELD.findall(element[1])}
         number, query = fields.get("num", ""), fields.get("title") or fields.get("desc", "")
         if not number or not query:
             raise UsageError(f"{place}: a topic has no {'title' if number else 'number'}")

@@ -394,7 +394,9 @@ def _nested_notices(store: Store, root: Path) -> tuple[Notice, ...]:
     others = [row.root for row in store.documents.repositories()]
     pairs = [(root, one) for one in others if root in one.parents]
     pairs += [(one, root) for one in others if one in root.parents]
-    return tuple(Notice("nested", f"{inner} lies within {outer}: its files are indexed twice") for outer, inner in pairs)
+    return tuple(
+        Notice("nested", f"{inner} lies within {outer}: its files are indexed twice") for outer, inner in pairs
+    )
 
 
 def _git_notices(root: Path, settings: Settings) -> tuple[Notice, ...]:

@@ -44,7 +44,7 @@ class Anchor:
     """The line, stripped."""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """Text for people: 'src/app.py:12', or the symbol's name."""
         return f"{self.path}:{self.line}" if self.line else self.path or self.symbol
 

@@ -178,7 +178,9 @@ def unix_seconds(value: object) -> int:
         moment = datetime.fromisoformat(text)
         return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
-        raise ValueError(f"{UPDATED} must be a day or time such as 2024-01-31, or unix seconds, not {value!r}") from None
+        raise ValueError(
+            f"{UPDATED} must be a day or time such as 2024-01-31, or unix seconds, not {value!r}"
+        ) from None
 
 
 _WORD = re.compile(rf"[^\W{CJK}]+")

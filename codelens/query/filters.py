@@ -50,8 +50,8 @@ MISTAKEN = {
 
 def excerpt(text: str) -> str:
     """The text on one line, shortened."""
-    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+    excerpt_text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in excerpt_text)
 
 
 @lru_cache(maxsize=64)

@@ -92,9 +92,9 @@ def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
         for hit in hits:
             lines += _hit_lines(hit, view)
         yield styled(console, lines)
-    shown = len(result.hits)
-    if shown < result.total:
-        yield styled(console, [Text(f"\n{shown} of {result.total}; -m N shows more", DIM)])
+    count = len(result.hits)
+    if count < result.total:
+        yield styled(console, [Text(f"\n{count} of {result.total}; -m N shows more", DIM)])
 
 
 def make_console(color: bool) -> Console:

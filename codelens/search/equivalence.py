@@ -108,12 +108,12 @@ HINT = "a class is a table: phrases = 'blast radius, ripple effect' and targets 
 _QUOTE = "'"
 
 
-def shipped_classes(said: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
+def shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
     """The shipped classes that may match: universal ones first, then by language.
 
     Only tables with a phrase whose words all begin as words of the query do are parsed: all of them take 10 ms, a few take 1.
     """
-    stems = tuple(dict.fromkeys(word for words in said for word in words))
+    stems = tuple(dict.fromkeys(word for words in query_phrases for word in words))
     found: list[EquivalenceClass] = []
     for path, head, tables in _shipped_tables():
         if some := [table for phrases, table in tables if _may_match(phrases, stems)]:
@@ -172,9 +172,7 @@ def _class(name: str, row: Any, weight: float, languages: tuple[str, ...], own: 
     languages = _languages(row["languages"], own) if "languages" in row else languages
     concept = EquivalenceClass(name, phrases, targets, float(weight), languages, own)
     if not usable_targets(concept):
-        raise ValueError(
-            f"class '{name}': all its targets are shorter than {SHORTEST_TARGET} letters, or too common"
-        )
+        raise ValueError(f"class '{name}': all its targets are shorter than {SHORTEST_TARGET} letters, or too common")
     return concept
 
 

@@ -118,17 +118,17 @@ def _container_named(unit: UnitRow, e: Evidence) -> float:
 def _name_precision(unit: UnitRow, e: Evidence) -> float:
     if unit.kind in CHUNK_KINDS:
         return 0.0
-    words, said = e.words_of_name(unit.name)
-    return len(said) / len(words) if words else 0.0
+    words, matched = e.words_of_name(unit.name)
+    return len(matched) / len(words) if words else 0.0
 
 
 def _name_match(unit: UnitRow, e: Evidence) -> float:
     if unit.kind in CHUNK_KINDS:
         return 0.0
-    words, said = e.words_of_name(unit.name)
-    if not said:
+    words, matched = e.words_of_name(unit.name)
+    if not matched:
         return 0.0
-    precision, recall = len(said) / len(words), e.rarity_of(said)
+    precision, recall = len(matched) / len(words), e.rarity_of(matched)
     return 2 * precision * recall / (precision + recall) if recall else 0.0
 
 
@@ -151,18 +151,18 @@ def _own_class(unit: UnitRow, e: Evidence) -> float:
 
 
 def _stem_precision(unit: UnitRow, e: Evidence) -> float:
-    words, said = e.words_of_name(unit.path.rpartition("/")[2].partition(".")[0])
-    return len(said) / len(words) if words else 0.0
+    words, matched = e.words_of_name(unit.path.rpartition("/")[2].partition(".")[0])
+    return len(matched) / len(words) if words else 0.0
 
 
 def _role(role: str) -> Value:
     """1 on such a path, where the query does not ask for just that."""
-    return lambda unit, e: float(role in unit.roles and not ROLE_WORDS[role] & e.said)
+    return lambda unit, e: float(role in unit.roles and not ROLE_WORDS[role] & e.query_words)
 
 
 def _asked_role(role: str) -> Value:
     """1 on such a path, where the query asks for it."""
-    return lambda unit, e: float(role in unit.roles and bool(ROLE_WORDS[role] & e.said))
+    return lambda unit, e: float(role in unit.roles and bool(ROLE_WORDS[role] & e.query_words))
 
 
 # What vectors say
@@ -309,7 +309,7 @@ def measure(
 
     Raises OutOfTime with some of them measured.
     """
-    asked = [
+    features = [
         (name, feature.value, weights[name])
         for name, feature in FEATURES.items()
         if weights.get(name) and (not feature.channel or feature.channel in evidence.channels)
@@ -318,10 +318,10 @@ def measure(
     def says(unit: UnitRow, name: str, value: float) -> str:
         return FEATURES[name].says(unit, evidence, value)
 
-    for candidate in candidates if asked else ():
+    for candidate in candidates if features else ():
         budget.check()
         unit = candidate.unit
         candidate.says = says
-        for name, value_of, weight in asked:
+        for name, value_of, weight in features:
             if value := value_of(unit, evidence):
                 candidate.measured.append((name, weight, value))

@@ -59,12 +59,12 @@ SHARPNESS = 2.5
 .514, of repositories that were left out)."""
 
 
-def intent_of(query: Query, asked: str = "") -> Intent | None:
+def intent_of(query: Query, chosen: str = "") -> Intent | None:
     """The intent that `asked` names, else the one found from the query; None if nothing ranks. Raises UsageError."""
-    if asked:
-        if asked not in INTENTS:
-            raise UsageError(f"no intent '{asked}'", f"--intent is one of {', '.join(INTENTS)}")
-        return Intent(asked, "asked for", INTENTS[asked])
+    if chosen:
+        if chosen not in INTENTS:
+            raise UsageError(f"no intent '{chosen}'", f"--intent is one of {', '.join(INTENTS)}")
+        return Intent(chosen, "asked for", INTENTS[chosen])
     text = " ".join(part.text for part in query.ranking_texts).strip()
     words = text.split()
     if any(isinstance(leaf, Pattern) for leaf in positive_leaves(query.node)):
@@ -91,10 +91,10 @@ def _prose(text: str, count: int) -> Intent:
     shares = {"change": (1.0 - sentence) * (1.0 - long), "question": 0.0, "task": long}
     shares[as_what] += sentence * (1.0 - long)
     name = max(shares, key=lambda n: shares[n])
-    told = f"{count} words, {sentence:.0%} a sentence by its articles, verbs and linking words"
+    reason = f"{count} words, {sentence:.0%} a sentence by its articles, verbs and linking words"
     kept = {n: share for n, share in shares.items() if share >= LEAST_SHARE}
     total = math.fsum(kept.values())
-    return Intent(name, told, {n: share / total for n, share in kept.items()})
+    return Intent(name, reason, {n: share / total for n, share in kept.items()})
 
 
 def _signs(text: str, words: Sequence[str], count: int) -> Iterator[tuple[str, float]]:

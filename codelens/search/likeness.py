@@ -81,8 +81,8 @@ def _asking(
 ) -> ExpandedQuery:
     """A query of the names and the text, with the most distinctive terms of the names that are used."""
     query = expand([text] if text else [], names, names[0] if len(names) == 1 else text)
-    said = {t.text for t in query.words}
-    return replace(query, extra=_telling_terms(uses, said, store, least), vector=vector)
+    present = {t.text for t in query.words}
+    return replace(query, extra=_telling_terms(uses, present, store, least), vector=vector)
 
 
 def _telling_terms(uses: Mapping[str, int], present: Iterable[str], store: Store, least: int) -> tuple[Term, ...]:

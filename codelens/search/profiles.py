@@ -160,8 +160,10 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
     if unknown := sorted(set(options.weights) - set(row["channels"])):
         raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
     if unasked := sorted(name for name in options.weights if not row["cuts"].get(name)):
-        asked = sorted(name for name, cut in row["cuts"].items() if cut)
-        raise UsageError(f"profile {options.profile} does not use the channel '{unasked[0]}'", f"channels: {', '.join(asked)}")
+        channels = sorted(name for name, cut in row["cuts"].items() if cut)
+        raise UsageError(
+            f"profile {options.profile} does not use the channel '{unasked[0]}'", f"channels: {', '.join(channels)}"
+        )
     if options.fusion not in FUSIONS:
         raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
     if "quality" in row and options.fusion != "rrf":

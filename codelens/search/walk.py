@@ -118,11 +118,11 @@ class ByContent:
 
     def numbers(self, units: Iterable[UnitId]) -> dict[UnitId, int]:
         """Unit → its number, of 63 bits."""
-        asked = list(units)
-        for unit, *content in self._store.units.contents(u for u in asked if u not in self._number):
+        units = list(units)
+        for unit, *content in self._store.units.contents(u for u in units if u not in self._number):
             number = xxhash.xxh3_64_intdigest(repr(content).encode()) >> 1
             self._number[unit], self.unit[number] = number, unit
-        return {unit: self._number[unit] for unit in asked if unit in self._number}
+        return {unit: self._number[unit] for unit in units if unit in self._number}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), by number."""
@@ -314,7 +314,7 @@ def _inherit(
     direction = "" if last.outgoing else ", against it"
     reason = f"from {names[hops[0].source]}{stations} by {last.kind}{direction}, {kept:.4g} of its score"
     operands = {"of": of, "kept": kept, "had": had}
-    candidate.told.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
+    candidate.recorded.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
 
 
 def _names_of_stations(ways: Collection[Expanded], known: Mapping[UnitId, Candidate], store: Store) -> dict[int, str]:

@@ -37,8 +37,8 @@ def explain(
     """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names that fit nothing."""
     with store.spending(settings.query_seconds):
         found = _explained(text, targets, store, info, options, settings)
-        told = limit_notices(store.budget)
-    return replace(found, search=replace(found.search, notices=(*found.search.notices, *told))) if told else found
+        notices = limit_notices(store.budget)
+    return replace(found, search=replace(found.search, notices=(*found.search.notices, *notices))) if notices else found
 
 
 def _explained(
@@ -52,8 +52,8 @@ def _explained(
         asker = _Asker(store, options, settings, ranking)
         return WhyResult(result, tuple(asker.explain(t) for t in resolved))
     order = ranking.candidates
-    shown = range(options.offset, min(len(order), options.offset + options.limit))
-    return WhyResult(result, tuple(ranked(order[i].unit.qualified_name, order, i) for i in shown))
+    page = range(options.offset, min(len(order), options.offset + options.limit))
+    return WhyResult(result, tuple(ranked(order[i].unit.qualified_name, order, i) for i in page))
 
 
 def ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
@@ -166,10 +166,10 @@ class _Asker:
         if cut := self._cut(unit):
             channel, place, most = cut
             return Loss("cut", f"{channel} ranks it {place}, and gives {most} matches", _say(query), query)
-        said = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
+        terms = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
         own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
-        asked = "the original" if self._options.like else "the query"
-        text = f"no channel matched: {asked} says {said}; its name says {own}"
+        subject = "the original" if self._options.like else "the query"
+        text = f"no channel matched: {subject} says {terms}; its name says {own}"
         return Loss("no channel", text, _say(query), query)
 
     def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
@@ -332,8 +332,8 @@ def _explained_files(
     ranking = rank_files(text, store, options, settings)
     result, order = answer(ranking, info), ranking.candidates
     if not targets:
-        shown = range(options.offset, min(len(order), options.offset + options.limit))
-        return WhyResult(result, tuple(ranked(order[i].unit.path, order, i) for i in shown))
+        page = range(options.offset, min(len(order), options.offset + options.limit))
+        return WhyResult(result, tuple(ranked(order[i].unit.path, order, i) for i in page))
     explanations = []
     for target in resolved:
         document = target.unit.document if target.unit else target.document.id if target.document else None
@@ -373,5 +373,5 @@ def _lost_file(document: DocumentId, ranking: SearchRun, store: Store, options: 
         return Loss("filtered", f"an option keeps {path} out", "--root-scope, or without -t, -g, PATH and the like")
     if ranking.scope.units is not None and document not in store.files.holding(ranking.scope.units):
         return Loss("filtered", f"nothing in {path} satisfies the conditions of the query", "leave a condition out")
-    said = ", ".join(term for _, term, _ in ranking.trace.terms) or "nothing"
-    return Loss("no channel", f"the query says {said}; no word of it is {path}'s, and none of its units lies near", "")
+    terms = ", ".join(term for _, term, _ in ranking.trace.terms) or "nothing"
+    return Loss("no channel", f"the query says {terms}; no word of it is {path}'s, and none of its units lies near", "")

@@ -108,11 +108,11 @@ class Vectors:
         return int(row[0]) if row else 0
 
 
-def _whole_classes(near: Sequence[tuple[int, float]], asked: int) -> list[int]:
+def _whole_classes(near: Sequence[tuple[int, float]], wanted: int) -> list[int]:
     """Ids without those that tie with the last of a full page, because chance decided which of these were included. All
     ids if all tie.
     """
-    if len(near) < asked or near[0][1] == near[-1][1]:
+    if len(near) < wanted or near[0][1] == near[-1][1]:
         return [i for i, _ in near]
     return [i for i, far in near if far < near[-1][1]]
 

@@ -75,7 +75,7 @@ def write_run(path: Path, rows: Mapping[tuple[str, str], float]) -> Path:
 def test_a_run_is_read(tmp_path: Path) -> None:
     run = load_run(write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1}))
     assert run.values == {"strict_ndcg@10": {"a/1": 0.5, "b/1": 1.0}}
-    assert run.said == {"cmd": "x"}
+    assert run.about == {"cmd": "x"}
 
 
 def test_the_mean_over_repositories(tmp_path: Path) -> None:

@@ -63,13 +63,13 @@ def test_a_diamond_is_told_once(tmp_path: Path) -> None:
         ("D", "extends", "C", 13, "file"),
     ]
     index = linked(tmp_path, {"a.py": text}, edges)
-    assert [(r.depth, r.told.name, r.again) for r in index.graph.hierarchy("A", asking()).relations] == [
+    assert [(r.depth, r.listed.name, r.again) for r in index.graph.hierarchy("A", asking()).relations] == [
         (1, "B", False),
         (2, "D", False),
         (1, "C", False),
         (2, "D", False),
     ]
-    assert [(r.depth, r.told.name, r.again) for r in index.graph.hierarchy("D", asking()).relations] == [
+    assert [(r.depth, r.listed.name, r.again) for r in index.graph.hierarchy("D", asking()).relations] == [
         (1, "B", False),
         (2, "A", False),
         (1, "C", False),

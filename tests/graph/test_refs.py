@@ -40,11 +40,11 @@ def test_a_line_is_the_symbol_around_it(index: Index) -> None:
 
 def test_implied_edges_where_they_are_asked_for(index: Index) -> None:
     answer = index.graph.refs("test_draw", asking(kinds=("tested_by",)))
-    assert [(r.told.qualified_name, r.provenance, r.confidence) for r in answer.relations] == [
+    assert [(r.listed.qualified_name, r.provenance, r.confidence) for r in answer.relations] == [
         ("draw", "implied", 0.7),
         ("draw_all", "implied", 0.7),
     ]
-    assert {r.told.qualified_name for r in index.graph.refs("draw", asking(kinds=("co_tested_with",))).relations} == {
+    assert {r.listed.qualified_name for r in index.graph.refs("draw", asking(kinds=("co_tested_with",))).relations} == {
         "draw_all"
     }
 

@@ -37,7 +37,7 @@ def documented(index: Index, target: str) -> list[str]:
     """What documents a target itself: the section and its line."""
     found = [r for r in index.graph.refs(target, RelationOptions()).relations if r.kind == "documents"]
     found = [r for r in found if r.target.kind == "file"] if target.endswith((".md", ".rst", ".py")) else found
-    return [f"{r.told.qualified_name}:{r.place.line}" for r in found]
+    return [f"{r.listed.qualified_name}:{r.place.line}" for r in found]
 
 
 def test_a_definition_in_a_guide_is_a_unit_of_its_section(index: Index) -> None:

@@ -192,7 +192,10 @@ WRONG = [
     ("[a]\nphrases = ['b']\ntargets = 'impact'", "class 'a': phrases must be a string, not ['b']"),
     ("[a]\nphrases = 'b'\ntargets = 'get url'", "class 'a': all its targets are shorter than 4 letters, or too"),
     ("[a]\nphrases = 'b'\ntargets = 'impact'\nweight = 2", "class 'a': weight must be above 0 and at most 1, not 2"),
-    ("[a]\nphrases = 'b'\ntargets = 'impact'\nweight = nan", "class 'a': weight must be above 0 and at most 1, not nan"),
+    (
+        "[a]\nphrases = 'b'\ntargets = 'impact'\nweight = nan",
+        "class 'a': weight must be above 0 and at most 1, not nan",
+    ),
     ("[a]\nphrases = 'b'\ntargets = 'impact'\nphrase = 'c'", "class 'a' has no 'phrase'"),
     ("languages = 'klingon'\n[a]\nphrases = 'b'\ntargets = 'impact'", "there is no language 'klingon'"),
     ("languages = ['go']\n", "languages must be a string with spaces between the names, not ['go']"),

@@ -73,7 +73,7 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
     scores: list[tuple[str, float]], further: float
 ) -> None:
     candidates = [
-        Candidate(unit(n, path), told=[Contribution("exact", score, "")]) for n, (path, score) in enumerate(scores)
+        Candidate(unit(n, path), recorded=[Contribution("exact", score, "")]) for n, (path, score) in enumerate(scores)
     ]
     before = {c.unit.id: c.score for c in candidates}
     ordered = spread_files(candidates, further)

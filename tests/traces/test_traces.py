@@ -80,7 +80,7 @@ def otlp(*spans: dict[str, Any]) -> bytes:
 def ingested(index: Index, *spans: dict[str, Any]) -> dict[str, tuple[int, int]]:
     """What is kept after these spans: path and name → (times, last)."""
     index.graph.traces().ingest([("spans.json", otlp(*spans))])
-    return {place.told(): tuple(seen) for place, seen in index.graph.traces().everything().items()}
+    return {place.label(): tuple(seen) for place, seen in index.graph.traces().everything().items()}
 
 
 # Reading

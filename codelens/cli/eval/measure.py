@@ -192,15 +192,15 @@ def _measured(flags: EvalFlags) -> int:
     metrics = chosen(flags)
     batches, missing, setup = prepared(flags)
     with watcher(flags.progress, flags.quiet) as progress, workers(flags.jobs) as pool:
-        asked = ask_all(batches, setup, pool, progress)
-    values = figures({answer.task.key: answer.judged for answer in asked})
-    groups = summarise(asked, values)
-    failed = [answer for answer in asked if answer.fault]
+        results = ask_all(batches, setup, pool, progress)
+    values = figures({answer.task.key: answer.judged for answer in results})
+    groups = summarise(results, values)
+    failed = [answer for answer in results if answer.fault]
     if failed and not flags.quiet:
         say(f"warning: {len(failed)} queries failed and score 0; the first: {failed[0].task.key}: {failed[0].fault}")
-    tasks = [answer.task for answer in asked]
+    tasks = [answer.task for answer in results]
     record = measurement(setup, _command(), tasks, infos(batches, setup.settings), missing, groups)
-    keep(flags.out, record | {"rows": task_rows(asked, values)})
+    keep(flags.out, record | {"rows": task_rows(results, values)})
     show(flags, record, groups_table(record["groups"], metrics), setup.settings.color)
     if flags.plot is not None:
         from codelens.evaluation.report import plot

@@ -218,11 +218,11 @@ def _stands_in(setting: str) -> bool:
 def _list_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     width = max(len(row["model"]) for row in rows)
     for row in rows:
-        said = [row["note"] or "", f"in use: {row['origin']}" if row["in_use"] else ""]
+        remarks = [row["note"] or "", f"in use: {row['origin']}" if row["in_use"] else ""]
         line = (
             f"{'*' if row['in_use'] else ' '} {row['model']:{width}}  {row['hash'] or '-':16}  {row['bytes'] or '-':>9}"
         )
-        yield f"{line}  {'; '.join(filter(None, said))}".rstrip() + "\n"
+        yield f"{line}  {'; '.join(filter(None, remarks))}".rstrip() + "\n"
 
 
 list_command = declare("list", ModelListFlags, list_models)

@@ -76,7 +76,9 @@ def _place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
         raise UsageError(f"'{name}' is the name of a shipped model", "choose another, as --name our-code")
     place = folder / f"{name}{MODEL_ENDING}"
     if place.exists() and not flags.force and _learnt_from(place) != _names(trees):
-        raise UsageError(f"{place} already exists, trained on other code", "choose another --name, or overwrite it with --force")
+        raise UsageError(
+            f"{place} already exists, trained on other code", "choose another --name, or overwrite it with --force"
+        )
     return place
 
 

@@ -60,9 +60,9 @@ class QueryDesk:
         if self._workers:
             self._workers.close()
 
-    async def ask(self, endpoint: Endpoint, asked: ApiRequest) -> ServedAnswer:
+    async def ask(self, endpoint: Endpoint, request: ApiRequest) -> ServedAnswer:
         """Raises Refused with what went wrong."""
-        text = asked.model_dump_json()
+        text = request.model_dump_json()
         beside, settled = self._beside.stamp()  # before the answer is made: so it is never older than its key
         may_keep = endpoint.kept and settled
         key = (f"{await self._snapshot()} {beside}", endpoint.name, text)

@@ -138,9 +138,9 @@ class Gate:
         key = presented(headers.get("authorization", ""))
         name = holder(self._keys.rows(), key) if key is not None else None
         if name is None and (self._rules.keys_needed or key is not None):
-            said = "this key is not known here" if key is not None else "a key is needed"
+            reason = "this key is not known here" if key is not None else "a key is needed"
             raise RequestRefused(
-                Fault(401, said, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` creates one")
+                Fault(401, reason, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` creates one")
             )
         if name is not None and (seconds := self._buckets.take(name)):
             raise RequestRefused(
@@ -158,8 +158,8 @@ def too_long(path: str) -> Fault:
     return Fault(413, f"the body is longer than {longest_body(path)} bytes", "send a shorter request")
 
 
-def _length(said: str) -> int:
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 20 else 0 if not said else 1 << 63
+def _length(header: str) -> int:
+    return int(header) if header.isascii() and header.isdigit() and len(header) < 20 else 0 if not header else 1 << 63
 
 
 def _name_of(host: str) -> str:

@@ -154,8 +154,8 @@ def server_of(desk: ToolDesk) -> Server[Any, Any]:
     async def called(request: types.CallToolRequest) -> types.ServerResult:
         name = request.params.name
         if name not in desk.tools:
-            said = f"no tool '{name[:100]}'; tools: {', '.join(desk.tools)}"
-            raise McpError(types.ErrorData(code=types.INVALID_PARAMS, message=said))
+            message = f"no tool '{name[:100]}'; tools: {', '.join(desk.tools)}"
+            raise McpError(types.ErrorData(code=types.INVALID_PARAMS, message=message))
         reply = await anyio.to_thread.run_sync(
             desk.reply, name, request.params.arguments or {}, abandon_on_cancel=True, limiter=turn
         )

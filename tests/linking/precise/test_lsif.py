@@ -216,7 +216,10 @@ def test_without_a_root_nothing_is_below_it() -> None:
         (b"\xff", "byte 0: not JSON: "),
         (b"[" * 100_000 + b'{"a":' * 100_000, "byte 0: not JSON: "),
         (b'{"type":"vertex"}', "byte 0: not an LSIF element: KeyError: 'label'"),
-        (b'{"type":"edge","label":"next","outV":[],"inV":1}', "byte 0: not an LSIF element: TypeError: [] is not an id"),
+        (
+            b'{"type":"edge","label":"next","outV":[],"inV":1}',
+            "byte 0: not an LSIF element: TypeError: [] is not an id",
+        ),
     ],
 )
 def test_a_fault_names_file_and_byte(content: bytes, fault: str) -> None:

@@ -69,7 +69,7 @@ def test_a_key_is_kept_as_its_hash_in_a_file_of_ones_own(keys: Path) -> None:
     if os.name != "nt":
         assert keys.stat().st_mode & 0o777 == 0o600
         keys.chmod(0o644)
-        with pytest.raises(UsageError, match="open to others"):
+        with pytest.raises(UsageError, match="readable by other users"):
             read_keys(keys)
         keys.chmod(0o600)
     assert holder(read_keys(keys), key) == "anna"
@@ -95,7 +95,7 @@ def test_a_key_may_ask_so_much_in_a_minute(serve: Serve, built: Path, keys: Path
     assert [client.get(ADDRESS, headers=bearer(anna)).status_code for _ in range(3)] == [200, 200, 429]
     refused = client.get(ADDRESS, headers=bearer(anna))
     assert refused.headers["retry-after"] == "30"
-    assert refused.json()["hint"] == "ask again in 30 s"
+    assert refused.json()["hint"] == "try again in 30 s"
     assert client.get(ADDRESS, headers=bearer(bela)).status_code == 200
     assert client.get(ADDRESS).status_code == 200
     now[0] = 30.0

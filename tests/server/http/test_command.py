@@ -106,7 +106,7 @@ def test_others_need_a_key(run: Run, built: Path) -> None:  # noqa: F811
         ran = run("serve", "--db", str(built), *more)
         assert ran.code == 2
         first, second = ran.err.splitlines()
-        assert "there is no key" in first
+        assert "there are no keys" in first
         assert second == "hint: `codelens serve keys add NAME` creates one"
 
 
@@ -131,7 +131,7 @@ def test_keys_are_made_listed_and_taken_back(run: Run) -> None:  # noqa: F811
     [
         (["--port", "70000"], "--port must be from 0 to 65535"),
         (["--workers", "-1"], "--workers must be from 0 to 64"),
-        (["--host", "no.such.host.invalid", "--require-key"], "there is no key"),
+        (["--host", "no.such.host.invalid", "--require-key"], "there are no keys"),
     ],
 )
 def test_options_that_make_no_sense(run: Run, built: Path, arguments: list[str], said: str) -> None:  # noqa: F811

@@ -66,4 +66,4 @@ def test_every_endpoint_is_described(client: TestClient) -> None:
     assert (search["limit"]["default"], search["limit"]["maximum"]) == (20, 100)
     assert "q" in search
     for endpoint in ENDPOINTS.values():
-        assert document["components"]["schemas"][endpoint.asked.__name__]["additionalProperties"] is False
+        assert document["components"]["schemas"][endpoint.request_model.__name__]["additionalProperties"] is False
