@@ -256,13 +256,18 @@ class FeedbackFlags(RecordingFlags):
 
     hit: str | None = argument(None, "The hit's number in the last answer, PATH:LINE, or a symbol's name", "HIT")
     verdict: str | None = argument(None, "useful or useless", "VERDICT")
-    query: str | None = option(None, "--query", metavar="QUERY", help="For what [default: the last recorded query]")
+    query: str | None = option(
+        None,
+        "--query",
+        metavar="QUERY",
+        help="The query that it answers [default: the last recorded one, if the hit is in its answer]",
+    )
 
 
 def feedback(flags: FeedbackFlags) -> int:
     """Say that a hit was useful or useless. It counts until the code around it changes.
 
-    The words of a query come to lead to what was useful for it.
+    If it was useful, later searches with words of the query rank it higher.
     """
     if flags.hit is None or flags.verdict not in VERDICTS:
         raise UsageError("which hit, and was it useful or useless?", "`codelens memory feedback 1 useful`")

@@ -240,6 +240,10 @@ def _constant(text: str) -> Sentence:
     return lambda _, __, ___: text
 
 
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 FEATURES: Mapping[str, Feature] = {
     feature.name: feature
     for feature in (
@@ -292,11 +296,11 @@ FEATURES: Mapping[str, Feature] = {
         ),
         Feature("local", _local, lambda u, e, v: f"local to {u.container}"),
         Feature("quoted", _quoted, _constant("quoted by a document")),
-        Feature("lines", _lines, lambda u, e, v: f"{u.end_line - u.start_line + 1} lines, ln(1 + lines) / 5"),
-        Feature("parts", _parts, lambda u, e, v: f"{len(split_identifier(u.name))} words in its name"),
+        Feature("lines", _lines, lambda u, e, v: f"{_many(u.end_line - u.start_line + 1, 'line')}, ln(1 + lines) / 5"),
+        Feature("parts", _parts, lambda u, e, v: f"{_many(len(split_identifier(u.name)), 'word')} in its name"),
         Feature("recency", _aged(0), _aged_said(0)),
         Feature("churn", _aged(1), _aged_said(1)),
-        Feature("uses", _uses, lambda u, e, v: f"{e.uses[int(u.id)]} other files use it"),
+        Feature("uses", _uses, lambda u, e, v: f"used by {_many(e.uses[int(u.id)], 'other file')}"),
     )
 }
 """Name → feature. Those of the walk over the graph are written by search/walk.py, once it has walked."""

@@ -169,7 +169,7 @@ class _Asker:
         terms = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
         own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
         subject = "the original" if self._options.like else "the query"
-        text = f"no channel matched: {subject} says {terms}; its name says {own}"
+        text = f"{subject} says {terms}; its name says {own}"
         return Loss("no channel", text, _say(query), query)
 
     def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:

@@ -68,7 +68,7 @@ def test_a_remedy_keeps_the_expansion(indexed: Path, run: Run) -> None:
         (["--decay", "0.5"], "--expand bfs"),
         (["--profile", "marketplace", "--fusion", "minmax"], "leave out --fusion"),
         (["--profile", "marketplace", "--mode", "fuzzy"], "has no channel for mode fuzzy"),
-        (["--meta", "cli"], "compares nothing"),
+        (["--meta", "cli"], "has no comparison"),
         (["--metadata", "none.csv"], "does not exist"),
     ],
 )

@@ -171,7 +171,7 @@ def sources(manifest: Sequence[Package]) -> dict[str, Any]:
         "licences": dict(
             Counter(name for package in taught for name in sorted(set(_LICENCE.findall(package.licence))))
         ),
-        "repeat": "python -m tools.model FOLDER",
+        "repeat": "make model DATA=FOLDER",
     }
 
 

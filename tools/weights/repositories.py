@@ -93,7 +93,7 @@ def read_measured(path: Path, fingerprint: str) -> list[Sample] | None:
 
     try:
         with np.load(path, allow_pickle=False) as held:
-            record = json.loads(held["said"].tobytes())
+            record = json.loads(held["record"].tobytes())
             if record["fingerprint"] != fingerprint:
                 return None
             values, credits, aside = held["values"], held["credits"], held["aside"]
