@@ -1,4 +1,4 @@
-"""Where a setting's value comes from: default < user's file < project's file < environment < flag, and what is refused."""
+"""The origin of a setting's value: default < user's file < project's file < environment < flag, and refused values."""
 
 # ruff: noqa: F401, F811 - a fixture that is imported is used by its name
 
@@ -23,7 +23,7 @@ PROJECT = ".codelens.toml"
 
 @pytest.fixture(autouse=True)
 def user_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The place of the user's file, where there is none yet; nothing of this machine's user counts."""
+    """The place of the user's file, which does not exist yet; the files of this machine's user are not read."""
     for name in [name for name in os.environ if name.startswith("CODELENS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
@@ -62,7 +62,7 @@ def test_each_layer_wins_over_the_one_below(
     run: Run,
     ask: Ask,
 ) -> None:
-    """As the number of hits that a search shows, and as `config` tells it."""
+    """The strongest layer decides the number of hits and what `config` prints."""
     (project / "widgets.py").write_text(functions(30))
     db = project / ".codelens/index.db"
     db.parent.mkdir()
@@ -172,9 +172,9 @@ WRONG = [
     ('query_seconds = "5"', "'query_seconds' must be a number, not '5'"),
     ("query_seconds = true", "'query_seconds' must be a number, not True"),
     ("mode = 1", "'mode' must be a string, not 1"),
-    ('mode = "magic"', "'mode' is one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
-    ('color = "blue"', "'color' is one of auto, always, never, not 'blue'"),
-    ('path_style = ""', "'path_style' is one of cwd, root, absolute, not ''"),
+    ('mode = "magic"', "'mode' must be one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
+    ('color = "blue"', "'color' must be one of auto, always, never, not 'blue'"),
+    ('path_style = ""', "'path_style' must be one of cwd, root, absolute, not ''"),
     ("limit = ", "Invalid value (at "),
     ("limit = 1\nlimit = 2", "Cannot overwrite a value (at "),
     ("= = =", "Invalid statement (at "),
@@ -308,8 +308,8 @@ def test_many_faults_are_counted(project: Path, run: Run) -> None:
         ("LIMIT", "", "$CODELENS_LIMIT must be a whole number, not ''"),
         ("HIDDEN", "perhaps", "$CODELENS_HIDDEN must be true or false, not 'perhaps'"),
         ("QUERY_SECONDS", "soon", "$CODELENS_QUERY_SECONDS must be a number, not 'soon'"),
-        ("MODE", "magic", "$CODELENS_MODE: 'mode' is one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
-        ("COLOR", "blue", "$CODELENS_COLOR: 'color' is one of auto, always, never, not 'blue'"),
+        ("MODE", "magic", "$CODELENS_MODE: 'mode' must be one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
+        ("COLOR", "blue", "$CODELENS_COLOR: 'color' must be one of auto, always, never, not 'blue'"),
     ],
 )
 def test_a_variable_that_cannot_be_taken_is_named(
@@ -354,7 +354,7 @@ def test_what_config_prints_can_be_pasted_into_the_users_file(
         assert set(loaded.origin.values()) == {str(user_file)}
 
 
-def test_a_file_named_by_a_file_lies_beside_it(project: Path, user_file: Path, ask: Ask) -> None:
+def test_a_path_in_a_file_is_relative_to_that_file(project: Path, user_file: Path, ask: Ask) -> None:
     user_file.write_text("classes = 'mine.toml'\n")
     assert ask(project)["classes"] == (str(user_file.parent / "mine.toml"), str(user_file))
     (project / PROJECT).write_text("classes = 'doc/ours.toml'\n")

@@ -77,7 +77,7 @@ def show(flags: MemoryShowFlags) -> int:
     elif not flags.quiet:
         write(_line(one, recorded, current.get(one, ""), words.get(one, {})) for one, recorded in known.items())
         if not known:
-            say("nothing is recorded" + (f" of {flags.target}" if flags.target else ""))
+            say("nothing is recorded" + (f" about {flags.target}" if flags.target else ""))
         if not on:
             say("note: memory is off: nothing is recorded, and what is recorded does not count")
     return 0 if known else 1

@@ -40,7 +40,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A tree of one's own, without an index."""
+    """A small tree for one test, without an index."""
     shutil.copytree(SAMPLES / "notes/repo", tmp_path / "notes")
     return tmp_path / "notes"
 

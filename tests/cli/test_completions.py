@@ -1,4 +1,4 @@
-"""What a shell is given for tab completion: a script that it reads, and answers to what was typed."""
+"""Tab completion: the script that a shell reads, and the answers to typed text."""
 
 from __future__ import annotations
 

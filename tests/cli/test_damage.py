@@ -50,7 +50,7 @@ def test_no_damage_is_answered_wrongly(tmp_path: Path) -> None:
     assert report.failures == []
 
 
-def test_index_makes_a_damaged_index_anew_and_says_so(own: Path, run: Run) -> None:
+def test_index_rebuilds_a_damaged_index_and_says_so(own: Path, run: Run) -> None:
     run("index", "-q", "--no-vector", cwd=own)
     index = own / ".codelens/index.db"
     memory = index.with_name("memory.db")
@@ -68,7 +68,7 @@ def test_index_makes_a_damaged_index_anew_and_says_so(own: Path, run: Run) -> No
     assert memory.read_bytes() == b"whatever users said"
 
 
-def test_a_damaged_list_of_folders_is_told_when_the_index_is_made_anew(own: Path, run: Run) -> None:
+def test_a_damaged_list_of_folders_is_reported_when_the_index_is_built_again(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     index = own / ".codelens/index.db"
     with writable(index) as connection:

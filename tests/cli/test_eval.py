@@ -63,7 +63,7 @@ def test_the_table(tasks: Path, indexes: Path, run: Run) -> None:
         *("shape change", "shape identifier", "shape question"),
     ]
     assert rows[0].split()[1] == "3"
-    assert "not asked, for want of an index: 1 of elsewhere" in ran.err
+    assert "skipped because there is no index: 1 of elsewhere" in ran.err
 
 
 def test_the_object(tasks: Path, indexes: Path, run: Run) -> None:
@@ -140,7 +140,7 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
         (["--topics", "t"], "use --topics and --qrels together"),
         (["{tasks}", "--jobs", "0"], "--jobs must be at least 1"),
         (["{tasks}", "--indexes", "nowhere"], "no such folder: nowhere"),
-        (["{tasks}", "--suffix", "-v1"], "--suffix is of"),
+        (["{tasks}", "--suffix", "-v1"], "--suffix needs"),
         (["{tasks}", "--db", "x.db", "--indexes", "."], "use either --indexes or --db"),
         (["{tasks}", "--metrics", "MRR,magic"], "no metric 'magic'"),
         (["{tasks}", "--mode", "magic"], "no mode 'magic'"),
@@ -151,7 +151,7 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
         (["{tasks}", "{tasks}", "--compare"], "is not a saved run"),
         (["{tasks}", "--rows", "walk"], "--rows needs --ablate"),
         (["{tasks}", "--ablate", "--compare"], "use either"),
-        (["{tasks}", "--ablate", "--plot", "x.png"], "--plot draws a measurement"),
+        (["{tasks}", "--ablate", "--plot", "x.png"], "use --plot without"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(arguments: list[str], said: str, tasks: Path, indexed: Path, run: Run) -> None:

@@ -67,7 +67,7 @@ def test_nothing_to_ask_is_its_own_exit_code(run: Run, tmp_path: Path) -> None:
         (["--out", "../new", "--commits", "-1"], "at least 0"),
         (["--out", "../new", "--topics", "-1"], "at least 0"),
         (["--out", "../new", "--max-files", "0"], "at least 1"),
-        (["--out", "../full"], "did not make: mine.txt"),
+        (["--out", "../full"], "did not write: mine.txt"),
         (["--out", "tasks"], "lies in a git repository"),
         (["../empty", "--out", "../new"], "no commit 'HEAD'"),
     ],

@@ -84,7 +84,7 @@ def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch, indexed: Path
     assert (ran.code, ran.err) == (130, "codelens: interrupted\n")
 
 
-def test_a_bug_is_one_line_and_a_trace_where_asked(monkeypatch: pytest.MonkeyPatch, indexed: Path, run: Run) -> None:
+def test_a_bug_is_one_line_and_a_traceback_with_debug(monkeypatch: pytest.MonkeyPatch, indexed: Path, run: Run) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("the\x1b[31m gears")
 
@@ -143,6 +143,6 @@ def test_closed_streams(closed: str, own: Path) -> None:
     assert shell("search -").returncode == (1 if "<" in closed else 0)
 
 
-def test_an_empty_query_is_said(indexed: Path, run: Run) -> None:
+def test_an_empty_query_is_reported(indexed: Path, run: Run) -> None:
     ran = run("search", " ", cwd=indexed)
     assert (ran.code, ran.out, ran.err) == (1, "", "codelens: note: the query is empty\n")

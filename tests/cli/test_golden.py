@@ -42,7 +42,7 @@ def test_search(name: str, indexed: Path, run: Run, golden: Callable[[Path, str]
 
 
 def test_ranking(indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
-    """What the ranking makes of a question in prose: to be read when a weight changes."""
+    """The ranking of a question in prose; read it when a weight changes."""
     ran = run("search", QUERY, "--format", "{rank} {score} {path} {qualified_name}  {channels}", cwd=indexed)
     golden(GOLDEN / "search" / "ranking.txt", shown(ran.out, indexed))
 

@@ -1,4 +1,4 @@
-"""What status and doctor say of git's history."""
+"""The git history in the output of status and doctor."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_without_an_index_nothing_happens(repository: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("text", [OWN_HOOK, OWN_HOOK.removeprefix("#!/bin/sh\n"), "#!/usr/bin/env bash\nexec true"])
-def test_a_hook_of_ones_own_runs_as_before_and_is_left_as_it_was(text: str, repository: Path, run: Run) -> None:
+def test_an_existing_hook_runs_as_before_and_is_left_as_it_was(text: str, repository: Path, run: Run) -> None:
     hook = repository / ".git/hooks/post-rewrite"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(text)
@@ -234,7 +234,7 @@ def test_outside_a_repository(tmp_path: Path, run: Run) -> None:
     assert run("hooks", "run").code == 0
 
 
-def test_a_hook_that_cannot_be_written_is_said_and_leaves_nothing(repository: Path, run: Run) -> None:
+def test_a_hook_that_cannot_be_written_is_reported_and_leaves_nothing(repository: Path, run: Run) -> None:
     hooks = repository / ".git/hooks"
     hooks.mkdir(exist_ok=True)
     (hooks / NAMES[0]).symlink_to(repository / "gone/hook")

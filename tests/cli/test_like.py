@@ -147,7 +147,7 @@ def test_what_cannot_be_resembled_is_one_line_with_a_hint(
     assert "\nhint: " in ran.err
 
 
-def test_a_changed_file_is_said_to_be_another(own: Path, run: Run) -> None:
+def test_a_changed_file_is_reported(own: Path, run: Run) -> None:
     assert run("index", "-q", cwd=own).code == 0
     (own / "notes/auth.py").write_text("# nothing\n" + (own / "notes/auth.py").read_text())
     ran = run("search", "--like", "notes/auth.py:30", cwd=own)

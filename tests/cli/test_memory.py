@@ -184,7 +184,7 @@ def test_open_starts_the_editor_at_the_line(
         ("somebodys-editor", ["/a b.py"]),
     ],
 )
-def test_how_editors_are_told_a_line(editor: str, arguments: list[str]) -> None:
+def test_how_editors_get_a_line(editor: str, arguments: list[str]) -> None:
     assert at_line(editor, Path("/a b.py"), 7) == arguments
 
 

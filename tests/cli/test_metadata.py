@@ -1,4 +1,4 @@
-"""--metadata and --meta on the command line, and what is said where nothing could be asked."""
+"""--metadata and --meta on the command line, and the message when no channel can run."""
 
 # ruff: noqa: F401, F811 - a fixture that is imported is used by its name
 
@@ -52,7 +52,7 @@ def test_a_table_of_the_environment(table: Path, indexed: Path, run: Run, monkey
     assert [Path(line).name for line in ran.out.splitlines()] == ["auth.py"]
 
 
-def test_nothing_could_be_asked(large: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_channel_could_run(large: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODELENS_QUERY_SECONDS", "1e-9")
     asked = ("widget", "--profile", "marketplace", "--mode", "exact")
     ran = run("search", *asked, "--json", cwd=large)

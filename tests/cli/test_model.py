@@ -27,7 +27,7 @@ from tools.model.build import begin, build, frequencies
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the user's models and configuration are; nothing of this machine's user counts."""
+    """Empty folders for the user's models and configuration, instead of those of this machine's user."""
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.delenv("CODELENS_MODEL", raising=False)
@@ -198,7 +198,7 @@ def test_a_model_is_found_by_its_name(
         ("train nowhere --from mine", "not a folder: nowhere"),
         ("train tree --from hashing", "'hashing' has no model file"),
         ("train tree --from mine --name a/b", "'a/b' is not a valid name for a model"),
-        ("train tree --from mine --name codelens", "'codelens' always means"),
+        ("train tree --from mine --name codelens", "'codelens' is the name of a shipped model"),
         ("train tree --from mine --name mine", "already exists, trained on other code"),
         ("train tree --from mine --steps 0", "--steps must be at least 1"),
         ("train tree --from mine", "only 0 pairs of words and code"),

@@ -1,4 +1,4 @@
-"""`codelens note`: files that are written, changed and removed, the index beside them, and what is refused."""
+"""`codelens note`: writing, changing and removing note files, updating the index, and refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def indexed_root(root: Path, run: Run) -> Path:
 
 @pytest.fixture(autouse=True)
 def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
-    """What is piped in; nothing unless a test says so."""
+    """Standard input; empty unless a test pipes text."""
 
     def pipe(text: str) -> None:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False, buffer=io.BytesIO(text.encode())))
@@ -107,7 +107,7 @@ def test_ids_are_readable_and_never_twice(root: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_place_follows_the_code_and_is_said_when_lost(indexed_root: Path, run: Run) -> None:
+def test_a_place_follows_the_code_and_is_reported_when_lost(indexed_root: Path, run: Run) -> None:
     run("note", "add", "Here", "--at", "src/net.py:2", "--at", "close", "-m", "x", cwd=indexed_root)
     net = indexed_root / "src/net.py"
     net.write_text("# one\n# two\n" + NET)
@@ -162,7 +162,7 @@ def test_what_people_wrote_by_hand_stays(indexed_root: Path, run: Run) -> None:
     )
 
 
-def test_front_matter_that_is_not_understood_is_said(indexed_root: Path, run: Run) -> None:
+def test_invalid_front_matter_is_reported(indexed_root: Path, run: Run) -> None:
     (indexed_root / ".codelens/notes").mkdir()
     (indexed_root / ".codelens/notes/odd.md").write_text("---\nkind: song\nlinks: [/etc/passwd:1]\n---\nzebra\n")
     ran = run("note", "list", cwd=indexed_root)
@@ -231,7 +231,7 @@ def test_a_folder_of_notes_that_is_a_link_is_not_written(indexed_root: Path, run
     assert [p.name for p in (tmp_path / "elsewhere").iterdir()] == ["a.md"]
 
 
-def test_a_folder_of_notes_that_is_a_file_is_said(indexed_root: Path, run: Run) -> None:
+def test_a_folder_of_notes_that_is_a_file_is_reported(indexed_root: Path, run: Run) -> None:
     (indexed_root / ".codelens/notes").write_text("no folder\n")
     ran = run("note", "add", "x", "-m", "x", cwd=indexed_root)
     assert (ran.code, ran.out) == (2, "")

@@ -23,7 +23,7 @@ def test_ranking(profile: str, indexed: Path, run: Run, golden: Callable[[Path, 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_why(profile: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
-    """Of what was found, and of what was not."""
+    """The account of a unit that was found and of one that was not."""
     ran = run("why", "--all", "--profile", profile, QUERY, "RateLimiter.check", "read_form", cwd=indexed)
     golden(GOLDEN / "profiles" / f"why_{profile}.txt", shown(ran.out, indexed))
 

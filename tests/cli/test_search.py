@@ -150,7 +150,7 @@ def test_query_from_stdin(indexed: Path, run: Run, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_a_changed_file_is_said(own: Path, run: Run) -> None:
+def test_a_changed_file_is_reported(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     (own / "notes/auth.py").write_text("# all new\n")
     ran = run("search", "--json", "verify_password", "-m", "1", cwd=own)
@@ -306,7 +306,7 @@ def test_only_matching_shows_every_match_once(own: Path, run: Run) -> None:
     assert sorted(lines) == sorted(["lit.py:2:18:lamplight", *(f"lit.py:{n}:14:lamplight" for n in range(3, 12))])
 
 
-def test_a_repository_that_there_is_not_is_said(indexed: Path, run: Run) -> None:
+def test_an_unknown_repository_is_reported(indexed: Path, run: Run) -> None:
     ran = run("search", "repo:nope stock", cwd=indexed)
     assert ran.code == 1
     assert "no repository fits repo:nope; there are notes, shop" in ran.err

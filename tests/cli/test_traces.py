@@ -16,7 +16,7 @@ SPANS = SAMPLES / "shop/spans.json"
 
 @pytest.fixture
 def shop(indexed: Path, tmp_path: Path) -> Path:
-    """A copy of the indexed samples, which a test may write beside."""
+    """A copy of the indexed samples; a test may write files next to its index."""
     folder = Path(shutil.copytree(indexed, tmp_path / "samples"))
     accepted(folder / ".codelens/index.db")
     return folder

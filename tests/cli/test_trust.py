@@ -145,7 +145,7 @@ def test_files_of_like_names_and_all_versions_of_git_s_list(version: str, own: P
     assert run("search", "password", cwd=own).code == 3
 
 
-def test_a_log_beside_an_accepted_index_is_not_read(planted: Path, run: Run) -> None:
+def test_a_log_next_to_an_accepted_index_is_not_read(planted: Path, run: Run) -> None:
     run("index", "--trust", cwd=planted)
     (planted / ".codelens/index.db-wal").write_bytes(b"anything")
     assert run("search", "password", cwd=planted).code == 3

@@ -1,4 +1,4 @@
-"""The past of files in an index run: read once, carried on, the same as anew; and an index where there is none."""
+"""File history in an index run: read once, then updated, equal to a fresh read; and an index without history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of the score of every candidate of any search: it is the sum of its contributions, and the order is total."""
+"""Properties of scores in any search: a score is the sum of its contributions, and the order is total."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_json_is_valid_utf8_and_cannot_control_a_terminal() -> None:
     assert json.loads(text)["results"][1]["snippet"][0]["text"].endswith("\udc80 \u202e\r\n")
 
 
-def test_stats_only_where_asked() -> None:
+def test_stats_only_if_requested() -> None:
     record = json.loads("".join(render_json(result(), 0, {"exact": 0.001})))
     check(record, "search")
     assert record["stats"] == {"exact": 0.001}
@@ -104,7 +104,7 @@ def test_format_fills_fields() -> None:
     assert lines[0] == f"src/conf.py:10 {{parse_config}}\t{result().hits[0].score}\n"
 
 
-def test_format_ends_lines_as_asked() -> None:
+def test_format_ends_lines_with_the_given_separator() -> None:
     assert next(render_format(result(), PATHS, "{path}\\0")) == "src/conf.py\0"
 
 

@@ -98,7 +98,7 @@ def test_a_hit_is_the_whole_file(index: Index) -> None:
     assert hit.snippet[0].text in source.splitlines()
 
 
-def test_tests_go_behind_what_they_test_unless_asked_for(index: Index) -> None:
+def test_tests_rank_below_what_they_test_unless_the_query_asks_for_tests(index: Index) -> None:
     assert paths(files(index, "cart"))[:2] == ["src/shop/cart.py", "src/shop/__init__.py"]
     assert paths(files(index, "tests of the cart"))[0] == "tests/test_cart.py"
     plain = files(index, "cart", profile="graph-memory")
@@ -129,7 +129,7 @@ def test_the_limit_changes_no_score(index: Index) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"profile": "graph-memory"}, {"fusion": "minmax"}, {"mode": "keyword"}])
-def test_every_score_is_the_sum_of_what_is_told(index: Index, options: dict[str, str]) -> None:
+def test_every_score_is_the_sum_of_its_reasons(index: Index, options: dict[str, str]) -> None:
     for query in ("cart.py", "verify password", "cart", "lang:py"):
         explained = why(index, query, **options)
         assert explained.explanations

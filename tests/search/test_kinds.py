@@ -1,4 +1,4 @@
-"""Kinds and groups of kinds: `kind:doc` in a query, --kind beside it."""
+"""Kinds and groups of kinds: `kind:doc` in a query, and --kind."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ PHRASES = ["grand total", "grand  total", "dd_it", "->b", "});", "};;", "a", "::
 
 
 def scan(tree: Tree, phrase: str, ignore: bool, word: bool = False) -> set[str]:
-    """What ripgrep would list: the files that hold the phrase."""
+    """The files that contain the phrase, as ripgrep lists them."""
     pattern = re.compile(
         rf"(?<!\w){re.escape(phrase)}(?!\w)" if word else re.escape(phrase), re.IGNORECASE if ignore else 0
     )

@@ -1,4 +1,4 @@
-"""Why-not, stage by stage: a target that each stage loses, what is said of it, and that the query advised really finds it."""
+"""Why-not, stage by stage: a target that each stage loses, its account, and a check that the suggested query finds it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ STAGES = {"not on disk", "ignored", "hidden", "skipped", "not indexed", "parse f
 
 
 def shows(index: Index, query: str, name: str, **options: object) -> None:
-    """That a search shows this unit within its limit."""
+    """Assert that a search shows this unit within its limit."""
     assert query
     assert name in [hit.unit.qualified_name for hit in find(index, query, **options).hits], query
 
@@ -366,7 +366,7 @@ def test_a_path_that_the_disk_has_no_more(tmp_path: Path, run: Run) -> None:  # 
 
 
 def test_what_is_advised_on_paper_works(here: Run, run: Run, tree: Tree) -> None:  # noqa: F811
-    """The line `try: …` is a command; it carries the options that were asked with."""
+    """The line `try: …` is a command; it repeats the options of the run."""
     out = here("polish -shine", "src/app.py:12", "-m", "2", "--mode", "keyword", "-t", "py", "--below", "src").out
     (line,) = [line.strip() for line in out.splitlines() if "try: " in line]
     assert line == f"try: codelens search --db '{tree.db}' --mode keyword -m 2 -t 'python' -- 'polish' 'src'"

@@ -17,7 +17,7 @@ QUICK = Settings(jobs=1)
 
 
 class Tree:
-    """A folder with files and an index beside it."""
+    """A folder with files, and an index next to it."""
 
     def __init__(self, folder: Path, files: Mapping[str, str | bytes] = {}, settings: Settings = QUICK) -> None:
         self.root, self.settings = folder / "tree", settings

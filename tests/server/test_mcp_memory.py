@@ -1,4 +1,4 @@
-"""What a client says of results is recorded where memory is on, and in its own session."""
+"""A client's feedback is recorded in its own session if memory is on."""
 
 from __future__ import annotations
 

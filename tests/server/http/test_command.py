@@ -83,7 +83,7 @@ def test_agents_have_their_tools_at_one_address(server: subprocess.Popen[str]) -
 
 
 @pytest.mark.slow
-def test_it_watches_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_it_watches_with_the_option(tmp_path: Path) -> None:
     pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")
     tree = tmp_path / "tree"
     tree.mkdir()

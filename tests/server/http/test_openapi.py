@@ -1,4 +1,4 @@
-"""The document says what the server does: each address is asked with what its schema allows, and with what it does not."""
+"""The OpenAPI document matches the server: each address gets requests that its schema allows, and some that it does not."""
 
 from __future__ import annotations
 
