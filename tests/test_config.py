@@ -1,7 +1,5 @@
 """The origin of a setting's value: default < user's file < project's file < environment < flag, and refused values."""
 
-# ruff: noqa: F401, F811 - a fixture that is imported is used by its name
-
 from __future__ import annotations
 
 import json
@@ -15,7 +13,7 @@ import pytest
 
 from codelens.config import Settings, load_settings
 from codelens.index import Index
-from tests.cli.conftest import Run, run
+from tests.commands import Run
 from tests.search.trees import QUICK, functions
 
 PROJECT = ".codelens.toml"

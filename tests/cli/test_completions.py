@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 CHECK = {"bash": "-n", "zsh": "-n", "fish": "--no-execute"}
 """The flag with which a shell reads a script and runs nothing of it."""

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from codelens.context.counters import count_chars
-from tests.cli.conftest import Run
+from tests.cli.goldens import GOLDEN, QUERY, shown
 from tests.cli.lamps import write_lamps
-from tests.cli.test_golden import GOLDEN, QUERY, shown
-from tests.render.test_formats import check
+from tests.commands import Run
+from tests.render.schema import check
 from tests.worktree.conftest import git
 
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from codelens.store.connection import writer_lock
+from tests.commands import Run
 from tests.writable import writable
 from tools.campaign import Report
 from tools.faults import damage
-
-from .conftest import Run
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from codelens.errors import install_command
 from codelens.evaluation.metrics import METRICS
 from codelens.evaluation.report import PLACES
 from tests.accepted import accepted
-from tests.cli.conftest import SAMPLES, Run
+from tests.commands import SAMPLES, Run
 
 TREC = ("--topics", str(SAMPLES / "notes/queries.jsonl"), "--qrels", str(SAMPLES / "notes/qrels.tsv"))
 

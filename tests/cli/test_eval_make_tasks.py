@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.cli.test_help import GOLDEN
+from tests.cli.goldens import GOLDEN
+from tests.commands import Run
 from tests.evaluation.histories import History
 
 
@@ -26,7 +26,7 @@ def clone(tmp_path: Path) -> Path:
 def test_help(run: Run, golden: Callable[[Path, str], None]) -> None:
     ran = run("eval", "make-tasks", "--help")
     assert ran.code == 0
-    golden(GOLDEN / "eval-make-tasks.txt", ran.out)
+    golden(GOLDEN / "help" / "eval-make-tasks.txt", ran.out)
 
 
 def test_it_says_what_it_made_and_what_it_left_out(run: Run, clone: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import codelens.cli.search
 from codelens.cli.main import main
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.cli.test_search import FORMATS
-
-GOLDEN = Path(__file__).parents[1] / "golden"
-QUERY = "lock an account after wrong passwords"
+from tests.cli.goldens import FORMATS, GOLDEN, QUERY, shown
+from tests.commands import Run
 
 WHY = {
     "text": [QUERY, "RateLimiter.check"],
@@ -25,13 +21,6 @@ WHY = {
     "terminal_every_part": ["--pretty", "-v", QUERY, "RateLimiter.check"],
     "terminal_side_by_side": ["--pretty", QUERY, "RateLimiter.check", "TooManyAttempts"],
 }
-
-
-def shown(out: str, indexed: Path) -> str:
-    """The temporary folder has another name each time; colours are the business of Rich and its version."""
-    out = re.sub(r"\x1b\[[0-9;]*m", "", out)
-    out = re.sub(r'"snapshot": "[0-9a-f]{16}"', '"snapshot": "…"', out)  # depends on the versions of the grammars
-    return out.replace(indexed.as_uri(), "file:///samples").replace(str(indexed), "/samples")
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.accepted import accepted
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.graph.linked import linked
-from tests.render.test_formats import check
+from tests.render.schema import check
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "graph"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.render.test_formats import check
+from tests.commands import Run
+from tests.render.schema import check
 from tests.worktree.git_history import DAY, START, Past
 
 pytestmark = pytest.mark.slow

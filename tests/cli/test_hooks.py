@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codelens.worktree.hooks import BEGIN, NAMES
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.watching.watched import await_true, finds, is_fresh
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="looks at modes and links of POSIX")

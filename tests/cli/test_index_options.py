@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
 from tests.cli.lamps import write_lamps
+from tests.commands import Run
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.render.test_formats import check
+from tests.commands import Run
+from tests.render.schema import check
 
 RESERVE = "shop/server/internal/catalog/catalog.go:70"
 """Within Catalog.Reserve."""

@@ -13,7 +13,7 @@ import pytest
 from codelens.cli.editor import at_line
 from codelens.config import Settings
 from codelens.index import Index
-from tests.cli.conftest import Ran, Run
+from tests.commands import Ran, Run
 
 NOW = "1700000000"
 COMMANDS = [

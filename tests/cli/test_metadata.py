@@ -1,7 +1,5 @@
 """--metadata and --meta on the command line, and the message when no channel can run."""
 
-# ruff: noqa: F401, F811 - a fixture that is imported is used by its name
-
 from __future__ import annotations
 
 import json
@@ -9,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.search.test_budget import large
+from tests.commands import Run
 
 TABLE = "path,category,stars\nnotes/auth.py,login,12\nnotes/markup.py,text,\n"
 

@@ -18,7 +18,7 @@ from codelens.errors import install_command
 from codelens.training.corpus import as_rows
 from codelens.training.model import Recipe, write_quantised
 from codelens.training.trainer import train
-from tests.cli.conftest import Ran, Run
+from tests.commands import Ran, Run
 from tests.embed.models import WORDS, make_model
 from tests.training.own_trees import write_repository, write_tree
 from tests.training.small import corpus
@@ -265,7 +265,7 @@ def test_train_writes_nothing_that_gained_nothing(base: Path, run: Run, home: Pa
     write_repository(home / "shop", seed=1)
     command = ("model", "train", "shop", "--from", str(base), "--steps", "1")
     ran = run(*command, "--progress", "json", cwd=home)
-    assert (ran.code, "nothing is written" in ran.err) == (1, True)
+    assert (ran.code, "nothing written" in ran.err) == (1, True)
     steps = [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
     assert [s["done"] for s in steps if s["phase"] == "train"] == [1]
     folder = models_folder()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.embed.endpoints import Endpoint, endpoint
 from tests.embed.folders import make_graph
 

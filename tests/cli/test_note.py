@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from codelens.store.connection import writer_lock
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 NET = "def connect(host):\n    return open_socket(host)\n\n\ndef close(it):\n    it.end()\n"
 Typed = Callable[[str], None]

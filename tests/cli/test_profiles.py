@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.cli.test_golden import GOLDEN, QUERY, shown
+from tests.cli.goldens import GOLDEN, QUERY, shown
+from tests.commands import Run
 
 PROFILES = ("knowing", "knowing-base", "graph-memory", "marketplace")
 

@@ -11,25 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.accepted import accepted
-from tests.cli.conftest import Run
-from tests.render.test_formats import check
-
-FORMATS = {
-    "plain": [],
-    "json": ["--json"],
-    "jsonl": ["--jsonl"],
-    "vimgrep": ["--vimgrep"],
-    "csv": ["--csv"],
-    "tsv": ["--tsv"],
-    "sarif": ["--sarif"],
-    "markdown": ["--markdown"],
-    "format": ["--format", "{rank} {path}:{line} {qualified_name}"],
-    "terminal": ["--pretty"],
-    "context": ["-C", "1"],
-    "files": ["-l"],
-    "counts": ["-c"],
-    "matches": ["-o"],
-}
+from tests.cli.goldens import FORMATS
+from tests.commands import Run
+from tests.render.schema import check
 
 
 def test_results_go_to_stdout_one_a_line(indexed: Path, run: Run) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from codelens.cli.main import main
 from codelens.config import load_weights
-from tests.cli.conftest import Ran, Run
 from tests.cli.lamps import write_lamps
+from tests.commands import Ran, Run
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.accepted import accepted
-from tests.cli.conftest import SAMPLES, Run
+from tests.commands import SAMPLES, Run
 
 SPANS = SAMPLES / "shop/spans.json"
 

@@ -15,9 +15,8 @@ import zstandard
 from codelens.config import data_folder
 from codelens.index import Index
 from codelens.store.store import Store
+from tests.commands import Run
 from tests.writable import writable
-
-from .conftest import Run
 
 pytestmark = pytest.mark.slow
 

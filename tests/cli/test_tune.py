@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from codelens.config import load_weights
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.evaluation.boats import history
 from tests.evaluation.histories import History
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import Run
+
 from ..render.test_formats import check
-from .conftest import Run
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ import pytest
 from codelens.errors import install_command
 from codelens.index import Index
 from codelens.watching.process import WatchProcess
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.watching.watched import PATIENCE, await_true, finds
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 QUERY = "where is the shopping cart total computed"
 ONE = "[codelens.features]\nparts = 7.5\nbm25 = { question = 2, change = 1.0 }\n"

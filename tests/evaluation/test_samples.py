@@ -14,7 +14,7 @@ import pytest
 
 from codelens.index import Index
 from codelens.model.code import UnitRow
-from tests.cli.conftest import SAMPLES
+from tests.commands import SAMPLES
 from tests.search.trees import QUICK, find
 
 REPOSITORIES = ("notes", "shop")

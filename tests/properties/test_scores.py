@@ -22,7 +22,7 @@ from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.search.walk import WALK
 from codelens.store.store import Store
-from tests.cli.conftest import SAMPLES
+from tests.commands import SAMPLES
 from tests.search.trees import QUICK
 from tests.tiers import examples
 

@@ -21,8 +21,7 @@ from codelens.search.equivalence import (
     usable_targets,
     user_classes,
 )
-
-from .trees import Tree, ask, ask_one, checked, find, functions, names
+from tests.search.trees import Tree, ask, ask_one, checked, find, functions, names
 
 IMPACT = EquivalenceClass("impact", ("blast radius", "ripple", "rippling", "impact"), ("callers_of",), 0.8)
 

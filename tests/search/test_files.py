@@ -15,8 +15,10 @@ from codelens.index import Index
 from codelens.model.search import SearchResult, WhyResult
 from codelens.render.records import to_json
 from codelens.render.why_json import recompute, why_record
-from tests.cli.conftest import Run, indexed, plain_environment, run  # noqa: F401
+from tests.commands import Run
 from tests.search.trees import Tree, ask, ask_one, find, paths
+
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 FILES = {
     "src/search/embedder.ts": "export function toVector(text: string) { return text.length; }\n",
@@ -176,7 +178,7 @@ def test_a_search_for_units_knows_nothing_of_it(index: Index) -> None:
 
 
 @pytest.mark.slow
-def test_on_the_command_line(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_on_the_command_line(run: Run, indexed: Path) -> None:
     def asked(*arguments: str) -> str:
         ran = run(*arguments, cwd=indexed / "notes")
         assert ran.code == 0, ran.err

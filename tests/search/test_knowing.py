@@ -22,38 +22,10 @@ from codelens.search.rankers.knowing import Composite, GraphStanding, add_compos
 from codelens.search.run import SearchRun
 from codelens.search.seeds import NOISE, by_folder, noise_of
 from codelens.store.store import Store
-from tests.search.test_fuse import unit
-from tests.search.trees import QUICK, Tree, ask_one, checked, find, functions, names
+from tests.search.trees import QUICK, STORE, Tree, ask_one, checked, find, functions, names
+from tests.search.units import unit
 from tests.writable import writable
 
-STORE = {
-    "store/ledger.py": '''\
-"""Where entries are kept."""
-from store.disk import flush_pages
-
-
-class Ledger:
-    """Keeps journal entries."""
-
-    def post_entry(self, entry):
-        """Write a journal entry."""
-        flush_pages([entry])
-        return audit_trail(entry)
-
-
-def audit_trail(entry):
-    return entry
-''',
-    "store/disk.py": "def flush_pages(pages):\n    return sync_blocks(pages)\n\n\ndef sync_blocks(pages):\n    return len(pages)\n",
-    "web/forms.py": "def parse_form(text):\n    return text.split('&')\n",
-    "tests/test_ledger.py": "from store.ledger import Ledger\n\n\ndef test_post_entry():\n    assert Ledger().post_entry(1)\n",
-    "store/doubles.py": """\
-class MockLedger:
-    def post_entry(self, entry):
-        '''Write a journal entry.'''
-        return None
-""",
-}
 QUERY = "write a journal entry"
 
 

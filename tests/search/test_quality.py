@@ -1,7 +1,5 @@
 """The marketplace's seven signals, against its own arithmetic done by hand, and where each signal of code is from."""
 
-# ruff: noqa: F401, F811 - a fixture that is imported is used by its name
-
 from __future__ import annotations
 
 import json
@@ -24,7 +22,6 @@ from codelens.server.http.answers import response_record
 from codelens.store.memory import MemoryWriter
 from codelens.worktree.place import memory_place
 from tests.render import results
-from tests.search.test_budget import large
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, names
 from tests.worktree.git_history import DAY, START, Past
 

@@ -13,7 +13,7 @@ import pytest
 from codelens.index import Index
 from codelens.model.search import SearchOptions
 from codelens.render.why_json import recompute
-from tests.cli.conftest import SAMPLES
+from tests.commands import SAMPLES
 from tests.search.trees import QUICK, checked
 from tools.bench.recheck import main, make_queries, recheck
 

@@ -16,8 +16,10 @@ from codelens.errors import QueryError, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
 from codelens.model.search import Hit, SearchOptions
-from tests.cli.conftest import SAMPLES, Run, plain_environment, run  # noqa: F401
+from tests.commands import SAMPLES, Run
 from tests.search.trees import QUICK, Tree, find, functions, names, paths
+
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 SHOP = """\
 class Cart:
@@ -406,7 +408,7 @@ def test_a_query_of_100_kilobytes(index: Index, query: str) -> None:
         assert result.hits[0].unit.name == "parse_config"
 
 
-def test_odd_queries_through_the_command_line(tree: Tree, run: Run) -> None:  # noqa: F811
+def test_odd_queries_through_the_command_line(tree: Tree, run: Run) -> None:
     for query, code in (("", 1), ("😀 smile", 0), ("cart\udcff", 0), ("--", 2)):
         assert run("search", "--db", str(tree.db), query, cwd=tree.root).code == code, query
     files = run("search", "--db", str(tree.db), "-lF", "add_it", cwd=tree.root).out.splitlines()
