@@ -66,6 +66,7 @@ faults: $(VENV)/ready  ## kills, bad disks, damage, hostile trees, planted files
 	$(BIN)/python -m tools.faults $(CAMPAIGN)
 
 fuzz: $(VENV)/ready  ## queries, source, file formats, HTTP, MCP: make fuzz [ONLY="queries derive"] [COUNT=n] [SEED=n] [OUT=file.json]
+	$(BIN)/pytest -n 4 --many tests/fuzz tests/properties tests/faults/test_planted.py
 	$(BIN)/python -m tools.fuzz $(CAMPAIGN)
 
 docs: $(VENV)/ready  ## the manual as a site that works from disk (site/index.html), and as a man page (site/codelens.1)
