@@ -303,7 +303,7 @@ def test_what_others_made_is_not_written_over(larder: Path, tmp_path: Path, name
         (folder / name).mkdir()
     else:
         (folder / name).write_text('{"mine": 1}\n')
-    with pytest.raises(UsageError, match=f"did not make: {name}"):
+    with pytest.raises(UsageError, match=f"did not write: {name}"):
         make_tasks(repository_meant(larder), "larder", folder, SMALL)
     assert [entry.name for entry in folder.iterdir()] == [name]
 
@@ -333,7 +333,7 @@ def test_a_repository_is_named_as_its_folder_is(larder: Path, tmp_path: Path) ->
     for wrong in ("a/b", "..", "-x"):
         with pytest.raises(UsageError):
             name_meant(wrong, repository_meant(larder))
-    with pytest.raises(UsageError, match="no git repository"):
+    with pytest.raises(UsageError, match="not in a git repository"):
         repository_meant(tmp_path)
     with pytest.raises(UsageError, match="no such folder"):
         repository_meant(tmp_path / "none")
