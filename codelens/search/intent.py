@@ -16,8 +16,8 @@ from codelens.query.nodes import Pattern, Query, positive_leaves
 from codelens.search.terms import load_words
 
 SHAPES = ("identifier", "change", "task", "question")
-"""The sets of weights: what asks for a definition by name, what is to be changed by a commit's subject, what a task of some
-sentences is about, and what a sentence of documentation describes."""
+"""The sets of weights: a definition's name, a commit's subject that describes a change, a task of several sentences, and a
+sentence of documentation."""
 INTENTS: Mapping[str, Mapping[str, float]] = {
     "identifier": {"identifier": 1.0},
     "path": {"identifier": 1.0},

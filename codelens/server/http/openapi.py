@@ -24,13 +24,13 @@ SHORT: Mapping[str, str] = {"query": "q"}
 """Fields whose parameter in an address has another name: the marketplace's."""
 JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _STATUSES = {
-    400: "The question makes no sense as a whole: a body that is not JSON, a query with a fault, a foreign Host",
-    401: "A key is needed, or is not known",
-    404: "What is asked about is not there, or is ambiguous",
+    400: "The request as a whole is invalid: a body that is not JSON, a faulty query, a foreign Host",
+    401: "A key is missing or unknown",
+    404: "The target does not exist, or is ambiguous",
     413: "The body is too long",
-    422: "A field is missing, unknown or out of its range; or answering takes too long",
-    429: "The key has asked too much",
-    503: "There is no index that could be asked, or too much is asked at once",
+    422: "A field is missing, unknown or out of its range; or the answer takes too long",
+    429: "Too many requests with this key",
+    503: "There is no index, or there are too many requests at once",
 }
 
 

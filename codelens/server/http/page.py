@@ -284,7 +284,7 @@ class _PageRoutes:
         )
 
     async def why(self, request: Request) -> Response:
-        """The account as a page of its own, for whoever has no JavaScript or wants a link to it."""
+        """The account as a separate page, for browsers without JavaScript and for links."""
         return await self._why(request, "why.html")
 
     async def why_panel(self, request: Request) -> Response:

@@ -190,7 +190,7 @@ def cut_line(cut: int, of: str, remedy: str) -> list[str]:
 
 LONGEST_PATH = 1000
 LEAST_BUDGET, MOST_BUDGET = 400, 100_000
-"""Tokens. Below it is no room for what an answer says about itself; above it clients refuse. Chosen."""
+"""Tokens. A smaller answer has no room for its own notices; clients refuse a larger one. Chosen."""
 
 QUERY = text(
     "Words, a name, a question in prose, or code. Filters narrow down: lang:py path:src/ file:*.go sym:Name kind:class "
