@@ -49,6 +49,7 @@ def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, floa
         "query": result.query,
         "results": [hit_record(hit) for hit in result.hits],
         "total": result.total,
+        "left_out": result.left_out,
         "search_modes": list(result.channels),
         "trigram_available": result.trigram_available,
         "notices": [notice_record(n) for n in result.notices],
