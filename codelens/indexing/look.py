@@ -38,6 +38,8 @@ MOST_FOLDERS = 30
 """Folders whose time differs that are listed, and as many new folders."""
 MOST_NAMES = 1000
 """Names that are read from all of these."""
+ENOUGH_FILES = 100
+"""With fewer, most of a build's time is that of starting processes. Chosen."""
 INDEXED_AT, _PACE = "indexed_at", "pace"
 """Keys of `meta`: the time of the last run that wrote, and its speed."""
 _ROOT = "/"
@@ -95,13 +97,11 @@ def note_run(
 def _pace(store: Store, run: IndexRun, tallies: Mapping[Path, Tally], seconds: float) -> str:
     """Two numbers in seconds: of an update without any file, and of each file.
 
-    The first build tells the time of a file, and that its walk took at least; each update then tells the rest.
+    A build tells the time of a file, if it has enough of them. The rest is what each run takes: at least that of its walk.
     """
     walk = sum(tally.walk_seconds for tally in tallies.values())
     files = sum(tally.added + tally.changed + tally.renamed + tally.removed for tally in tallies.values())
-    if run.batches:
-        return f"{walk:.3f} {seconds / max(files, 1):.4f}"
-    each = _stored_pace(store)[1]
+    each = seconds / max(files, ENOUGH_FILES) if run.batches else _stored_pace(store)[1]
     return f"{max(seconds - files * each, walk):.3f} {each:.4f}"
 
 

@@ -12,12 +12,13 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.code import SeenFile, Skip, SkipReason
+from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.classify import classify_folder, classify_name
 from codelens.worktree.files import shown_path, stamp_of
 from codelens.worktree.ignore import GIT, OWN, IgnoreScope, outermost_scope
@@ -107,9 +108,7 @@ class Sight:
     The rules of a folder are those at the first question about it.
     """
 
-    def __init__(
-        self, root: Path, settings: Settings, own: frozenset[str] = frozenset(), ask_git: bool = True
-    ) -> None:
+    def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset(), ask_git: bool = True) -> None:
         """Without `ask_git` no process is started: files that git tracks although a rule ignores them are not visited."""
         self._root, self._settings, self._own = _resolved(root), settings, own
         self._ask_git = ask_git
