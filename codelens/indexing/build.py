@@ -54,7 +54,8 @@ def build_index(run: IndexRun, roots: Sequence[Path], rebuild: bool = False) -> 
     path = run.index.resolve()  # a symbolic link stays; its target is written
     run = replace(run, index=path)
     _check_writable(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with report_write_faults(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     commit = _CommitState()
     try:
         with report_write_faults(path), writer_lock(path), report_damage(path), _rare_collection():
