@@ -50,8 +50,8 @@ class Workplace(NamedTuple):
         return replace(answer, notices=(*ignored, *answer.notices)) if ignored else answer
 
     def open(self) -> Index:
-        """The index, for reading. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
-        return Index.open(self.index_path, self.settings)
+        """The index, for reading; its `info` tells whether the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
+        return Index.open(self.index_path, self.settings, look=True)
 
 
 def working_folder() -> Path:
