@@ -54,16 +54,20 @@ if TYPE_CHECKING:
 class Index:
     """An index opened for reading. Close it, or use it as a context manager."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, look: bool = False) -> None:
         self._store = store
         self._settings = settings
+        self._look = look
         self._info: IndexInfo | None = None
 
     @classmethod
-    def open(cls, path: Path, settings: Settings | None = None) -> Index:
-        """Open the index without writing or waiting for a writer. Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew."""
+    def open(cls, path: Path, settings: Settings | None = None, look: bool = False) -> Index:
+        """Open the index without writing or waiting for a writer. With `look`, `info` tells whether the trees have changed.
+
+        Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
+        """
         settings = settings or Settings()
-        return cls(Store.read(path, settings.trust_indexes), settings)
+        return cls(Store.read(path, settings.trust_indexes), settings, look)
 
     @staticmethod
     def build(
@@ -277,12 +281,30 @@ class Index:
         return self._info
 
     def _read_info(self) -> IndexInfo:
+        from codelens.indexing.look import INDEXED_AT, look_at_trees
+
         store = self._store
+        trees = look_at_trees(store, self._settings) if self._look else {}
         repositories = tuple(
-            RepositoryInfo(row.name, str(row.root), *store.documents.totals(row.id))
+            RepositoryInfo(row.name, str(row.root), *store.documents.totals(row.id), trees.get(row.name))
             for row in store.documents.repositories()
         )
-        return IndexInfo(str(store.path), store.schema(), store.meta("snapshot"), store.meta("embedder"), repositories)
+        return IndexInfo(
+            path=str(store.path),
+            schema=store.schema(),
+            snapshot=store.meta("snapshot"),
+            embedder=store.meta("embedder"),
+            repositories=repositories,
+            indexed_at=store.meta(INDEXED_AT),
+        )
+
+    def seconds_to_update(self) -> float:
+        """How long an index run would take for the changes that the look found, by the speed of the last; infinite if unknown."""
+        from codelens.indexing.look import seconds_to_update
+
+        differences = sum(r.tree.differences for r in self.info().repositories if r.tree)
+        with self._store.reading():
+            return seconds_to_update(self._store, differences)
 
     def status(self, check: bool = False) -> Status:
         """The index's contents; with `check`, also how the trees differ from it."""
@@ -516,7 +538,7 @@ class HistoryTopic:
             text = self._store.log.facts(number)
         if text is None:
             raise UsageError(
-                "the symbols of this snapshot are not kept any more", "the setting snapshots_kept says how many"
+                "the symbols of this snapshot are no longer stored", "the setting snapshots_kept sets how many are"
             )
         return list(from_text(text))
 

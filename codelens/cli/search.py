@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from codelens.cli.declare import declare
 from codelens.cli.flags import SearchFlags
+from codelens.cli.freshness import current_index, is_behind, refresh, require_fresh
 from codelens.cli.lines import search_lines, wants_lines
 from codelens.cli.options import (
     EVERYTHING,
@@ -24,8 +25,8 @@ from codelens.cli.options import (
     without_query,
 )
 from codelens.cli.streams import colored, say, write, write_json
-from codelens.cli.workplace import Scope, Workplace, present_roots, reading_place, scope_of, settings_at
-from codelens.errors import StaleIndex, UsageError
+from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of, settings_at
+from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.search import NOTHING_ASKED, SearchOptions, SearchResult
@@ -77,10 +78,10 @@ def search(flags: SearchFlags) -> int:
     query = QueryText() if flags.list_files else joined_query(all_queries(positional, flags), flags)
     place = reading_place(flags, ranking_settings(flags), paths)
     if flags.refresh:
-        _refresh(place, flags)
-    with place.open() as index:
+        refresh(place, flags.progress, flags.quiet)
+    with current_index(place, flags) as index:
         if flags.require_fresh:
-            _require_fresh(index)
+            require_fresh(index)
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
         options = _options(flags, place, scope, query, likeness(flags, place, index))
         if flags.list_files:
@@ -155,7 +156,7 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
 def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
     """With -e, -f or --like the first argument is a PATH, as with grep."""
     paths = list(flags.paths or ())
-    positional, hint = flags.query, "a query of several words wants quotes around it"
+    positional, hint = flags.query, "put quotes around a query of several words"
     if (without_query(flags) or flags.list_files) and positional is not None:
         paths, positional = [Path(positional), *paths], None
         hint = "with -e, -f, --like or --files every argument is a PATH"
@@ -163,15 +164,6 @@ def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
         if not path.exists():
             raise UsageError(f"no such file or folder: {path}", hint)
     return positional, paths
-
-
-def _refresh(place: Workplace, flags: SearchFlags) -> None:
-    from codelens.cli.progress import watcher
-
-    with place.open() as index:
-        roots = present_roots(index.roots())
-    with watcher(flags.progress, flags.quiet) as progress:
-        Index.build(place.index_path, roots, place.settings, progress=progress, as_indexed=True)
 
 
 def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
@@ -189,15 +181,6 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
         if isinstance(skip, Skip):
             remedy = "; `codelens index --hidden` takes it in" if skip.reason is SkipReason.HIDDEN else ""
             say(f"note: {path} is not indexed: {skip_text(skip)}{remedy}")
-
-
-def _require_fresh(index: Index) -> None:
-    for repository in index.status(check=True).repositories:
-        if repository.gone:
-            raise StaleIndex(f"{repository.root} is gone", "mount it, or `codelens index --rebuild` without it")
-        if changes := repository.changes:
-            counts = f"{len(changes.new)} new, {len(changes.changed)} changed, {len(changes.deleted)} deleted"
-            raise StaleIndex(f"{repository.root} has changed since it was indexed: {counts}")
 
 
 def _view(flags: SearchFlags, chosen: str, place: Workplace, result: SearchResult, started: float) -> SearchView:
@@ -246,7 +229,7 @@ def _say_about(result: SearchResult, flags: SearchFlags) -> None:
     for notice in result.notices:
         say(f"{'error' if notice.code == NOTHING_ASKED else 'note'}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
-    if old:
+    if old and not is_behind(result.index):
         say(f"warning: {len(old)} of {len(result.hits)} hits are of files that changed since they were indexed")
     shown_below = sys.stdout.isatty() and flags.heading is not False and not any(getattr(flags, f) for f in FORMATS)
     if result.left_out and sys.stderr.isatty() and not shown_below:
