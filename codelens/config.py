@@ -65,6 +65,9 @@ class Settings:
     """auto, always or never; auto asks the terminal and NO_COLOR."""
     path_style: str = "cwd"
     """How text shows paths: relative to the working directory, to the repository's root, or absolute."""
+    refresh: str = "never"
+    """never, or auto: before it answers, a command brings the index up to date if files have changed and that will take less
+    than a second."""
     query_seconds: float = 2.0
     """CPU seconds that all parts of one query share; 0 sets no limit. Work not done by then is left out, with a notice. Chosen:
     about as long as a person waits before trying another query."""
@@ -91,9 +94,11 @@ class Settings:
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
 
 
-NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network", "memory", "requests_per_minute", "trust_indexes"})
+NOT_FROM_PROJECTS = frozenset(
+    {"hyperlink_format", "allow_network", "memory", "refresh", "requests_per_minute", "trust_indexes"}
+)
 """Settings that only the user may change: links, which may name a network or start a program, what leaves the machine, what is
-recorded, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a model, or
+recorded or written, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a model, or
 sends texts to it."""
 PATHS = frozenset({"aliases", "classes", "metadata", "model", "weights"})
 """Settings that name a file: relative to the configuration file's folder and, for a project's file, below it."""
@@ -200,6 +205,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": ("hybrid", "keyword", "vector", "exact", "fuzzy"),
     "color": ("auto", "always", "never"),
     "path_style": ("cwd", "root", "absolute"),
+    "refresh": ("never", "auto"),
 }
 LEAST: Mapping[str, float] = {"max_file_size": 1, "commit_bytes": 1, "limit": 1, "parse_seconds": 0.1}
 """Minimum of each number, where it is not 0. Infinity and NaN are not allowed."""

@@ -24,6 +24,7 @@ CodelensError (2)
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -109,6 +110,16 @@ class CannotWrite(CodelensError):
     """The disk is full or fails, or the index's folder is not writable. Committed work stays."""
 
     hint = "make room, or name a file elsewhere with --db; `codelens index` goes on where it was"
+
+
+READ_ONLY = "nothing can be written there: keep the index elsewhere with `--db FILE`, in searches too"
+"""The hint for a folder that is read-only, for everyone or for this user."""
+
+
+def unwritable(path: object, fault: OSError) -> CannotWrite:
+    """The error for a file or folder of the index that the system refuses to write."""
+    hint = READ_ONLY if fault.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else ""
+    return CannotWrite(f"{path} cannot be written: {fault.strerror or fault}", hint)
 
 
 class PreciseIndexError(CodelensError):

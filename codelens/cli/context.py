@@ -16,6 +16,7 @@ from codelens.cli.flags import (
     MemoryFlags,
     Texts,
 )
+from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.memory import record
 from codelens.cli.options import change_named, languages_named, moment, only_one
 from codelens.cli.streams import say, stdin_bytes, write_json
@@ -78,7 +79,7 @@ def context(flags: ContextFlags) -> int:
         "memory": flags.memory,
     }
     place = reading_place(flags, settings)
-    with place.open() as index:
+    with current_index(place, flags) as index:
         request = _request(flags, source, place, index)
         layout = layout_of(format, PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories))
         packed = index.context(request, layout, keep=not flags.no_cache)
@@ -87,9 +88,9 @@ def context(flags: ContextFlags) -> int:
                 (rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)
             ]
             record(index, request.query, places, request.options.now)
-    if not flags.quiet:
-        write_json([packed.text])
-        _say_about(packed, request, flags)
+        if not flags.quiet:
+            write_json([packed.text])
+            _say_about(packed, request, flags, is_behind(index.info()))
     return packed.exit_code
 
 
@@ -164,10 +165,10 @@ def _forms(flags: ContextFlags) -> Forms:
     return Forms(chosen) if chosen else Forms.AUTO
 
 
-def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags) -> None:
+def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags, behind: bool) -> None:
     for notice in packed.notices:
         say(f"note: {notice.text}")
-    if packed.changed:
+    if packed.changed and not behind:
         say(f"warning: {len(packed.changed)} files in it changed since they were indexed")
     if not packed.total:
         say("nothing was found")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codelens.cli.declare import argument, declare, group, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
+from codelens.cli.freshness import current_index
 from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, check_confidence, files_meant, kinds_named
 from codelens.cli.streams import say, stdin_bytes, write, write_json, write_record
 from codelens.cli.workplace import reading_place
@@ -35,7 +36,7 @@ def export(flags: ExportFlags) -> int:
         raise UsageError(f"no format '{flags.format}'", f"formats: {', '.join(GRAPH_FORMATS)}")
     check_confidence(flags.min_confidence)
     place = reading_place(flags)
-    with place.open() as index:
+    with current_index(place, flags) as index:
         where = files_meant(flags, place, index, flags.paths or ())
         options = RelationOptions(kinds_named(flags.kinds or ""), flags.min_confidence, where=where)
         if where is not None and not index.files(where):

@@ -50,8 +50,8 @@ class Workplace(NamedTuple):
         return replace(answer, notices=(*ignored, *answer.notices)) if ignored else answer
 
     def open(self) -> Index:
-        """The index, for reading. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
-        return Index.open(self.index_path, self.settings)
+        """The index, for reading; its `info` tells whether the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
+        return Index.open(self.index_path, self.settings, look=True)
 
 
 def working_folder() -> Path:
@@ -71,10 +71,12 @@ def named_index(flags: CommonFlags) -> Path | None:
     return working_folder() / flags.db
 
 
-def reading_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:
-    """For a command that reads: --db, or the nearest index upwards. Raises NoIndex."""
+def reading_place(
+    flags: CommonFlags, overrides: Mapping[str, Any] | None = None, paths: Sequence[Path] = ()
+) -> Workplace:
+    """For a command that reads: --db, the nearest index upwards, or else that of the first of `paths`. Raises NoIndex."""
     cwd = working_folder()
-    index = named_index(flags) or find_index(cwd)
+    index = named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
     if index is None or not index.is_file():
         _tell_unfinished(index or new_index_place(cwd))
     if index is None:

@@ -16,7 +16,6 @@ from codelens.query.patterns import Ranges
 from codelens.search.run import SearchRun, limit_notices
 from codelens.search.terms import ExpandedQuery
 from codelens.store.documents import DocumentRow
-from codelens.store.texts import MAX_LINE
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.terms import BEGINNING
@@ -24,6 +23,8 @@ from codelens.worktree.files import freshness
 
 SCANNED_LINES = 400
 """Lines of a long unit in which the best lines are looked for."""
+SCANNED_CHARACTERS = 400
+"""Characters of a line in which words are marked: a longer line is no code that a person wrote. Chosen."""
 FEW_WORDS = 40
 """Words of a query up to which a line is first searched for each of them. At 80, looking at its tokens is as fast. Measured."""
 
@@ -48,7 +49,6 @@ def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
         options=options,
         trace=run.trace,
         trigram_available="fuzzy" in run.abilities,
-        every_hit_matches=bool(run.literal),
     )
 
 
@@ -86,7 +86,7 @@ def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow) -> Hit:
         line=line,
         column=column,
         column_utf16=column_utf16(text, column),
-        snippet=tuple(SnippetLine(n, lines[n - 1][:MAX_LINE], marks.get(n, ())) for n in numbers if n <= len(lines)),
+        snippet=tuple(SnippetLine(n, lines[n - 1], marks.get(n, ())) for n in shown if n <= len(lines)),
     )
 
 
@@ -119,7 +119,7 @@ def _marks(
     begun = tuple(t.text.removesuffix(BEGINNING) for t in query.words if t.text.endswith(BEGINNING))
     few = (*words, *begun) if len(words) + len(begun) <= FEW_WORDS else ()
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
-        line = lines[number - 1][:MAX_LINE]
+        line = lines[number - 1][:SCANNED_CHARACTERS]
         folded = line.casefold()
         if few and not any(word in folded for word in few):  # ten times as fast as looking at its tokens
             continue

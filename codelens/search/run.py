@@ -72,7 +72,7 @@ class SearchRun:
         query = read_query(text, options, options.prefix or (profile.prefix and not options.files_only))
         texts = Texts(store)
         scope = build_scope(store, query, options, texts, settings)
-        notices = [*query.notices, *_moved_trees(store), *unknown_repositories(query, scope)]
+        notices = [*query.notices, *moved_trees(store), *unknown_repositories(query, scope)]
         return cls(store, options, settings, profile, query, texts, scope, notices)
 
     @property
@@ -234,7 +234,7 @@ def _with_meta(node: Node | None, comparisons: Sequence[str]) -> Node:
     return And(parts) if len(parts) > 1 else parts[0]
 
 
-def _moved_trees(store: Store) -> list[Notice]:
+def moved_trees(store: Store) -> list[Notice]:
     """A notice for each tree that is no longer where it was indexed."""
     text = "{}: nothing of what was indexed is there; the index was moved without its tree"
     return [Notice("moved", text.format(row.root)) for row in store.strays()]

@@ -52,6 +52,11 @@ class Histories:
         rows = self._connection.execute(sql, (repository,))
         return {str(path): History(int(commits), int(at)) for path, commits, at in rows}
 
+    def newest(self, repository: RepositoryId, limit: int) -> list[str]:
+        """Paths that were committed last, also of files that are not documents."""
+        sql = "SELECT path FROM changes WHERE repository_id = ? ORDER BY changed_at DESC, path LIMIT ?"
+        return [str(path) for (path,) in self._connection.execute(sql, (repository, limit))]
+
     def replace(self, repository: RepositoryId, read: HistoryRead, files: Mapping[str, History]) -> None:
         """Replace what is stored; writes only rows that differ. Part of the caller's transaction."""
         old = self.by_path(repository)

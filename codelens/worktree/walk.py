@@ -11,12 +11,14 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.code import SeenFile, Skip, SkipReason
+from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.classify import classify_folder, classify_name
 from codelens.worktree.files import shown_path, stamp_of
 from codelens.worktree.ignore import GIT, OWN, IgnoreScope, outermost_scope
@@ -54,13 +56,24 @@ _MOUNT_POINT = 0xA000_0003
 _Step = SeenFile | Skip | _Folder
 
 
-def walk(root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> Iterator[SeenFile | Skip]:
+def walk(
+    root: Path, settings: Settings, own: frozenset[str] = frozenset(), entered: dict[str, int] | None = None
+) -> Iterator[SeenFile | Skip]:
     """Everything below `root`, except the absolute paths in `own`, which codelens writes, and .git.
 
-    Works without git, but asks it once for tracked files when there are ignored paths. Raises UsageError if the root is
-    not a readable folder; other failures are skips.
+    Works without git, but asks it once for tracked files when there are ignored paths. Adds each folder that it lists
+    to `entered`: its path with a final slash, '/' for the root, and the modification time in ns that it had before.
+    Raises UsageError if the root is not a readable folder; other failures are skips.
     """
-    return _descend(_resolved(root), settings, own, lambda folder: True)
+    root = _resolved(root)
+
+    def enter(folder: _Folder) -> bool:
+        if entered is not None:
+            with suppress(OSError):
+                entered[folder.path or "/"] = os.lstat(f"{root}/{folder.path}".rstrip("/") or "/").st_mtime_ns
+        return True
+
+    return _descend(root, settings, own, enter)
 
 
 def explain_path(
@@ -95,8 +108,10 @@ class Sight:
     The rules of a folder are those at the first question about it.
     """
 
-    def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> None:
+    def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset(), ask_git: bool = True) -> None:
+        """Without `ask_git` no process is started: files that git tracks although a rule ignores them are not visited."""
         self._root, self._settings, self._own = _resolved(root), settings, own
+        self._ask_git = ask_git
         self._folders: dict[str, _Here | None] = {}
 
     def holds(self, path: str) -> bool:
@@ -114,6 +129,13 @@ class Sight:
             return here is not None
         is_folder = _is_real_folder(f"{self._root}/{path}")
         return not isinstance(_judge_name(name, os.fsencode(name), is_folder, here), Skip)
+
+    def takes(self, folder: str, entry: os.DirEntry[str]) -> bool:
+        """True if the walk reads this file, or enters this folder. `folder` is relative to the root, empty for it."""
+        if entry.name == ".git" or entry.path in self._own or (here := self._entered(folder)) is None:
+            return False
+        _, is_folder, _ = _ordered(entry)
+        return not isinstance(_judge(entry, os.fsencode(entry.name), is_folder, here), Skip)
 
     def _entered(self, path: str) -> _Here | None:
         """State for a folder's entries; None if the folder is left out. A folder that can no longer be read has no
@@ -135,10 +157,12 @@ class Sight:
     def _read(self, folder: _Folder) -> _Here | None:
         entered = _enter(folder, self._root, self._settings)
         if not isinstance(entered, Skip):
-            return entered[0]
-        if entered.reason != SkipReason.UNREADABLE:
+            here = entered[0]
+        elif entered.reason == SkipReason.UNREADABLE:
+            here = _here(folder, folder.scope, self._root, self._settings)
+        else:
             return None
-        return _here(folder, folder.scope, self._root, self._settings)
+        return here if self._ask_git else replace(here, scope=replace(here.scope, tracked=None))
 
 
 def _is_real_folder(path: str) -> bool:
@@ -158,7 +182,9 @@ def _descend(
     root: Path, settings: Settings, own: frozenset[str], enter: Callable[[_Folder], bool]
 ) -> Iterator[SeenFile | Skip]:
     """Walk depth first with an explicit stack, so that no tree is too deep."""
-    stack = [_steps(_Folder("", outermost_scope(root, settings.no_ignore)), root, settings, own)]
+    top = _Folder("", outermost_scope(root, settings.no_ignore))
+    enter(top)
+    stack = [_steps(top, root, settings, own)]
     while stack:
         step = next(stack[-1], None)
         if step is None:

@@ -18,7 +18,7 @@ FORMATS = {
     "markdown": ["--markdown"],
     "format": ["--format", "{rank} {path}:{line} {qualified_name}"],
     "terminal": ["--pretty"],
-    "context": ["-C", "1"],
+    "context": ["--sort", "score", "-C", "1"],
     "files": ["-l"],
     "counts": ["-c"],
     "matches": ["-o"],

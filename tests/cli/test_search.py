@@ -241,7 +241,7 @@ def test_colour_in_a_pipe_changes_no_letter_and_no_layout(
     colored = run(*ask, "--color", "always", cwd=indexed).out
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
     assert "\x1b[1;31mhash_password\x1b[0m(" in colored
-    overlapping = ("search", '"def hash_password" password hash', "-m", "2", "-C", "1")
+    overlapping = ("search", '"def hash_password" password hash', "--sort", "score", "-m", "2", "-C", "1")
     colored_too = run(*overlapping, "--color", "always", cwd=indexed).out
     assert "\x1b[1;31mdef\x1b[0m\x1b[1;31m hash_password\x1b[0m(" in colored_too
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored_too) == run(*overlapping, cwd=indexed).out
