@@ -156,7 +156,7 @@ class Freshness(StrEnum):
 
 
 class TreeState(StrEnum):
-    """What a look at a tree tells about its index."""
+    """The state of an index, as far as a look at its tree tells."""
 
     FRESH = "fresh"
     """All files and folders were checked."""
