@@ -25,7 +25,7 @@ from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.graph import KINDS, TIERS, document_node
 from codelens.store.store import Store
 
-RULES = "link 5"
+RULES = "link 6"
 """Increase the number with each change of the rules that decide which edges a document has."""
 AT_ONCE = 32
 """Documents whose edges are written together. Chosen."""

@@ -89,6 +89,8 @@ class Resolver:
                 for definition in _fitting(reference.kind, meant[reference.start].definitions):
                     yield from self._edge(facts, reference, self._constructed(reference, definition), "precise")
             elif reference.kind in EDGE_OF:
+                if reference.kind in ("extends", "implements"):
+                    reference = self._of_its_type(facts, reference)
                 yield from self.reference(facts, reference)
             elif reference.kind in LITERALS:
                 kind, prefix = LITERALS[reference.kind]
@@ -142,6 +144,17 @@ class Resolver:
                 owner = self.values.holder(facts, unit.place)
                 if owner is not None and owner is not unit and owner.name == unit.container.rpartition(".")[2]:
                     yield FoundEdge(unit.place, "member_of", EdgeEnd(owner), 0, "scope")
+
+    def _of_its_type(self, facts: LinkFacts, reference: Reference) -> Reference:
+        """The reference to a base that stands outside of its type (a Rust impl, a Swift extension), moved into that type.
+
+        The type must be in the same file, because a document's edges start in that document.
+        """
+        name = facts.adds_to.get(reference.start)
+        value = self.values.type_named(name, facts, reference.unit) if name else None
+        if value and value.definition and value.definition.facts is facts and value.definition.kind in TYPE_KINDS:
+            return reference._replace(unit=value.definition.place)
+        return reference
 
     def reference(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
         """The edge of one use of a name; several if it is ambiguous, none if its meaning is unknown."""
