@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from codelens.graph.reach import Link, reach, tree_of
-from codelens.graph.refs import KIND_OF_USE, MOST_FILES, SAME_NAME
+from codelens.graph.refs import KIND_OF_USE, MOST_FILES, Unresolved
 from codelens.graph.view import GraphView, contains, outside, resolve_start
 from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS, DocumentId
@@ -22,6 +22,7 @@ from codelens.model.graph import (
     document_node,
     is_unit,
 )
+from codelens.store.targets import SAME_NAME
 from codelens.text.identifiers import fold_identifier
 
 HIERARCHY_KINDS = ("extends", "implements")
@@ -49,7 +50,9 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Related
         yield from _unknown_types(view, node, depth, kinds, outer)
 
     relations = tree_of(view, above, True, under_base) + tree_of(view, below, False, under_subclass)
-    return view.answer("hierarchy", [start], relations, options, view.notices(relations))
+    unresolved = Unresolved(view, kinds, options.unresolved)
+    uses = unresolved.into(below.links)
+    return unresolved.answer("hierarchy", [start], relations, options, view.notices(relations), uses)
 
 
 def _up(view: GraphView, nodes: Sequence[Node], kinds: Sequence[str], outer: OuterTypes) -> Mapping[Node, list[Link]]:

@@ -76,7 +76,14 @@ class Resolver:
         self.values = values
         self.catalog = values.catalog
         self.counts = Counter[str]()
-        """Outcomes of the references since this was last cleared, by the names in LINK_COUNTS."""
+        """Outcomes of the references since they were last forgotten, by the names in LINK_COUNTS."""
+        self.unresolved: list[int] = []
+        """Positions of those that lead nowhere."""
+
+    def forget_outcomes(self) -> None:
+        """Begin with the next document."""
+        self.counts.clear()
+        self.unresolved.clear()
 
     def edges(
         self, facts: LinkFacts, references: Sequence[Reference], meant: Mapping[int, Meaning] = NOTHING_MEANT
@@ -84,14 +91,17 @@ class Resolver:
         """The edges of one document. Names at the places in `meant` are known and not resolved."""
         for one in facts.imports:
             yield from self._import(facts, one)
-        for reference in references:
+        for position, reference in enumerate(references):
             if reference.kind in EDGE_OF and reference.start in meant:
                 for definition in _fitting(reference.kind, meant[reference.start].definitions):
                     yield from self._edge(facts, reference, self._constructed(reference, definition), "precise")
             elif reference.kind in EDGE_OF:
                 if reference.kind in ("extends", "implements"):
                     reference = self._of_its_type(facts, reference)
+                before = self.counts["unresolved"]
                 yield from self.reference(facts, reference)
+                if self.counts["unresolved"] > before:
+                    self.unresolved.append(position)
             elif reference.kind in LITERALS:
                 kind, prefix = LITERALS[reference.kind]
                 external = EdgeEnd(external=f"{prefix}:{reference.name}")
