@@ -152,31 +152,31 @@ DEPTH = 6
 """Most hops. Chosen."""
 
 
-def tests_reaching(view: GraphView, asked: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
+def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
     """The tests for a change, or for targets as `impact` takes them.
 
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
     """
-    touched, reached, notices = _reached(view, asked, depth)
+    touched, reached, notices = _reached(view, targets, depth)
     unresolved = Unresolved(view, KINDS, listed=False)
     uses = unresolved.into(reached.links)
     said = (*notices, *view.notices(()), *unresolved.notices(uses))
     return ReachingTests(touched, _tests(view, reached), len(uses), said, view.info)
 
 
-def unresolved_in_scope(view: GraphView, asked: Change | Sequence[str], depth: int | None = None) -> Related:
+def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> Related:
     """The calls that linking could not follow and that may reach more tests. Raises the errors of `tests_reaching`."""
-    touched, reached, notices = _reached(view, asked, depth)
+    touched, reached, notices = _reached(view, targets, depth)
     unresolved = Unresolved(view, KINDS, listed=True)
     told = tuple(unresolved.relations(unresolved.into(reached.links)))
     return Related("test-scope", touched, told, len(told), len(told), notices, view.info)
 
 
 def _reached(
-    view: GraphView, asked: Change | Sequence[str], depth: int | None
+    view: GraphView, targets: Change | Sequence[str], depth: int | None
 ) -> tuple[tuple[Named, ...], Reach, tuple[Notice, ...]]:
     """(the changed or named code, all that it reaches, notices about the change)."""
-    nodes, notices = _of_change(view, asked) if isinstance(asked, Change) else (_of_targets(view, asked), ())
+    nodes, notices = _of_change(view, targets) if isinstance(targets, Change) else (_of_targets(view, targets), ())
     begun = with_insides(tuple(nodes), view, types_too=True)
     reached = reach(view, begun, _ring(view, frozenset(begun)), DEPTH if depth is None else depth)
     return tuple(view.named(node) for node in sorted(nodes, key=view.order)), reached, notices

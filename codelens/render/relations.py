@@ -143,7 +143,7 @@ def related_lines(result: Related, paths: PathStyle) -> Iterator[str]:
 def _line_text(relation: Relation, question: str) -> str:
     text = relation.place.text.rstrip("\r\n")
     if relation.provenance == UNRESOLVED or question in ("callers", "callees"):
-        return f"{relation.told.qualified_name}: {text.strip()}"
+        return f"{relation.listed.qualified_name}: {text.strip()}"
     return text if question in PLACES else step_text(relation, question)
 
 
@@ -331,8 +331,8 @@ def graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
     yield "  </graph>\n</graphml>\n"
 
 
-def _values(target: str, fields: Sequence[tuple[str, str]], told: object) -> str:
-    values = ((name, getattr(told, name)) for name, _ in fields)
+def _values(target: str, fields: Sequence[tuple[str, str]], item: object) -> str:
+    values = ((name, getattr(item, name)) for name, _ in fields)
     return "".join(f'<data key="{target}_{name}">{_text(value)}</data>' for name, value in values if value != "")
 
 

@@ -39,7 +39,7 @@ class CallReference(NamedTuple):
 
     direct: frozenset[Pair]
     through: frozenset[Pair]
-    """Those too that go through a library or a wrapper."""
+    """The direct ones, and those that go through a library or a wrapper."""
     lines: frozenset[tuple[str, int]]
     """Lines that ran; empty if the reference is compiled."""
     callers: frozenset[Name]
