@@ -453,6 +453,13 @@ class GraphTopic:
         with self._store.reading():
             return tests_reaching(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
 
+    def unresolved_in_scope(self, change: Change | Sequence[str], depth: int | None, least: float | None) -> Related:
+        """The calls that linking could not follow, and through which more tests than `tests_reaching` may be reached."""
+        from codelens.context.test_scope import unresolved_in_scope
+
+        with self._store.reading():
+            return unresolved_in_scope(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
+
     @contextmanager
     def stream(self, options: RelationOptions) -> Iterator[GraphStream]:
         """All nodes and edges of the files in scope, read from the index while the caller consumes them."""

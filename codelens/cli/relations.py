@@ -25,6 +25,10 @@ EDGE_KINDS = option(None, "--kinds", section=FILTERS, metavar="K,…", help="Onl
 MIN_CONFIDENCE = option(
     None, "--min-confidence", section=FILTERS, metavar="X", help="Only edges with at least this confidence, 0 to 1"
 )
+FORMAT = option(None, "--format", section=OUTPUT, metavar="TEXT", help="A line of your own: '{path}:{line} {source}'")
+UNRESOLVED = option(
+    False, "--unresolved", section=OUTPUT, help="Instead, the calls that could not be followed to a definition"
+)
 BELOW = argument(None, "Only below these files and folders", "[PATH]...")
 
 
@@ -49,6 +53,8 @@ class GraphFlags(PlaceFlags):
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
     limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="Show at most N [default: all]")
+    format: str | None = FORMAT
+    unresolved: bool = UNRESOLVED
 
 
 class RefsFlags(GraphFlags):
@@ -158,23 +164,28 @@ def _ask(
         result = ask(index, [target_here(target, place, index) for target in given], options)
         exit_code = 0 if result.relations else 1
         if not flags.quiet:
-            _show(place.with_notices(result), flags, place, exit_code)
-            say_notices(result.notices)
-            changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
-            if changed and not is_behind(result.index):
-                say(f"warning: {changed} of {len(result.relations)} lines are in files that changed since indexing")
+            show_related(result, flags, place, exit_code)
     return exit_code
 
 
 def open_place(flags: PlaceFlags) -> Workplace:
     """The workplace, once it is clear that at most one output format was given."""
-    only_one(flags, ("json", "jsonl", "dot"))
+    only_one(flags, ("json", "jsonl", "dot", "format"))
     return reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
 
 
 def on_screen(flags: PlaceFlags) -> bool:
     """True if the output is formatted for a terminal."""
     return sys.stdout.isatty() or flags.pretty
+
+
+def show_related(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
+    """Print an answer and its notices."""
+    _show(place.with_notices(result), flags, place, exit_code)
+    say_notices(result.notices)
+    changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
+    if changed and not is_behind(result.index):
+        say(f"warning: {changed} of {len(result.relations)} lines are in files that changed since indexing")
 
 
 def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
@@ -192,6 +203,10 @@ def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) 
 
 def _text(result: Related, flags: GraphFlags, place: Workplace) -> Iterator[str]:
     paths = PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories)
+    if flags.format is not None:
+        from codelens.render.relations import related_format
+
+        return related_format(result, paths, flags.format)
     if on_screen(flags):
         from codelens.render.relations_terminal import related_screen
 
@@ -214,6 +229,7 @@ def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> Relat
         depth=depth,
         limit=flags.limit,
         members=getattr(flags, "members", False),
+        unresolved=flags.unresolved,
         where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
     )
 

@@ -22,7 +22,7 @@ from codelens.model.graph import (
     Node,
     external_node,
 )
-from codelens.store.codec import unpack_bindings, unpack_references
+from codelens.store.codec import unpack_bindings, unpack_places, unpack_references
 from codelens.store.postings import quoted
 
 _ORDER = "source, kind, target, line"
@@ -234,10 +234,11 @@ class EdgeTable:
         ]
         self._connection.executemany("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows).fetchall()
 
-    def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int]]]) -> None:
-        """Store how the references of documents were resolved."""
-        rows = [(document, *(one.get(name, 0) for name in LINK_COUNTS)) for document, one in counts]
-        self._connection.executemany("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?)", rows).fetchall()
+    def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int], bytes]]) -> None:
+        """Store how the references of documents were resolved, and the `pack_places` of those that lead nowhere."""
+        rows = [(document, *(one.get(name, 0) for name in LINK_COUNTS), places) for document, one, places in counts]
+        sql = "INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        self._connection.executemany(sql, rows).fetchall()
 
     def link_counts(self, repository: RepositoryId) -> dict[str, int]:
         """Sums over all documents of a repository: name of `LINK_COUNTS` → number of references."""
@@ -309,6 +310,8 @@ class EdgeTable:
 
 
 _WORDS = re.compile(r"[\w$]+")
+MOST_WORDS = 100
+"""Names in one expression of FTS5, which limits its depth. Chosen."""
 
 
 class References:
@@ -343,6 +346,15 @@ class References:
         row = self._connection.execute("SELECT columns FROM refs WHERE document_id = ?", (document,)).fetchone()
         return unpack_references(row[0]) if row else ()
 
+    def unresolved_in(self, document: DocumentId) -> tuple[Reference, ...]:
+        """The references of a document that lead nowhere, in order of place."""
+        sql = "SELECT columns, places FROM refs JOIN link_counts USING (document_id) WHERE document_id = ?"
+        row = self._connection.execute(sql, (document,)).fetchone()
+        if not row or not row[1]:
+            return ()
+        references = unpack_references(row[0])
+        return tuple(references[place] for place in unpack_places(row[1]))
+
     def any_in(self, document: DocumentId) -> bool:
         """True if a document has references, bindings or imports."""
         sql = "SELECT EXISTS (SELECT 1 FROM refs WHERE document_id = ?1) OR EXISTS (SELECT 1 FROM imports WHERE document_id = ?1)"
@@ -363,8 +375,14 @@ class References:
 
     def documents_using(self, name: str) -> list[DocumentId]:
         """Documents that may use a name, by id. Check their references, because the index ignores case and punctuation."""
-        words = _WORDS.findall(name)  # split like the tokenizer does; this index has no phrases
-        if not words:
-            return []
-        sql = "SELECT rowid FROM ref_names WHERE ref_names MATCH ? ORDER BY rowid"
-        return [DocumentId(row[0]) for row in self._connection.execute(sql, (" AND ".join(map(quoted, words)),))]
+        return self.documents_using_any([name])
+
+    def documents_using_any(self, names: Iterable[str]) -> list[DocumentId]:
+        """Documents that may use any of these names, by id."""
+        split = [_WORDS.findall(name) for name in sorted(set(names))]  # like the tokenizer; this index has no phrases
+        asked = [" AND ".join(map(quoted, words)) for words in split if words]
+        sql, found = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int]()
+        for first in range(0, len(asked), MOST_WORDS):
+            match = " OR ".join(f"({one})" for one in asked[first : first + MOST_WORDS])
+            found.update(row[0] for row in self._connection.execute(sql, (match,)))
+        return [DocumentId(document) for document in sorted(found)]

@@ -66,6 +66,10 @@ class Traces:
         )
         return {Place(*row[:4]): Observed(*row[4:]) for row in self._rows(sql, (json.dumps(sorted(set(paths))),))}
 
+    def has_read(self, digest: str) -> bool:
+        """True if a file with this digest has been imported."""
+        return any(self._rows("SELECT 1 FROM files WHERE digest = ?", (digest,)))
+
     def everything(self) -> dict[Place, Observed]:
         """Observations of all symbols."""
         sql = "SELECT repository, path, name, kind, count, last FROM observed"
