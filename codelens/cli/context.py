@@ -87,7 +87,7 @@ def context(flags: ContextFlags) -> int:
             places = [
                 (rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)
             ]
-            record(index, request.query, places, request.options.now)
+            record(index, request.query, places, request.options.now, packed.notices)
         if not flags.quiet:
             write_json([packed.text])
             _say_about(packed, request, flags, is_behind(index.info()))

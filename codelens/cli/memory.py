@@ -16,6 +16,7 @@ from codelens.errors import MemoryFault, UsageError
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.memory import Place, Remembered
+from codelens.model.search import MEMORY_UNUSED, Notice
 
 if TYPE_CHECKING:
     from codelens.memory.notebook import MemoryNotebook
@@ -40,9 +41,16 @@ class RecordingFlags(CommonFlags):
 
 
 def record(
-    index: Index, query: str, found: Sequence[tuple[int, UnitRow, int]], now: int | None, words: str | None = None
+    index: Index,
+    query: str,
+    found: Sequence[tuple[int, UnitRow, int]],
+    now: int | None,
+    notices: Sequence[Notice],
+    words: str | None = None,
 ) -> None:
-    """Record an answer; where that cannot be, the answer has been given all the same, and a note says so."""
+    """Record an answer, which has been given. If that fails, a note says so, unless one of the answer's notices does."""
+    if any(notice.code == MEMORY_UNUSED for notice in notices):
+        return
     try:
         index.memory.record(query, found, words=words, now=now)
     except MemoryFault as fault:

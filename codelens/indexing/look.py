@@ -20,6 +20,7 @@ from codelens.config import Settings
 from codelens.model.code import Freshness, TreeLook, TreeState
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import Store
+from codelens.worktree.changes import commit_in_files
 from codelens.worktree.files import freshness, os_path_of, shown_path
 
 if TYPE_CHECKING:
@@ -156,7 +157,14 @@ class _Look:
         found = self._new or self._changed or self._deleted
         state = TreeState.CHANGED if found else TreeState.FRESH if whole else TreeState.UNKNOWN
         new, changed, deleted = (tuple(sorted(each)) for each in (self._new, self._changed, self._deleted))
-        return TreeLook(state, files, checked, new, changed, deleted)
+        head_moved = state is TreeState.UNKNOWN and self._has_head_moved()
+        return TreeLook(state, files, checked, new, changed, deleted, head_moved)
+
+    def _has_head_moved(self) -> bool:
+        history = self._store.history.read(self._row.id)
+        if not history or not history.head:
+            return False
+        return commit_in_files(self._row.root) not in ("", history.head)
 
     def _compare(self, lines: Iterable[str]) -> tuple[int, list[str], list[str]]:
         """(number of files with the noted time, other files, folders with another time)"""

@@ -180,6 +180,8 @@ class TreeLook:
     """Sorted paths below the root, as in `changed` and `deleted`. A new folder with files ends in a slash."""
     changed: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
+    head_moved: bool = False
+    """True if the state is unknown, and git's HEAD is another commit than the one that was indexed."""
 
     @property
     def differences(self) -> int:

@@ -188,4 +188,5 @@ def _tree_record(tree: TreeLook) -> Record:
         "new": list(tree.new),
         "changed": list(tree.changed),
         "deleted": list(tree.deleted),
+        "head_moved": tree.head_moved,
     }
