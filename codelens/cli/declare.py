@@ -15,10 +15,17 @@ from typing import Any, ClassVar, TypeVar, cast, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from codelens.text.slips import nearest
+
 F = TypeVar("F")
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-APP: Mapping[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+APP: Mapping[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "suggest_commands": False,  # LazyGroup suggests only close ones
+}
 OTHER = "Options"
 """The section of options that name none."""
 
@@ -114,6 +121,19 @@ class SectionedCommand(TyperCommand):
 
 
 HELP_ALL = "codelens.help_all"
+MEANT: Mapping[str, str] = {
+    "uninstall": "remove",
+    "delete": "remove",
+    "rm": "remove",
+    "ls": "list",
+    "update": "index",
+    "grep": "search",
+    "find": "search",
+    "explain": "why",
+    "references": "refs",
+    "usages": "refs",
+}
+"""Other tools' name of a command → ours."""
 
 
 def _show_all(ctx: Any, param: Any, value: bool) -> None:
@@ -137,12 +157,19 @@ class LazyGroup(TyperGroup):
         return [name for names in self.places.values() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Imports the command's module; None for an unknown name, which typer turns into an error."""
+        """Imports the command's module; None for an unknown name."""
         for names in self.places.values():
             if place := names.get(cmd_name):
                 module, _, name = place.partition(":")
                 return getattr(import_module(module), name or "command")
         return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The named command. Raises typer's error for an unknown name, with the command that it may mean."""
+        if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            meant = nearest(args[0], self.list_commands(ctx), MEANT)
+            ctx.fail(f"no command '{args[0]}'" + (f", did you mean '{meant}'?" if meant else ""))
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Called by typer for help: a list for each group."""

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import typer
 
@@ -196,12 +196,25 @@ def _unexpected(fault: Exception, arguments: Sequence[str]) -> int:
     if hasattr(fault, "format_message"):
         context = getattr(fault, "ctx", None)
         path = context.command_path if context is not None else "codelens"
-        say(f"error: {fault.format_message().rstrip('.')}")
+        if name := getattr(fault, "option_name", "") if hasattr(fault, "possibilities") else "":
+            say(f"error: no option {name}{_meant_option(name, context)}")
+        else:
+            say(f"error: {fault.format_message().rstrip('.')}")
         say_plain([f"hint: `{path} --help` lists what it takes; after `--` everything is an argument\n"])
         return int(getattr(fault, "exit_code", 2))
     say(f"error: {_told(fault)}")
     say_plain(["hint: use --debug to see where it happened\n"])
     return 2
+
+
+def _meant_option(name: str, context: Any) -> str:
+    """', did you mean …?' for a mistyped long option of the command; empty if none is close."""
+    from codelens.text.slips import nearest
+
+    names = [name for param in context.command.get_params(context) for name in (*param.opts, *param.secondary_opts)]
+    known = [option.removeprefix("--") for option in names if option.startswith("--")]
+    meant = nearest(name.removeprefix("--"), known) if name.startswith("--") else ""
+    return f", did you mean --{meant}?" if meant else ""
 
 
 def _told(fault: Exception) -> str:

@@ -24,6 +24,7 @@ from codelens.query.facts import (
     unix_seconds,
 )
 from codelens.query.nodes import CASES, DOC, FIELDS, KIND_GROUPS, KINDS, ROLES, Filter, kinds_meant
+from codelens.text.slips import nearest
 from codelens.text.terms import fold
 
 _LONGEST = 24
@@ -60,18 +61,12 @@ def suggest_field(name: str) -> str:
     lowered = name.lower()
     if len(name) > _LONGEST:
         return ""
-    return MISTAKEN.get(lowered) or _nearest(lowered, FIELDS)
+    return nearest(lowered, FIELDS, MISTAKEN)
 
 
 def suggest_value(value: str, known: tuple[str, ...]) -> str:
     """The known value nearest to an unknown one, or an empty text."""
-    return _nearest(value.lower(), known) if len(value) <= _LONGEST else ""
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches  # only mistakes need it
-
-    return next(iter(get_close_matches(word, list(known), 1)), "")
+    return nearest(value.lower(), known) if len(value) <= _LONGEST else ""
 
 
 COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)
