@@ -15,7 +15,8 @@ from typing import Any, ClassVar, TypeVar, cast, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from codelens.text.slips import nearest
+from codelens.cli.complete import Values, offering
+from codelens.text.identifiers import nearest
 
 F = TypeVar("F")
 
@@ -30,16 +31,30 @@ OTHER = "Options"
 """The section of options that name none."""
 
 
-def option(default: Any, *names: str, help: str, section: str = OTHER, metavar: str | None = None, **more: Any) -> Any:
-    """An option: its default, its flags, what it does, and the section of help that lists it. `help` states the default."""
+def option(
+    default: Any,
+    *names: str,
+    help: str,
+    section: str = OTHER,
+    metavar: str | None = None,
+    values: Values | None = None,
+    **more: Any,
+) -> Any:
+    """An option: its default, its flags, what it does, and the section of help that lists it. `help` states the default.
+
+    `values` are what shells offer for it; several with commas between them if `metavar` ends in ",…".
+    """
+    if values is not None:
+        more["autocompletion"] = offering(values, listed=(metavar or "").endswith(",…"))
     return typer.Option(
         default, *names, help=help, rich_help_panel=section, metavar=metavar, show_default=False, **more
     )
 
 
-def argument(default: Any, help: str, metavar: str) -> Any:
-    """A positional argument: its default, what it is, and its name in help."""
-    return typer.Argument(default, help=help, metavar=metavar, show_default=False)
+def argument(default: Any, help: str, metavar: str, values: Values | None = None) -> Any:
+    """A positional argument: its default, what it is, its name in help, and what shells offer for it."""
+    offer = None if values is None else offering(values)
+    return typer.Argument(default, help=help, metavar=metavar, show_default=False, autocompletion=offer)
 
 
 def defaults(flags: type[F]) -> F:
@@ -170,6 +185,14 @@ class LazyGroup(TyperGroup):
             meant = nearest(args[0], self.list_commands(ctx), MEANT)
             ctx.fail(f"no command '{args[0]}'" + (f", did you mean '{meant}'?" if meant else ""))
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Names of commands, without their help: importing all modules for it takes half a second."""
+        from typer._click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return [CompletionItem(name) for name in self.list_commands(ctx) if name.startswith(incomplete)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Called by typer for help: a list for each group."""

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from codelens.cli.complete import offering, symbols
 from codelens.cli.declare import argument, option
+from codelens.config import CHOICES
 
 RANKING = "Ranking"
 FILTERS = "Filters"
@@ -12,15 +14,26 @@ QUERY = "Query"
 
 Texts = list[str] | None
 
+LANGUAGES = "codelens.lang.registry:languages"
+"""The place of their names, for `values`."""
 TYPES: Any = option(
-    None, "-t", "--type", section=FILTERS, metavar="LANG", help="Only this language: py, ts, go …; repeatable"
+    None,
+    "-t",
+    "--type",
+    section=FILTERS,
+    metavar="LANG",
+    values=LANGUAGES,
+    help="Only this language: py, ts, go …; repeatable",
 )
-TYPES_NOT: Any = option(None, "-T", "--type-not", section=FILTERS, metavar="LANG", help="Not this language; repeatable")
+TYPES_NOT: Any = option(
+    None, "-T", "--type-not", section=FILTERS, metavar="LANG", values=LANGUAGES, help="Not this language; repeatable"
+)
 KINDS: Any = option(
     None,
     "--kind",
     section=FILTERS,
     metavar="KIND",
+    values=offering("codelens.query.nodes:KINDS", listed=True),
     help="Only this kind: doc, code, or one of `kind:`, as class; repeatable, or several with commas",
 )
 GLOBS: Any = option(
@@ -58,7 +71,12 @@ class ColorFlags:
     """How text for people looks."""
 
     color: str | None = option(
-        None, "--color", section=OUTPUT, metavar="WHEN", help="auto, always or never [default: auto]"
+        None,
+        "--color",
+        section=OUTPUT,
+        metavar="WHEN",
+        values=CHOICES["color"],
+        help="auto, always or never [default: auto]",
     )
     pretty: bool = option(
         False, "--pretty", section=OUTPUT, help="As on a terminal, in a pipe too: `--pretty | less -R`"
@@ -68,6 +86,7 @@ class ColorFlags:
         "--path-style",
         section=OUTPUT,
         metavar="STYLE",
+        values=CHOICES["path_style"],
         help="Paths in text: cwd, root or absolute [default: cwd]",
     )
 
@@ -96,11 +115,17 @@ class QueryFlags:
         "--like",
         section=QUERY,
         metavar="TARGET",
+        values=symbols,
         help="What resembles PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
         "It stands for QUERY; conditions go behind -e",
     )
     lang: str | None = option(
-        None, "--lang", section=QUERY, metavar="LANG", help="The language of the code on stdin [default: guessed]"
+        None,
+        "--lang",
+        section=QUERY,
+        metavar="LANG",
+        values=LANGUAGES,
+        help="The language of the code on stdin [default: guessed]",
     )
     ignore_case: bool = option(False, "-i", "--ignore-case", section=QUERY, help="Letter case does not matter")
     word: bool = option(False, "-w", "--word-regexp", section=QUERY, help="Match whole words only")
@@ -113,6 +138,7 @@ class QueryFlags:
         "--case",
         section=QUERY,
         metavar="HOW",
+        values="codelens.query.nodes:CASES",
         help="yes, no or auto: upper case in the query matters [default: auto]",
     )
     prefix: bool = option(
@@ -153,6 +179,7 @@ class ScoreFlags:
         "--mode",
         section=RANKING,
         metavar="MODE",
+        values=CHOICES["mode"],
         help="hybrid, keyword, vector, exact or fuzzy [default: hybrid]",
     )
     weights: str | None = option(
@@ -166,6 +193,7 @@ class ScoreFlags:
         "--fusion",
         section=RANKING,
         metavar="HOW",
+        values="codelens.search.fuse:FUSIONS",
         help="How channels are joined: rrf (by ranks), weighted or minmax (by scores)",
     )
     profile: str | None = option(
@@ -173,6 +201,7 @@ class ScoreFlags:
         "--profile",
         section=RANKING,
         metavar="NAME",
+        values="codelens.config:load_weights",
         help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory or marketplace "
         "[default: codelens; with --like likeness]",
     )
@@ -181,6 +210,7 @@ class ScoreFlags:
         "--intent",
         section=RANKING,
         metavar="KIND",
+        values="codelens.search.intent:INTENTS",
         help="What kind of query it is: identifier, path, regex, change, task or question [default: derived from its words]",
     )
     expand: str | None = option(
@@ -188,6 +218,7 @@ class ScoreFlags:
         "--expand",
         section=RANKING,
         metavar="HOW",
+        values="codelens.search.profiles:EXPANSIONS",
         help="Over the symbol graph: none, walk or bfs (breadth first) [default: the profile's own]",
     )
     depth: int | None = option(None, "--depth", section=RANKING, metavar="N", help="Hops of the expansion [default: 1]")
@@ -241,7 +272,12 @@ class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
     )
     offset: int = option(0, "--offset", section=RANKING, metavar="N", help="Leave the first N hits out")
     sort: str = option(
-        "score", "--sort", section=RANKING, metavar="BY", help="score, path or modified [default: score]"
+        "score",
+        "--sort",
+        section=RANKING,
+        metavar="BY",
+        values=("score", "path", "modified"),
+        help="score, path or modified [default: score]",
     )
     reverse: bool = option(False, "--reverse", section=RANKING, help="The other way round")
 
@@ -263,7 +299,11 @@ class ProgressFlags:
     """For commands that may take long."""
 
     progress: str = option(
-        "auto", "--progress", metavar="HOW", help="auto, json (one object a line on stderr) or none [default: auto]"
+        "auto",
+        "--progress",
+        metavar="HOW",
+        values=("auto", "json", "none"),
+        help="auto, json (one object a line on stderr) or none [default: auto]",
     )
 
 
@@ -273,7 +313,7 @@ FRESHNESS = "Freshness"
 class SearchFlags(ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     """Options of `search` besides the shared groups: where to look, what to print and in which form, how fresh it must be."""
 
-    query: str | None = argument(None, "What to look for; `-` reads it from stdin", "[QUERY]")
+    query: str | None = argument(None, "What to look for; `-` reads it from stdin", "[QUERY]", values=symbols)
     paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
     type_list: bool = option(False, "--type-list", section=FILTERS, help="List the languages that -t knows")
     files: bool = option(False, "-l", "--files-with-matches", section=OUTPUT, help="Only the paths of files with a hit")

@@ -24,7 +24,7 @@ from codelens.query.facts import (
     unix_seconds,
 )
 from codelens.query.nodes import CASES, DOC, FIELDS, KIND_GROUPS, KINDS, ROLES, Filter, kinds_meant
-from codelens.text.slips import nearest
+from codelens.text.identifiers import nearest
 from codelens.text.terms import fold
 
 _LONGEST = 24

@@ -376,6 +376,24 @@ class Units:
         """Units whose folded name starts with this and is longer, shortest first."""
         return self._by_folded("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
 
+    def names_from(self, beginning: str, limit: int) -> list[str]:
+        """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""
+        holder, dot, begun = beginning.rpartition(".")
+        folded = fold_identifier(begun)
+        if not (folded or dot):
+            return []
+        where = f"u.kind NOT IN ({_CHUNKS}, '{TODO}') AND NOT u.local AND substr(u.name, 1, length(?1)) = ?1"
+        values = [begun, folded, f"{folded}\U0010ffff"]
+        if folded:
+            where += " AND u.folded >= ?2 AND u.folded < ?3"
+        if dot:
+            named = "SELECT document_id FROM units WHERE folded = ?4"
+            where += " AND (u.container = ?5 OR substr(u.container, -length(?5) - 1) = '.' || ?5)"
+            where += "" if folded else f" AND u.document_id IN ({named})"
+            values += [fold_identifier(holder.rpartition(".")[2]), holder]
+        sql = f"SELECT DISTINCT u.name FROM units u WHERE {where} ORDER BY length(u.name), u.name LIMIT {int(limit)}"
+        return [f"{holder}{dot}{row[0]}" for row in self._connection.execute(sql, values)]
+
     def _by_folded(self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int) -> list[UnitId]:
         sql = (
             f"SELECT u.id FROM units u JOIN documents d ON d.id = u.document_id "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.text.slips import nearest
+from codelens.text.identifiers import nearest
 
 COMMANDS = ("install", "remove", "status", "search", "serve", "symbols", "intent")
 
