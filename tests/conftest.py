@@ -34,7 +34,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite expected texts; a person reads the diff")
-    parser.addoption("--all", action="store_true", help="run tests marked slow too, and draw three times as many examples")
+    parser.addoption(
+        "--all", action="store_true", help="run tests marked slow too, and draw three times as many examples"
+    )
     parser.addoption("--many", action="store_true", help="the same, with ten times as many examples: for campaigns")
 
 

@@ -190,7 +190,25 @@ def _kind(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool | 
 
 
 def _repository(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
-    return any(_fits(facts.repository, value, matching) for value in values)
+    return any(_names_repository(facts.repository, value, matching) for value in values)
+
+
+def _names_repository(name: str, value: str, matching: Matching) -> bool:
+    """True if the value is the end of the repository's name or of its root's path, in whole parts, as `app` of `web/app`.
+
+    A value that is the end of no root is a part of a name, or of a path if it has a slash.
+    """
+    exact = [n for n, root in matching.roots.items() if _ends(n, value, matching) or _ends(root, value, matching)]
+    if exact:
+        return name in exact
+    root = matching.roots.get(name, "")
+    return _fits(name, value, matching) or ("/" in value and _fits(f"{root}/", f"/{value.strip('/')}/", matching))
+
+
+def _ends(path: str, value: str, matching: Matching) -> bool:
+    if matching.ignores_case(value):
+        path, value = fold(path), fold(value)
+    return f"/{path.strip('/')}".endswith(f"/{value.removeprefix('./').strip('/')}")
 
 
 def _file(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
