@@ -372,6 +372,11 @@ class Units:
         where = "u.folded = ?1 AND d.language IN (SELECT value FROM json_each(?2))"
         return self._by_folded(where, (folded, json.dumps(sorted(languages))), within, limit)
 
+    def named_as(self, name: str, holder: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+        """Units whose folded name is that of `name`: first those that are in `holder`, if one is given, then those spelled so."""
+        first = "u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3" if holder else "?3"
+        return self._by_folded("u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, "u.name = ?2"))
+
     def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Units whose folded name starts with this and is longer, shortest first."""
         return self._by_folded("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
@@ -394,11 +399,15 @@ class Units:
         sql = f"SELECT DISTINCT u.name FROM units u WHERE {where} ORDER BY length(u.name), u.name LIMIT {int(limit)}"
         return [f"{holder}{dot}{row[0]}" for row in self._connection.execute(sql, values)]
 
-    def _by_folded(self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int) -> list[UnitId]:
+    def _by_folded(
+        self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int, first: Sequence[str] = ()
+    ) -> list[UnitId]:
+        """Units that satisfy `where`; those that satisfy the conditions `first` go first."""
+        before = "".join(f"NOT coalesce({condition}, 0), " for condition in first)
         sql = (
             f"SELECT u.id FROM units u JOIN documents d ON d.id = u.document_id "
             f"WHERE {where} {self._sets.within('u.id', within)} "
-            f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"ORDER BY {before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
 
