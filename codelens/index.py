@@ -498,7 +498,7 @@ class HistoryTopic:
             text = self._store.log.facts(number)
         if text is None:
             raise UsageError(
-                "the symbols of this snapshot are not kept any more", "the setting snapshots_kept says how many"
+                "the symbols of this snapshot are no longer stored", "the setting snapshots_kept sets how many are"
             )
         return list(from_text(text))
 

@@ -68,7 +68,8 @@ PHRASES = {
         "thought of": "considered",
         "nobody asks": "not requested",
         "counts no": "is not counted",
-        "(?<!there )is no(?: \\w+)? (?:file|folder|text|number|name|word)": "is not a …",
+        "(?<![Tt]here )(?:is|are) no(?! longer| more)": "is not a …",
+        "(?:is|are) to be": "must be, should be",
         "what is no": "anything that is not",
         "where there is none": "if there is no …",
     }.items()

@@ -124,7 +124,7 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
 def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
     """With -e, -f or --like the first argument is a PATH, as with grep."""
     paths = list(flags.paths or ())
-    positional, hint = flags.query, "a query of several words wants quotes around it"
+    positional, hint = flags.query, "put quotes around a query of several words"
     if without_query(flags) and positional is not None:
         paths, positional = [Path(positional), *paths], None
         hint = "with -e, -f or --like every argument is a PATH"

@@ -66,7 +66,7 @@ class Candidate:
     unit: UnitRow
     channels: dict[str, int] = field(default_factory=dict)
     """Channel → rank, from 1."""
-    told: list[Contribution] = field(default_factory=list)
+    recorded: list[Contribution] = field(default_factory=list)
     """Contributions that came with their reason: ranks, the walk, factors."""
     measured: list[tuple[str, float, float]] = field(default_factory=list)
     """(feature, weight, value)."""
@@ -85,17 +85,17 @@ class Candidate:
             if says is not None
         ]
         ranks = len(self.channels)
-        return self.told[:ranks] + features + self.told[ranks:]
+        return self.recorded[:ranks] + features + self.recorded[ranks:]
 
     @property
     def score(self) -> float:
         """The exact sum (fsum) of the contributions so far; independent of their order."""
-        return math.fsum([*(c.amount for c in self.told), *(weight * value for _, weight, value in self.measured)])
+        return math.fsum([*(c.amount for c in self.recorded), *(weight * value for _, weight, value in self.measured)])
 
     def add_bonus(self, source: str, weight: float, value: float, reason: str) -> None:
         """Add `weight` times a value, which is usually from 0 to 1."""
         operands = {"weight": weight, "value": value}
-        self.told.append(Contribution(source, weight * value, reason, "bonus", operands))
+        self.recorded.append(Contribution(source, weight * value, reason, "bonus", operands))
 
     def order(self) -> tuple[float, tuple[str, str, int, str, str]]:
         """Sort key of the total order, best first."""
@@ -326,7 +326,7 @@ class Explanation:
     target: str
     candidate: Candidate | None
     rank: int | None
-    """From 1, in the whole order before the limit; None if it is no candidate."""
+    """From 1, in the whole order before the limit; None if it is not a candidate."""
     above: Candidate | None
     below: Candidate | None
     loss: Loss | None

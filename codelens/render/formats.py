@@ -77,10 +77,10 @@ def render_counts(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator
 
 def line_text(hit: Hit) -> str:
     """The text of the line that a hit points at; its signature where the snippet does not hold that line."""
-    shown = next((line.text for line in hit.snippet if line.number == hit.line), None)
-    if shown is None:
-        shown = next(iter(hit.unit.signature.splitlines()), hit.unit.qualified_name)
-    return for_line(shown.rstrip("\r\n"))
+    text = next((line.text for line in hit.snippet if line.number == hit.line), None)
+    if text is None:
+        text = next(iter(hit.unit.signature.splitlines()), hit.unit.qualified_name)
+    return for_line(text.rstrip("\r\n"))
 
 
 def _text_of_place(hit: Hit, view: PlainView) -> str:
@@ -160,9 +160,9 @@ def parse_template(
         piece for piece in pieces if isinstance(piece, str)
     )  # whoever reads it parts names by NUL bytes
 
-    def fill(told: T, paths: PathStyle) -> str:
+    def fill(item: T, paths: PathStyle) -> str:
         paths = paths.raw() if raw else paths
-        return "".join(p if isinstance(p, str) else str(p(told, paths)) for p in pieces)
+        return "".join(p if isinstance(p, str) else str(p(item, paths)) for p in pieces)
 
     return fill
 
@@ -284,10 +284,10 @@ def _snippet(hit: Hit) -> Iterator[str]:
 
 def _code(text: str) -> str:
     """A code span, which takes any text: the fence grows with the backticks inside."""
-    shown = for_line(for_terminal(text)) or " "
-    ticks = "`" * (max((len(run) for run in re.findall(r"`+", shown)), default=0) + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{ticks}{pad}{shown}{pad}{ticks}"
+    code = for_line(for_terminal(text)) or " "
+    ticks = "`" * (max((len(run) for run in re.findall(r"`+", code)), default=0) + 1)
+    pad = " " if code.startswith("`") or code.endswith("`") else ""
+    return f"{ticks}{pad}{code}{pad}{ticks}"
 
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -124,9 +124,9 @@ def place_record(unit: UnitRow) -> Record:
     } | path_b64(unit.path)
 
 
-def path_b64(shown: str) -> Record:
+def path_b64(path: str) -> Record:
     """The path's own bytes, where they are not UTF-8 and `path` shows escapes."""
-    raw = path_bytes(shown)
+    raw = path_bytes(path)
     return {"path_b64": base64.b64encode(raw).decode()} if raw is not None else {}
 
 

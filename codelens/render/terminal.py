@@ -28,7 +28,7 @@ from codelens.render.visible import for_terminal
 
 MATCH = Style(bold=True, color="red")
 LEXERS = {"csharp": "c#", "tsx": "tsx", "text": ""}
-"""Our names of languages → Pygments', where they differ; an empty name is no highlighting."""
+"""Our names of languages → Pygments', where they differ; an empty name means no highlighting."""
 
 
 def snippet_text(line: SnippetLine, language: str, color: bool) -> Text:
@@ -92,13 +92,13 @@ def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
         for hit in hits:
             lines += _hit_lines(hit, view)
         yield styled(console, lines)
-    shown = len(result.hits)
-    if shown < result.total:
-        yield styled(console, [Text(f"\n{shown} of {result.total}; -m N shows more", DIM)])
+    count = len(result.hits)
+    if count < result.total:
+        yield styled(console, [Text(f"\n{count} of {result.total}; -m N shows more", DIM)])
 
 
 def make_console(color: bool) -> Console:
-    """Writes into memory; in colour it takes what stdout can show, or the sixteen of old where that is no terminal."""
+    """A console that writes into memory, with the colours that stdout can show, or 16 colours if stdout is not a terminal."""
     system = Console(file=sys.stdout, force_terminal=True)._color_system if color and sys.stdout.isatty() else None
     name = {1: "standard", 2: "256", 3: "truecolor"}.get(int(system or 1), "standard")
     return Console(
@@ -152,7 +152,7 @@ def link_template(name: str) -> str:
     """The URL template that a name or a URL stands for. Raises UsageError for one that names no path."""
     template = LINKS.get(name, name)
     if template and not ("{path}" in template and re.match(r"[a-z][a-z0-9+.-]*:", template)):
-        raise UsageError(f"--hyperlink-format: '{name}' is no URL with {{path}}", f"names: {', '.join(LINKS)}")
+        raise UsageError(f"--hyperlink-format: '{name}' is not a URL with {{path}}", f"names: {', '.join(LINKS)}")
     return template
 
 

@@ -116,8 +116,8 @@ class SearchScope:
         if self.units is None:
             return None
         document = self._document(unit)
-        if said := _option_against(document, self.repositories[document.repository], self.options):
-            return Blame(said, f"{document.path} ({document.language})", ())
+        if refused := _option_against(document, self.repositories[document.repository], self.options):
+            return Blame(refused, f"{document.path} ({document.language})", ())
         facts = self._facts(unit, document)
         matching = self.matching
         if self.changes:
@@ -252,13 +252,13 @@ def unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
 def without_metadata(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice where `meta:` asks for what no row of the person's table has."""
     leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
-    asked = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
+    names = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
     columns = {column.lower(): column for column in scope.metadata.columns}
-    if not asked or set(asked) <= columns.keys():
+    if not names or set(names) <= columns.keys():
         return []
-    missing = next(name for name in asked if name not in columns)
+    missing = next(name for name in names if name not in columns)
     there = f"it has {', '.join(sorted(columns.values()))}" if columns else "name a file: --metadata FILE"
-    return [Notice("metadata", f"no metadata says '{missing}'; {there}")]
+    return [Notice("metadata", f"no metadata has '{missing}'; {there}")]
 
 
 def documents_in_scope(store: Store, options: SearchOptions) -> list[DocumentRow]:

@@ -375,7 +375,9 @@ class Units:
     def named_as(self, name: str, holder: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Units whose folded name is that of `name`: first those that are in `holder`, if one is given, then those spelled so."""
         first = "u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3" if holder else "?3"
-        return self._by_folded("u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, "u.name = ?2"))
+        return self._by_folded(
+            "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, "u.name = ?2")
+        )
 
     def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Units whose folded name starts with this and is longer, shortest first."""

@@ -13,7 +13,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.lang.registry import languages
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 CHECK = {"bash": "-n", "zsh": "-n", "fish": "--no-execute"}
 """The flag with which a shell reads a script and runs nothing of it."""

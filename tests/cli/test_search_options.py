@@ -13,8 +13,8 @@ import pytest
 
 from codelens.cli.main import main
 from codelens.config import load_weights
-from tests.cli.conftest import Ran, Run
 from tests.cli.lamps import write_lamps
+from tests.commands import Ran, Run
 
 
 @pytest.fixture(scope="module")
@@ -216,4 +216,4 @@ def test_links_are_for_terminals(lamps: Path, run: Run) -> None:
 def test_a_link_without_a_path_is_refused(lamps: Path, run: Run) -> None:
     ran = run("search", "lamp", "--pretty", "--hyperlink-format", "https://example.org", cwd=lamps)
     assert (ran.code, ran.out) == (2, "")
-    assert "--hyperlink-format: 'https://example.org' is no URL with {path}" in ran.err
+    assert "--hyperlink-format: 'https://example.org' is not a URL with {path}" in ran.err
