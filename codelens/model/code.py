@@ -146,6 +146,21 @@ class UnitRow:
         """Container and name, joined by a dot: 'Flask.run'."""
         return f"{self.container}.{self.name}" if self.container else self.name
 
+    @property
+    def place_name(self) -> str:
+        """The qualified name after folders and file, as modules and packages are called: 'src.flask.app.Flask.run'.
+
+        The name of a file that stands for its folder is left out.
+        """
+        *folders, file = self.path.split("/")
+        stem = file.partition(".")[0]
+        modules = folders if stem in FOLDERS_OWN_FILES else [*folders, stem]
+        return ".".join([*modules, self.qualified_name])
+
+
+FOLDERS_OWN_FILES = frozenset({"__init__", "index", "lib", "main", "mod"})
+"""Stems of files that stand for their folder: Python's, JavaScript's and Rust's."""
+
 
 class Freshness(StrEnum):
     """State of an indexed file on disk, checked when a hit is shown."""

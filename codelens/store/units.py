@@ -373,8 +373,14 @@ class Units:
         return self._by_folded(where, (folded, json.dumps(sorted(languages))), within, limit)
 
     def named_as(self, name: str, holder: str, within: UnitSet | None, limit: int) -> list[UnitId]:
-        """Units whose folded name is that of `name`: first those that are in `holder`, if one is given, then those spelled so."""
-        first = "u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3" if holder else "?3"
+        """Units whose folded name is that of `name`; first those in `holder`, a container, folder or file, then those
+        spelled as `name` is.
+        """
+        on_path = "instr('/' || d.path, '/' || replace(?3, '.', '/') || '{}')"
+        first = (
+            f"(u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3 OR {on_path.format('/')} "
+            f"OR {on_path.format('.')}) AND ?3 <> ''"
+        )
         return self._by_folded(
             "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, "u.name = ?2")
         )

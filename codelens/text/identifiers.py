@@ -57,6 +57,18 @@ def fold_identifier(identifier: str) -> str:
     return folded if folded.isalnum() else _SEPARATORS.sub("", folded) or folded
 
 
+def split_qualified(text: str) -> tuple[str, str]:
+    """(holder, name): Class.method, a::b, A#b, a->b and the same with `()` behind; the holder is empty if there is none.
+
+    Dots separate the parts of the holder. A text that is no name is a name without a holder.
+    """
+    dotted = text.strip("` \t\n").removesuffix("()")
+    for mark in ("::", "->", "#"):
+        dotted = dotted.replace(mark, ".")
+    holder, _, name = dotted.rpartition(".")
+    return (holder, name) if all(part.isidentifier() for part in holder.split(".")) else ("", text)
+
+
 class _Shapes(dict[int, str]):
     """A table for str.translate that fills itself: code point → the character that stands for it in the pattern."""
 

@@ -11,7 +11,7 @@ from codelens.model.code import UnitId
 from codelens.model.search import Match
 from codelens.search.run import SearchRun
 from codelens.search.terms import Term
-from codelens.text.identifiers import fold_identifier
+from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
 FEW_PRIMARY = 5
@@ -51,7 +51,7 @@ class SymbolChannel:
 
     def _exact(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
-            holder, _, name = term.origin.strip("`").replace("::", ".").replace("#", ".").rpartition(".")
+            holder, name = split_qualified(term.origin)
             if fold_identifier(name) != term.text:  # a word of a name, or two words joined
                 holder, name = "", term.text
             for unit in run.store.units.named_as(name, holder, run.within, EXACT_CAP):
