@@ -146,20 +146,15 @@ class UnitRow:
         """Container and name, joined by a dot: 'Flask.run'."""
         return f"{self.container}.{self.name}" if self.container else self.name
 
-    @property
-    def place_name(self) -> str:
-        """The qualified name after folders and file, as modules and packages are called: 'src.flask.app.Flask.run'.
+    def is_called(self, dotted: str) -> bool:
+        """True if this is the end of the qualified name after folders and file, or after folders: `app.Flask.run`, `flask.Flask`.
 
-        The name of a file that stands for its folder is left out.
+        What a file stands for depends on the language: in Go, Java and __init__.py it is no part of a name.
         """
-        *folders, file = self.path.split("/")
-        stem = file.partition(".")[0]
-        modules = folders if stem in FOLDERS_OWN_FILES else [*folders, stem]
-        return ".".join([*modules, self.qualified_name])
-
-
-FOLDERS_OWN_FILES = frozenset({"__init__", "index", "lib", "main", "mod"})
-"""Stems of files that stand for their folder: Python's, JavaScript's and Rust's."""
+        folders, _, file = f"/{self.path}".rpartition("/")
+        within = folders.replace("/", ".")
+        names = (f"{within}.{self.qualified_name}", f"{within}.{file.partition('.')[0]}.{self.qualified_name}")
+        return any(name.endswith(f".{dotted}") for name in names)
 
 
 class Freshness(StrEnum):

@@ -89,23 +89,17 @@ def _exact_name(unit: UnitRow, e: Evidence) -> float:
     term = e.names.get(fold_identifier(unit.name))
     if term is None or term.tier == "pair":
         return 0.0
-    if not fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin)) and not _is_at(
-        unit, ".".join(split_qualified(term.origin))
-    ):
+    held = fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin))
+    if not held and not unit.is_called(".".join(split_qualified(term.origin))):
         return OTHER_CONTAINER
     return 1.0 if unit.name in term.origin else OTHER_SPELLING
-
-
-def _is_at(unit: UnitRow, dotted: str) -> bool:
-    """True if this is the end of the unit's name with its folders, file and container."""
-    return f".{unit.place_name}".endswith(f".{dotted}")
 
 
 def _whole_name(unit: UnitRow, e: Evidence) -> float:
     if unit.kind in CHUNK_KINDS or not e.folded or len(e.query.text) > LONGEST_NAME:
         return 0.0
     last = unit.container.rpartition(".")[2]
-    if e.qualified and _is_at(unit, e.qualified):
+    if e.qualified and unit.is_called(e.qualified):
         return 1.0
     if e.folded not in (fold_identifier(unit.name), fold_identifier(last + unit.name) if last else ""):
         return 0.0

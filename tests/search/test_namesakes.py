@@ -47,6 +47,7 @@ def test_what_is_spelled_as_the_query_is_in_the_pool_however_many_namesakes_ther
         ("Weir.open_gate", "lib/lock.py"),
         ("Weir#open_gate", "lib/lock.py"),
         ("de::Reader", "rust/de/mod.rs"),
+        ("rust.Other", "rust/ser.rs"),  # a folder that is a package
     ],
 )
 def test_a_qualified_name_finds_its_own_definition_first(query: str, first: str, index: Index) -> None:
