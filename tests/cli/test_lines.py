@@ -169,7 +169,7 @@ def test_options_are_not_taken_for_queries(indexed: Path, run: Run) -> None:
     )
     assert run("search", "-e", "-client", "-l", cwd=indexed).code == 0, "the files with a line that lacks it"
     assert run("search", "-test", "-m1", cwd=indexed).code == 0, "est is no language"
-    assert "no such option" in run("search", "-y", "x", cwd=indexed).err.lower()
+    assert "no option -y" in run("search", "-y", "x", cwd=indexed).err
 
 
 @pytest.mark.parametrize("query", [".", "*", "!!!", "()"])
@@ -258,7 +258,7 @@ def test_text_goes_into_a_pipe_as_it_is(own: Path, run: Run) -> None:
     (own / "odd.py").write_bytes(f"{long}z = 1  # needle \x1b[1m\r\n".encode())
     run("index", "-q", cwd=own)
     assert run("search", "-n", "needle", cwd=own).raw == f"odd.py:1:{long}odd.py:2:z = 1  # needle \x1b[1m\r\n".encode()
-    assert run("search", "needle zyxwv", "-m", "1", cwd=own).out.count("y") > 600, "ranked hits too"
+    assert run("search", "-F", "zyxwv", "--sort", "score", cwd=own).out.count("y") > 600, "ranked hits too"
 
 
 @pytest.mark.slow
