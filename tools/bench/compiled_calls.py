@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _POSITION = "{{.%s.Prog.Fset.Position .%s.Pos}}\t{{.%s.Name}}"
-_TEMPLATE = "\t".join([_POSITION.replace("%s", "Caller"), _POSITION.replace("%s", "Callee")])
+_TEMPLATE = "\t".join([_POSITION.replace("%s", "Caller"), _POSITION.replace("%s", "Callee"), "{{.Dynamic}}"])
 
 
 def go_calls(tree: Path) -> Iterator[str]:
@@ -27,12 +27,13 @@ def go_calls(tree: Path) -> Iterator[str]:
     root = f"{tree.resolve()}/"
     rows = set()
     for line in ran.stdout.splitlines():
-        caller, caller_name, callee, callee_name = line.split("\t")
+        caller, caller_name, callee, callee_name, dynamic = line.split("\t")
+        how = "dynamic" if dynamic == "dynamic" else "direct"
         if caller.startswith(root):
             head = f"{_place(caller, root)}\t{_go_name(caller_name)}"
             is_inside = callee.startswith(root) and "$" not in callee_name
             rows.add(
-                f"call\t{head}\t{_place(callee, root)}\t{_go_name(callee_name)}\tdirect" if is_inside else f"in\t{head}"
+                f"call\t{head}\t{_place(callee, root)}\t{_go_name(callee_name)}\t{how}" if is_inside else f"in\t{head}"
             )
     yield from sorted(rows)
 
@@ -86,9 +87,11 @@ def java_calls(tree: Path, classes: Path) -> Iterator[str]:
 
 
 def _java_name(method: JavaMethod) -> str:
+    """The qualified name; nothing for code that a compiler has moved into a method of its own."""
+    owner = method.owner.rpartition("/")[2].replace("$", ".")
     if method.name == "<init>":
-        return re.split(r"[./$]", method.owner)[-1]
-    return "" if method.name.startswith(("lambda$", "<", "access$")) else method.name
+        return owner
+    return "" if method.name.startswith(("lambda$", "<", "access$")) else f"{owner}.{method.name}"
 
 
 def _found(
