@@ -71,7 +71,9 @@ def java_calls(tree: Path, classes: Path) -> Iterator[str]:
     """Rows of the calls between methods of the tree's classes."""
     files = sorted(str(file) for file in classes.rglob("*.class"))
     ran = subprocess.run(["javap", "-c", "-p", "-l", "-s", *files], stdout=subprocess.PIPE, text=True, check=True)
-    paths = {path.stem: path for path in sorted(tree.rglob("*.java"))}
+    paths: dict[str, list[Path]] = {}
+    for path in sorted(tree.rglob("*.java")):
+        paths.setdefault(path.stem, []).append(path)
     bases: dict[str, list[str]] = {}
     methods = list(_methods(ran.stdout, tree, paths, bases))
     known = {(m.owner, m.name, m.descriptor): m for m in methods}
@@ -106,15 +108,16 @@ def _found(
     return None
 
 
-def _methods(text: str, tree: Path, paths: dict[str, Path], bases: dict[str, list[str]]) -> Iterator[JavaMethod]:
+def _methods(text: str, tree: Path, paths: dict[str, list[Path]], bases: dict[str, list[str]]) -> Iterator[JavaMethod]:
     """The methods of javap's output; fills `bases`."""
     owner, path, method = "", "", None
     for line in text.splitlines():
         if found := _CLASS.match(line):
             owner = found[1].replace(".", "/")
             bases[owner] = [re.sub(r"<.*", "", b).replace(".", "/") for b in _named(found[2])]
-            source = paths.get(owner.rpartition("/")[2].partition("$")[0])
-            path = str(source.relative_to(tree)) if source else ""
+            outer = owner.partition("$")[0]
+            fitting = [p for p in paths.get(outer.rpartition("/")[2], ()) if p.as_posix().endswith(f"/{outer}.java")]
+            path = fitting[0].relative_to(tree).as_posix() if fitting else ""
         elif found := _METHOD.match(line):
             if method and method.path:
                 yield method
