@@ -182,16 +182,16 @@ def _assign(values: Settings, key: str, value: Any, source: str) -> Settings:
     wanted = known[key]
     place = f"--{key.replace('_', '-')}" if source == "flag" else f"{source}: '{key}'"
     if isinstance(value, int) and abs(value) > MOST:
-        raise SettingsError(f"{place} is at most {MOST:,}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be at most {MOST:,}, not {_shown(value)}")
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise SettingsError(f"{place} wants {wanted.__name__}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be {NOUNS[wanted]}, not {_shown(value)}")
     allowed = tuple(load_weights()) if key == "profile" else CHOICES.get(key, (value,))
     if value not in allowed:
-        raise SettingsError(f"{place} is one of {', '.join(allowed)}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be one of {', '.join(allowed)}, not {_shown(value)}")
     if not isinstance(value, (bool, str)) and not LEAST.get(key, 0) <= value < float("inf"):
-        raise SettingsError(f"{place} is at least {LEAST.get(key, 0):g}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be at least {LEAST.get(key, 0):g}, not {_shown(value)}")
     return replace(values, **{key: value})
 
 
@@ -209,6 +209,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 LEAST: Mapping[str, float] = {"max_file_size": 1, "commit_bytes": 1, "limit": 1, "parse_seconds": 0.1}
 """Minimum of each number, where it is not 0. Infinity and NaN are not allowed."""
+NOUNS: Mapping[type, str] = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 MOST = 2**63 - 1
 """The largest integer that SQLite stores."""
 
@@ -231,7 +232,7 @@ def _from_text(raw: str, wanted: type, source: str) -> Any:
             ]
         return wanted(raw)
     except (KeyError, ValueError):
-        raise SettingsError(f"${source} wants {wanted.__name__}, not {raw!r}") from None
+        raise SettingsError(f"${source} must be {NOUNS[wanted]}, not {raw!r}") from None
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:

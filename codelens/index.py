@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from codelens.memory.notebook import MemoryNotebook
     from codelens.notes.finder import Found
     from codelens.notes.note import Anchor
+    from codelens.search.lines import LineSearch
     from codelens.store.checks import Finding
     from codelens.traces.ingestion import IndexTraces
 
@@ -208,6 +209,28 @@ class Index:
 
                 return search_files(query, self._store, self.info(), options, self._settings)
             return search(query, self._store, self.info(), options, self._settings)
+
+    @contextmanager
+    def lines(self, query: str, options: SearchOptions, marked: bool = True) -> Iterator[LineSearch]:
+        """A search for every line that satisfies a query, which reads while its files are iterated; with all matches of a line
+        if `marked`. Raises as `search` does.
+        """
+        from codelens.search.lines import LineSearch
+
+        with self._store.reading():
+            yield LineSearch.start(query, self._store, options, self._settings, marked)
+
+    def search_lines(self, query: str, options: SearchOptions) -> SearchResult:
+        """The same as one result, with the unit around each line; the hits have no scores."""
+        with self.lines(query, options) as search:
+            return search.answer(self.info())
+
+    @staticmethod
+    def answers_with_lines(query: str, options: SearchOptions) -> bool:
+        """True if the query asks for lines rather than for places to be ranked. Raises QueryError."""
+        from codelens.search.lines import LineSearch
+
+        return LineSearch.answers(query, options)
 
     def why(self, query: str, targets: Sequence[str], options: SearchOptions) -> WhyResult:
         """Explain the ranks of these targets for a query. Raises TargetError if one matches nothing, or several places."""
@@ -515,7 +538,7 @@ class HistoryTopic:
             text = self._store.log.facts(number)
         if text is None:
             raise UsageError(
-                "the symbols of this snapshot are not kept any more", "the setting snapshots_kept says how many"
+                "the symbols of this snapshot are no longer stored", "the setting snapshots_kept sets how many are"
             )
         return list(from_text(text))
 

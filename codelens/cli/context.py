@@ -37,7 +37,7 @@ EVERYTHING = 1_000_000_000
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
     """Purpose, size and form of the pack."""
 
-    task: str | None = argument(None, "What is to be done; `-` reads it from stdin", "[TASK]")
+    task: str | None = argument(None, "The task in words; `-` reads it from stdin", "[TASK]")
     paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
     files: bool = option(
         False, "--files", section=SOURCE, help="The arguments are files: their symbols, and who calls them"
@@ -116,7 +116,7 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
         raise UsageError("no files", "`codelens context --files FILE...`")
     gone = [path for path in arguments if source != FILES and not path.exists()]
     if gone:
-        raise UsageError(f"no such file or folder: {gone[0]}", "a task of several words wants quotes around it")
+        raise UsageError(f"no such file or folder: {gone[0]}", "put quotes around a task of several words")
     whole = flags.root_scope or source != TASK
     scope: Scope = scope_of(index.info().repositories, place.cwd, arguments, whole)
     change = change_named(flags, place.cwd) or Change()
@@ -138,7 +138,7 @@ def _options(flags: ContextFlags, place: Workplace, scope: Scope) -> SearchOptio
     """Flags choose the filters; the settings choose how a task is ranked."""
     limit = EVERYTHING if flags.limit is None else flags.limit
     if limit < 1:
-        raise UsageError(f"-m is at least 1, not {limit}")
+        raise UsageError(f"-m must be at least 1, not {limit}")
     return SearchOptions(
         limit=limit,
         mode=place.settings.mode,

@@ -30,7 +30,7 @@ def map_command(flags: MapFlags) -> int:
     PageRank over calls, uses, type hints, imports and inheritance between files; files of tests are left out.
     """
     if flags.budget < 1:
-        raise UsageError(f"--budget is at least 1, not {flags.budget}")
+        raise UsageError(f"--budget must be at least 1, not {flags.budget}")
     place = open_place(flags)
     with current_index(place, flags) as index:
         where = files_meant(flags, place, index, ())

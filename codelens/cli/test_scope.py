@@ -61,7 +61,7 @@ def _check(flags: ScopeFlags) -> None:
     if not (flags.targets or flags.pr or flags.diff or flags.staged):
         raise UsageError("nothing to find tests for", "name files or symbols, or give --pr, --diff or --staged")
     if flags.depth is not None and flags.depth < 1:
-        raise UsageError(f"--depth is at least 1, not {flags.depth}")
+        raise UsageError(f"--depth must be at least 1, not {flags.depth}")
     check_confidence(flags.min_confidence)
 
 

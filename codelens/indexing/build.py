@@ -242,7 +242,7 @@ def _with_size(reports: Sequence[IndexReport], notices: tuple[Notice, ...], path
 def _kept_features(store: Store, settings: Settings) -> tuple[Notice, ...]:
     features = store.features()
     return tuple(
-        Notice("kept", f"the index has {what} and keeps them: `--rebuild {option}` makes one without")
+        Notice("kept", f"the index has {what} and keeps them: `--rebuild {option}` creates one without")
         for what, option, held, wanted in (
             ("trigrams", "--no-fuzzy", features.fuzzy, settings.fuzzy),
             ("vectors", "--no-vector", features.vector, settings.vector),
@@ -400,7 +400,9 @@ def _nested_notices(store: Store, root: Path) -> tuple[Notice, ...]:
     others = [row.root for row in store.documents.repositories()]
     pairs = [(root, one) for one in others if root in one.parents]
     pairs += [(one, root) for one in others if one in root.parents]
-    return tuple(Notice("nested", f"{inner} lies within {outer}: its files are found twice") for outer, inner in pairs)
+    return tuple(
+        Notice("nested", f"{inner} lies within {outer}: its files are indexed twice") for outer, inner in pairs
+    )
 
 
 def _git_notices(root: Path, settings: Settings) -> tuple[Notice, ...]:

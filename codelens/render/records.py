@@ -49,6 +49,7 @@ def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, floa
         "query": result.query,
         "results": [hit_record(hit) for hit in result.hits],
         "total": result.total,
+        "left_out": result.left_out,
         "search_modes": list(result.channels),
         "trigram_available": result.trigram_available,
         "notices": [notice_record(n) for n in result.notices],
@@ -124,9 +125,9 @@ def place_record(unit: UnitRow) -> Record:
     } | path_b64(unit.path)
 
 
-def path_b64(shown: str) -> Record:
+def path_b64(path: str) -> Record:
     """The path's own bytes, where they are not UTF-8 and `path` shows escapes."""
-    raw = path_bytes(shown)
+    raw = path_bytes(path)
     return {"path_b64": base64.b64encode(raw).decode()} if raw is not None else {}
 
 

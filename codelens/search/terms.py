@@ -264,7 +264,7 @@ LETTERS_PER_SLIP = 4
 MOST_SLIPS_IN_A_WORD = 2
 """One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right. Chosen."""
 LONGEST_ENDING = 3
-"""Letters that the stemmer may have taken off the end of the index's word (`ing`), and that are no slips for it."""
+"""Letters that the stemmer may have taken off the end of the index's word (`ing`), and that do not count as slips."""
 MOST_CORRECTIONS = 3
 """Words of the index that stand in for one unknown word. Chosen, not measured."""
 
@@ -285,7 +285,7 @@ def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
 
 
 def _corrections(word: str, store: Store) -> Iterable[Term]:
-    """Commonest first among those with the fewest slips. The index's words are stems, so a missing ending is no slip."""
+    """Commonest first among those with the fewest slips. The index's words are stems, so a missing ending is not a slip."""
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
     most = min(MOST_SLIPS_IN_A_WORD, len(word) // LETTERS_PER_SLIP)
@@ -349,7 +349,7 @@ def _parsed(text: str, path: str) -> Aliases:
 
 def _key(word: str) -> str:
     if tokens(word) != [word]:
-        raise ValueError(f"alias '{word}' is not one word of letters and digits")
+        raise ValueError(f"alias '{word}' must be one word of letters and digits")
     return word.casefold()
 
 
@@ -357,6 +357,6 @@ def _words(word: str, meant: object) -> tuple[str, ...]:
     """An empty text switches a shipped alias off."""
     if not isinstance(meant, str):
         raise ValueError(
-            f"alias '{word}' stands for one string with blanks between the words, not a {type(meant).__name__}"
+            f"alias '{word}' must map to a string with spaces between the words, not a {type(meant).__name__}"
         )
     return tuple(tokens(meant))

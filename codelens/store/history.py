@@ -34,8 +34,8 @@ class Histories:
             "SELECT c.commits, c.changed_at FROM documents d "
             "JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ?"
         )
-        asked = sorted(set(documents))
-        return {i: History(int(n), int(at)) for i in asked for n, at in self._connection.execute(sql, (i,))}
+        wanted = sorted(set(documents))
+        return {i: History(int(n), int(at)) for i in wanted for n, at in self._connection.execute(sql, (i,))}
 
     def most_commits(self, repository: RepositoryId) -> int:
         """The highest number of commits of any document; 0 without a history."""

@@ -65,7 +65,7 @@ class _Patterns:
 class RuleFile:
     """An ignore file with the folder that its patterns are relative to."""
 
-    shown: str
+    name: str
     lead: bytes
     """The root's path below this file's folder, with a slash, if the file lies above the root."""
     cut: int
@@ -87,7 +87,7 @@ class RuleFile:
 
     def source(self, rule: Rule) -> str:
         """The text FILE:LINE: pattern, as in `git check-ignore -v`."""
-        return f"{self.shown}:{rule.line}: {rule.text.decode('utf-8', 'backslashreplace')}"
+        return f"{self.name}:{rule.line}: {rule.text.decode('utf-8', 'backslashreplace')}"
 
 
 def read_rule_file(

@@ -1,7 +1,7 @@
 """Walks a tree: every file below a folder, to be read or skipped with a reason, in the order of the paths' bytes.
 
 The walk, `--explain-path` and `Sight`, which checks names of changed files, share one set of decisions. Links are not
-followed, so there are no loops. Hidden files have names that begin with a dot; `.github` is no exception, but
+followed, so there are no loops. Hidden files have names that begin with a dot; `.github` is not an exception, but
 `!.github` in .codelensignore includes it. git's own folder is not part of the tree.
 """
 
@@ -218,9 +218,9 @@ def _enter(folder: _Folder, root: Path, settings: Settings) -> tuple[_Here, list
         return Skip(shown_path(folder.path), SkipReason.UNREADABLE, fault.strerror or str(fault))
     names = {entry.name for entry in entries}
     if folder.path and not folder.wanted and not settings.include_vendored:
-        made = classify_folder(folder.path.split("/")[-2], names)
-        if made:
-            return Skip(shown_path(folder.path), *made)
+        role = classify_folder(folder.path.split("/")[-2], names)
+        if role:
+            return Skip(shown_path(folder.path), *role)
     known = names - {GIT} if _is_own(folder.path) else names  # notes are read even if git ignores the index
     return _here(folder, folder.scope.inside(folder.path, known, folder.inherited), root, settings), entries
 
@@ -270,9 +270,9 @@ def _judge_name(name: str, raw: bytes, is_folder: bool, here: _Here) -> Skip | _
         return Skip(shown_path(path), SkipReason.HIDDEN, "its name begins with a dot")
     if not is_folder:
         return wanted
-    made = None if wanted or here.settings.include_vendored else classify_folder(name)
-    if made:
-        return Skip(shown_path(path), *made)
+    role = None if wanted or here.settings.include_vendored else classify_folder(name)
+    if role:
+        return Skip(shown_path(path), *role)
     return _Folder(path, here.scope, verdict.source if verdict and verdict.holds_tracked else "", wanted)
 
 
@@ -298,17 +298,17 @@ def _judge_file(entry: os.DirEntry[str], path: str, settings: Settings, wanted: 
         return Skip(shown_path(path), SkipReason.UNREADABLE, fault.strerror or str(fault))
     if not stat.S_ISREG(found.st_mode):
         return _judge_other(entry, path, found.st_mode)
-    shown = shown_path(path)
+    text = shown_path(path)
     stamp = stamp_of(found)
     if not found.st_mode & 0o444 and not os.access(entry.path, os.R_OK):
-        return Skip(shown, SkipReason.UNREADABLE, os.strerror(errno.EACCES), stamp)
+        return Skip(text, SkipReason.UNREADABLE, os.strerror(errno.EACCES), stamp)
     named = None if wanted or settings.include_vendored else classify_name(path)
     if named:
-        return Skip(shown, *named, stamp)
+        return Skip(text, *named, stamp)
     if found.st_size > settings.max_file_size:
         detail = f"{_size(found.st_size)}, limit {_size(settings.max_file_size)}"
-        return Skip(shown, SkipReason.TOO_LARGE, detail, stamp)
-    return SeenFile(shown, path, stamp)
+        return Skip(text, SkipReason.TOO_LARGE, detail, stamp)
+    return SeenFile(text, path, stamp)
 
 
 def _judge_other(entry: os.DirEntry[str], path: str, mode: int) -> Skip:
