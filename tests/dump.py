@@ -65,7 +65,8 @@ _TABLES = {
     "edges": f"SELECT {_NODE.format('x.source')}, kind, {_NODE.format('x.target')}, line, tier FROM edges x",
     "link_asks": f"SELECT term, doc > 0, {_PATH.format('abs(doc)')} FROM temp.link_asks_rows",
     "link_counts": (
-        f"SELECT {_PATH.format('document_id')}, resolved, external, local, guessed, unresolved, out_of_fuel FROM link_counts"
+        f"SELECT {_PATH.format('document_id')}, resolved, external, local, guessed, unresolved, out_of_fuel, places "
+        "FROM link_counts"
     ),
     "ref_names": f"SELECT term, {_PATH.format('doc')} FROM temp.ref_names_rows",
     "imports": f"SELECT {_PATH.format('document_id')}, start_byte, line, module, name, alias FROM imports",

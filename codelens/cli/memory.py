@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare, group, option
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags
 from codelens.cli.options import moment
@@ -68,7 +69,9 @@ def notebook_here(flags: CommonFlags, now: str | None = None) -> Iterator[tuple[
 class MemoryShowFlags(CommonFlags, JsonFlags):
     """Options: the target."""
 
-    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name [default: everything]", "[TARGET]")
+    target: str | None = argument(
+        None, "PATH, PATH:LINE or a symbol's name [default: everything]", "[TARGET]", values=symbols
+    )
 
 
 def show(flags: MemoryShowFlags) -> int:
@@ -148,7 +151,9 @@ show_command = declare(
 class ForgetFlags(CommonFlags):
     """Options: what to forget."""
 
-    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name, in the index or no more", "[TARGET]")
+    target: str | None = argument(
+        None, "PATH, PATH:LINE or a symbol's name, in the index or no more", "[TARGET]", values=symbols
+    )
     all: bool = option(False, "--all", help="All of it: the file goes")
     yes: bool = option(False, "-y", "--yes", help="Do not ask before all of it goes")
 
@@ -199,7 +204,9 @@ export_command = declare(
 class PinFlags(RecordingFlags):
     """Options: what to pin."""
 
-    target: str | None = argument(None, "PATH:LINE or a symbol's name; PATH for all of a file", "TARGET")
+    target: str | None = argument(
+        None, "PATH:LINE or a symbol's name; PATH for all of a file", "TARGET", values=symbols
+    )
 
 
 def pin(flags: PinFlags) -> int:
@@ -238,7 +245,7 @@ unpin_command = declare(
 class RateFlags(RecordingFlags):
     """Options: what to rate, and how."""
 
-    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name", "TARGET")
+    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name", "TARGET", values=symbols)
     rating: float | None = argument(None, "0 to 10; 5 changes nothing", "RATING")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.freshness import current_index
@@ -20,9 +21,12 @@ from codelens.render.why import SameSearch, WhyView, render_why, shell_quoted
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     """The query and the ranking flags of the search, and the targets to explain."""
 
-    query: str | None = argument(None, "The query of the search; `-` reads it from stdin", "QUERY")
+    query: str | None = argument(None, "The query of the search; `-` reads it from stdin", "QUERY", values=symbols)
     targets: list[str] | None = argument(
-        None, "PATH:LINE or a symbol's name; two are compared side by side [default: all hits]", "[TARGET]..."
+        None,
+        "PATH:LINE or a symbol's name; two are compared side by side [default: all hits]",
+        "[TARGET]...",
+        values=symbols,
     )
     below: list[Path] | None = option(
         None,

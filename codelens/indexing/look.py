@@ -48,7 +48,7 @@ _ROOT = "/"
 
 
 def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, int]) -> str:
-    """What a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most likely to
+    """The facts that a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most likely to
     change first.
 
     `folders` are those that the walk entered, with their times. Paths with line breaks are left out.
@@ -253,7 +253,7 @@ class _Look:
         return False
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """As many entries as may still be read, sorted. Raises OSError."""
+        """The entries, sorted, as many as may still be read. Raises OSError."""
         with os.scandir(f"{self._root}/{folder}") as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
         read = entries[: self._names]
