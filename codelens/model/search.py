@@ -22,12 +22,12 @@ class Contribution:
 
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "words": ("exact", "keyword", "fuzzy", "equivalence", "bm25", "found", "coverage", "own_class"),
+    "words": ("exact", "keyword", "fuzzy", "equivalence", "bm25", "found", "bm25_unmet", "coverage", "verbatim", "token", "own_class"),
     "names": (
         *("symbol", "exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
-        *("named", "resemblance"),
+        *("named", "resemblance", "name_part", "named_type", "named_used", "named_test"),
     ),
-    "meaning": ("vector", "nearness", "nearest", "near_beside", "rerank"),
+    "meaning": ("vector", "nearness", "nearest", "near_unmet", "near_beside", "rerank"),
     "file": (
         *("path", "file", "file_coverage", "file_name", "scope", "further"),
         *("test", "example", "vendored", "docs", "generated", "asked_test"),

@@ -50,7 +50,8 @@ class Evidence:
         self.query, self._store, self._vector, self._now = run.terms, run.store, vector, run.options.now
         self._weights = tuple(run.profile.bm25f.get(column, 0.0) for column in COLUMNS)
         self.channels = frozenset(rankings)
-        self.resemblance = {m.unit: m.raw_score for m in rankings.get("fuzzy", ())}
+        self.resemblance = run.resembling
+        self.verbatim = run.verbatim
         self.concepts = {m.unit: m for m in rankings.get("equivalence", ())}
         self._read_query()
         self._count_terms()
@@ -67,7 +68,7 @@ class Evidence:
         self.aged: dict[DocumentId, tuple[Aged | None, Aged | None]] = {}
         """File → how recent its last change is, and how often it was changed."""
         self._presents: dict[str, tuple[int, int]] = {}
-        self.best_bm25 = self.best_cosine = self.best_file = 0.0
+        self.best_bm25 = self.best_cosine = self.best_file = self.best_found = 0.0
 
     # The query
 
@@ -89,12 +90,16 @@ class Evidence:
         actions, total = load_words().action, self._store.units.count()
         self.terms: list[str] = []
         self.rarity: list[float] = []
+        self.parts = [t.text for t in self.query.names if t.tier not in ("pair", "prefix")]
+        """Folded texts of the query that may be parts of a name: its names, and words that no unit has."""
         asked = [(t, 1.0) for t in self.query.words]
         asked += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
         for term, share in asked:
             if term.text in self.terms:
                 continue
             frequency = self._store.postings.document_frequency(term.text)
+            if not frequency and share == 1.0:
+                self.parts.append(fold_identifier(term.text))
             idf = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
             self.terms.append(term.text)
             self.rarity.append(idf * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0))
@@ -131,6 +136,7 @@ class Evidence:
             self.best_bm25 = max(self.bm25.values(), default=0.0)
             self.best_cosine = max(self.cosine.values(), default=0.0)
             self.best_file = max(self.files.values(), default=0.0)
+            self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
         self._rank_in_files()
 
     def _bm25f(self, found: Occurrences) -> float:

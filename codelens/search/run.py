@@ -30,6 +30,7 @@ from codelens.store.units import UnitSet
 if TYPE_CHECKING:
     from codelens.search.likeness import Likeness
     from codelens.search.recollection import Recollection
+    from codelens.search.verbatim import Find
 
 LONGEST = 50_000
 """Characters of a query that are read: ten pages of a stack trace. Chosen; they take .3 CPU s."""
@@ -63,6 +64,10 @@ class SearchRun:
     """The channels that ran."""
     candidates: list[Candidate] = field(default_factory=list)
     """All candidates in final order, once they are ranked."""
+    verbatim: Mapping[UnitId, Find] = field(default_factory=dict)
+    """Unit → what of the query it holds as it was typed; empty unless the `fuzzy` channel ran."""
+    resembling: Mapping[UnitId, float] = field(default_factory=dict)
+    """Unit → how near its name is to one of the query's, below 1; from the `fuzzy` channel too."""
     _vector: bytes | None = None
     _recollection: Recollection | None = None
 
