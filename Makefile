@@ -47,7 +47,7 @@ contracts: $(VENV)/ready
 	$(BIN)/lint-imports
 
 golden: $(VENV)/ready  ## rewrite expected outputs; read the diff before you commit it
-	$(BIN)/pytest --golden
+	$(BIN)/pytest --all --golden
 
 wheel: $(VENV)/ready  ## build it, install it into an empty environment, index and search there
 	PYTHON=$(PYTHON) sh tests/wheel.sh $(BIN)/python
@@ -66,6 +66,7 @@ faults: $(VENV)/ready  ## kills, bad disks, damage, hostile trees, planted files
 	$(BIN)/python -m tools.faults $(CAMPAIGN)
 
 fuzz: $(VENV)/ready  ## queries, source, file formats, HTTP, MCP: make fuzz [ONLY="queries derive"] [COUNT=n] [SEED=n] [OUT=file.json]
+	$(BIN)/pytest -n 4 --many tests/fuzz tests/properties tests/faults/test_planted.py
 	$(BIN)/python -m tools.fuzz $(CAMPAIGN)
 
 docs: $(VENV)/ready  ## the manual as a site that works from disk (site/index.html), and as a man page (site/codelens.1)

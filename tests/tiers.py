@@ -1,11 +1,16 @@
-"""How many examples a property test draws: a tenth of them, unless `pytest --all` runs the second tier too."""
+"""How many examples a property test draws: a tenth in the first tier, a third with `pytest --all`, all with `pytest --many`."""
 
 from __future__ import annotations
 
-every_test = False
-"""Set by conftest.py from `--all`, before any test module is imported."""
+share = 0.1
+"""Set by conftest.py from the options, before any test module is imported."""
 
 
 def examples(most: int) -> int:
     """The number of examples for `settings(max_examples=…)`."""
-    return most if every_test else max(5, most // 10)
+    return max(5, round(most * share))
+
+
+def many() -> bool:
+    """True in a campaign: a test may take minutes."""
+    return share == 1.0

@@ -133,7 +133,7 @@ def test_whenever_the_budget_is_spent_the_answer_comes_and_says_so(name: str, la
         whole, needed = go(WHOLE)
         assert told(whole) == ""
         seen: list[str] = []
-        for looks in sorted({*(needed * n // 15 for n in range(1, 15)), *range(1, 15), *range(needed - 40, needed)}):
+        for looks in sorted({*(needed * n // 15 for n in range(1, 15)), *range(1, 15, 2), *range(needed - 40, needed, 4)}):
             result, taken = go(looks)
             seen.append(told(result))
             assert seen[-1] or result.hits == whole.hits
