@@ -36,7 +36,10 @@ FRAGMENT = (6, 10)
 """Letters of a fragment."""
 LONGEST_LITERAL = 60
 _STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`\n]*)`")
-_PRINTS = re.compile(r"\b(?:raise|throws?|errors?|panic|log\w*|warn\w*|fatal\w*|fail\w*|bail|abort|die|debug|info|assert\w*|\w*(?:Error|Exception|err)\w*)\b", re.I)
+_PRINTS = re.compile(
+    r"\b(?:raise|throws?|errors?|panic|log\w*|warn\w*|fatal\w*|fail\w*|bail|abort|die|debug|info|assert\w*|\w*(?:Error|Exception|err)\w*)\b",
+    re.I,
+)
 _PLACEHOLDER = re.compile(r"%[-+ #0-9.*]*[a-zA-Z]|\{[^{}]*\}|\$\{[^}]*\}|\$\w+|#\{[^}]*\}|\\.|<[^<>]*>")
 _LITERALS = re.compile(
     r"--[a-z][\w-]+|[A-Z][A-Za-z0-9]*(?:-[A-Z][A-Za-z0-9]*)+|/[\w:{}.*-]+(?:/[\w:{}.*-]+)*|[a-z][a-z0-9]*(?:[._-][a-z0-9]+)+"
@@ -44,7 +47,13 @@ _LITERALS = re.compile(
 )
 
 
-KINDS = {"messages": "message", "literals": "literal", "fragments": "fragment", "namesakes": "namesake", "qualified": "qualified"}
+KINDS = {
+    "messages": "message",
+    "literals": "literal",
+    "fragments": "fragment",
+    "namesakes": "namesake",
+    "qualified": "qualified",
+}
 """Ending of the file of tasks → kind of the tasks."""
 
 
@@ -70,7 +79,11 @@ def behaviour_rows(name: str, bare: UndocumentedTree, wanted: int) -> list[Row]:
     for question in bare.questions:
         if LEFT_OUT & path_roles(question.path):
             continue
-        said = [word for word in re.findall(r"[A-Za-z][\w-]+", question.asked) if word.casefold() not in words.stop | words.action]
+        said = [
+            word
+            for word in re.findall(r"[A-Za-z][\w-]+", question.asked)
+            if word.casefold() not in words.stop | words.action
+        ]
         said = [word for word in said if word.islower()][1 if question.asked.split()[0].endswith("s") else 0 :][:4]
         if len(said) >= 2:
             found.append((" ".join(said), (PlacedUnit(question.path, question.unit),)))
@@ -84,7 +97,9 @@ def _drawn(name: str, kind: str, found: Iterable[Asked], wanted: int) -> list[Ro
     asked: dict[str, dict[tuple[str, str], PlacedUnit]] = defaultdict(dict)
     for query, answers in found:
         asked[query] |= {one.place: one for one in answers}
-    ordered = sorted(asked, key=lambda query: (xxhash.xxh3_64_intdigest(f"codelens made {kind} {query}".encode()), query))
+    ordered = sorted(
+        asked, key=lambda query: (xxhash.xxh3_64_intdigest(f"codelens made {kind} {query}".encode()), query)
+    )
     fitting = [query for query in ordered if 1 <= len(asked[query]) <= MOST_ANSWERS][:wanted]
     return [
         row(f"{name}-{kind}-{at}", name, query, (), kind) | {"relevant": entries(asked[query].values())}
@@ -180,5 +195,7 @@ def _qualified(texts: Sequence[TreeText], everything: Sequence[tuple[str, Unit]]
         for unit in text.answers:
             around = parts(unit.container)[-1:]
             if unit.kind in SYMBOL_KINDS and around and borne[unit.name] > 1 and is_meant(unit):
-                joint = "::" if text.defined and text.defined.language in ("rust", "cpp", "ruby", "php", "perl") else "."
+                joint = (
+                    "::" if text.defined and text.defined.language in ("rust", "cpp", "ruby", "php", "perl") else "."
+                )
                 yield f"{around[0]}{joint}{unit.name}", (PlacedUnit(text.path, unit),)

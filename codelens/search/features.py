@@ -158,7 +158,11 @@ def _name_part(unit: UnitRow, e: Evidence) -> float:
 
 def _named_type(unit: UnitRow, e: Evidence) -> float:
     """A type whose name the query writes as it is written, with a capital."""
-    return _exact_name(unit, e) if unit.kind in TYPE_KINDS and unit.name[:1].isupper() and unit.name in e.query.text else 0.0
+    return (
+        _exact_name(unit, e)
+        if unit.kind in TYPE_KINDS and unit.name[:1].isupper() and unit.name in e.query.text
+        else 0.0
+    )
 
 
 def _named_used(unit: UnitRow, e: Evidence) -> float:
@@ -291,7 +295,12 @@ FEATURES: Mapping[str, Feature] = {
     for feature in (
         Feature("bm25", _bm25, lambda u, e, v: f"{v:.0%} of the best BM25F", "exact"),
         Feature("found", _found, lambda u, e, v: f"BM25F is {v:.0%} of what the words could give", "exact"),
-        Feature("bm25_unmet", _bm25_unmet, lambda u, e, v: f"no candidate has more than {e.best_found:.0%} of the words", "exact"),
+        Feature(
+            "bm25_unmet",
+            _bm25_unmet,
+            lambda u, e, v: f"no candidate has more than {e.best_found:.0%} of the words",
+            "exact",
+        ),
         Feature("verbatim", _run_of_words, lambda u, e, v: f"holds '{e.verbatim[u.id].text}' as typed", "fuzzy"),
         Feature("token", _token, lambda u, e, v: f"holds {e.verbatim[u.id].text} as typed", "fuzzy"),
         Feature("coverage", _coverage, lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity", "exact"),
@@ -314,8 +323,10 @@ FEATURES: Mapping[str, Feature] = {
         Feature("named", _named, lambda u, e, v: f"name and container say {v:.0%} of the query"),
         Feature("resemblance", _resemblance, _constant("its name is one of the query's but for slips")),
         Feature("name_part", _name_part, lambda u, e, v: f"the query is {v:.0%} of its name"),
-        Feature("named_type", _named_type, lambda u, e, v: f"the type of that name"),
-        Feature("named_used", _named_used, lambda u, e, v: f"the one of that name that {e.uses[int(u.id)]} other files use"),
+        Feature("named_type", _named_type, lambda u, e, v: "the type of that name"),
+        Feature(
+            "named_used", _named_used, lambda u, e, v: f"the one of that name that {e.uses[int(u.id)]} other files use"
+        ),
         Feature("named_test", _named_test, _constant("named so in a test")),
         Feature("own_class", _own_class, lambda u, e, v: e.concepts[u.id].reason),
         Feature("file_name", _stem_precision, lambda u, e, v: f"query says {v:.0%} of the file's name"),

@@ -18,7 +18,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate, Match, Notice, SearchOptions, Trace
 from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
-from codelens.query.nodes import And, Node, also, going_on
+from codelens.query.nodes import And, Node, also, going_on, without_phrases
 from codelens.query.parser import Query, parse_query
 from codelens.search.profiles import Profile
 from codelens.search.scope import SearchScope, build_scope, unknown_repositories
@@ -77,6 +77,11 @@ class SearchRun:
         query = read_query(text, options, options.prefix or (profile.prefix and not options.files_only))
         texts = Texts(store)
         scope = build_scope(store, query, options, texts, settings)
+        if scope.units == () and not options.strict_query and (loose := without_phrases(query)):
+            quoted = ", ".join(f'"{phrase}"' for phrase in query.phrases)
+            notice = Notice("phrase", f"nothing holds {quoted} with all other conditions; it is read as words")
+            query = replace(loose, notices=(*query.notices, notice))
+            scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *_moved_trees(store), *unknown_repositories(query, scope)]
         return cls(store, options, settings, profile, query, texts, scope, notices)
 

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from codelens.model.budget import OutOfTime
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.fast_dataclass import dataclass
 from codelens.search.terms import load_words
@@ -69,13 +68,17 @@ def find_verbatim(run: SearchRun) -> Mapping[UnitId, Find]:
         for document, numbers in _documents([" ".join(words[at : at + size]) for at, size in windows], run):
             _add(run, document, _run_places(words, windows, document, numbers, run), len(words), found)
     return found
+
+
 def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
     """The words that mean themselves: with digits or marks inside, as 4.17.1, --smart-case, /users/:id and X-Request-Id have.
 
     A name that the index knows is none, for its uses would count as much as its definition. A word that no unit has is one: it
     may be a part of a longer word.
     """
-    found = dict.fromkeys(word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run))
+    found = dict.fromkeys(
+        word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
+    )
     return list(found)[:MOST_TOKENS]
 
 
@@ -141,7 +144,11 @@ def _bounded(token: str) -> str:
 
 
 def _run_places(
-    words: Sequence[str], windows: Sequence[tuple[int, int]], document: DocumentId, numbers: Sequence[int], run: SearchRun
+    words: Sequence[str],
+    windows: Sequence[tuple[int, int]],
+    document: DocumentId,
+    numbers: Sequence[int],
+    run: SearchRun,
 ) -> Iterator[Place]:
     """Where a window stands, with as many of the following words as go on there."""
     following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
@@ -177,9 +184,7 @@ def _matches(
                 return
 
 
-def _add(
-    run: SearchRun, document: DocumentId, places: Iterator[Place], words: int, found: dict[UnitId, Find]
-) -> None:
+def _add(run: SearchRun, document: DocumentId, places: Iterator[Place], words: int, found: dict[UnitId, Find]) -> None:
     """Credit each find to the units around it."""
     within = None if run.within is None else frozenset(run.within)
     for place, count, text, token in places:
