@@ -37,7 +37,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "names": (
         *("symbol", "exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
-        *("named", "resemblance", "name_part", "named_type", "named_used", "named_test"),
+        *("named", "resemblance", "name_part"),
     ),
     "meaning": ("vector", "nearness", "nearest", "near_unmet", "near_beside", "rerank"),
     "file": (

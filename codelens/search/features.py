@@ -156,23 +156,6 @@ def _name_part(unit: UnitRow, e: Evidence) -> float:
     return max(held, default=0) / len(folded) if folded else 0.0
 
 
-def _named_type(unit: UnitRow, e: Evidence) -> float:
-    """A type whose name the query writes as it is written, with a capital."""
-    return (
-        _exact_name(unit, e)
-        if unit.kind in TYPE_KINDS and unit.name[:1].isupper() and unit.name in e.query.text
-        else 0.0
-    )
-
-
-def _named_used(unit: UnitRow, e: Evidence) -> float:
-    return _exact_name(unit, e) * _uses(unit, e)
-
-
-def _named_test(unit: UnitRow, e: Evidence) -> float:
-    return max(_exact_name(unit, e), _name_part(unit, e)) * _role("test")(unit, e)
-
-
 def _own_class(unit: UnitRow, e: Evidence) -> float:
     """knowing's injection: the targets of a user's own class are the answer, whatever words and ranks say."""
     match = e.concepts.get(unit.id)
@@ -323,11 +306,6 @@ FEATURES: Mapping[str, Feature] = {
         Feature("named", _named, lambda u, e, v: f"name and container say {v:.0%} of the query"),
         Feature("resemblance", _resemblance, _constant("its name is one of the query's but for slips")),
         Feature("name_part", _name_part, lambda u, e, v: f"the query is {v:.0%} of its name"),
-        Feature("named_type", _named_type, lambda u, e, v: "the type of that name"),
-        Feature(
-            "named_used", _named_used, lambda u, e, v: f"the one of that name that {e.uses[int(u.id)]} other files use"
-        ),
-        Feature("named_test", _named_test, _constant("named so in a test")),
         Feature("own_class", _own_class, lambda u, e, v: e.concepts[u.id].reason),
         Feature("file_name", _stem_precision, lambda u, e, v: f"query says {v:.0%} of the file's name"),
         Feature(

@@ -28,14 +28,18 @@ MOST_WINDOWS, MOST_TOKENS = 24, 8
 """Windows and tokens of a query that are looked for: the first ones. Chosen."""
 MOST_DOCUMENTS = 40
 """Documents that are read, those with the most windows first. Chosen: one costs about .2 ms."""
+MOST_NAMED = 50
+"""Definitions of a name that are looked at. Chosen."""
 MOST_FINDS = 20
 """Places of one text in one document that count. Chosen."""
 SHORTEST = 3
 """Characters of a token, as the trigrams need them."""
 USUAL_LINES = 50
 """A find in a unit of n lines counts 1 / √(1 + n / this). Chosen."""
-INSIDE = 0.7
-"""Value of a token, of 1, that occurs only within longer words. Chosen."""
+OTHER_CASE, INSIDE = 0.85, 0.7
+"""Value of a token, of 1, that occurs only in other case, and only within longer words. Chosen."""
+AROUND = 0.5
+"""Share of a find for each definition further out than the innermost: that one says it. Chosen."""
 _EDGES = ".,;:!?()[]{}<>\"'`"
 _GAP = r"[\s\"'`+\\.,:;]{1,8}"
 """What may stand between two words of a run after its first window: a string may go on in the next line."""
@@ -73,8 +77,8 @@ def find_verbatim(run: SearchRun) -> Mapping[UnitId, Find]:
 def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
     """The words that mean themselves: with digits or marks inside, as 4.17.1, --smart-case, /users/:id and X-Request-Id have.
 
-    A name that the index knows is none, for its uses would count as much as its definition. A word that no unit has is one: it
-    may be a part of a longer word.
+    A name that is defined outside of tests is none, for its uses would count as much as its definition. A plain word that no unit
+    has is one: it may be a part of a longer word.
     """
     found = dict.fromkeys(
         word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
@@ -83,11 +87,13 @@ def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
 
 
 def _is_token(word: str, run: SearchRun) -> bool:
-    store = run.store
-    if _NAME.fullmatch(word):
-        last = fold_identifier(re.split(r"\.|::|->|#", word)[-1])
-        return not store.units.named(last, None, 1) and not store.postings.document_frequency(word.casefold())
-    return bool(_MARKED.search(word))
+    if not _NAME.fullmatch(word):
+        return bool(_MARKED.search(word))
+    last = re.split(r"\.|::|->|#", word)[-1].removesuffix("()")
+    named = run.store.units.named(fold_identifier(last), None, MOST_NAMED)
+    if not re.search(r"[A-Z0-9_]", word[1:]):
+        return not named and not run.store.postings.document_frequency(word.casefold())
+    return not any(unit.name == last and "test" not in unit.roles for unit in run.store.units.rows(named).values())
 
 
 def windows_of(words: Sequence[str]) -> list[tuple[int, int]]:
@@ -127,14 +133,17 @@ Place = tuple[int, float, str, bool]
 
 
 def _token_places(token: str, document: DocumentId, numbers: Sequence[int], run: SearchRun) -> Iterator[Place]:
-    """Where a token stands as a whole; where it never does, where it stands within longer words."""
-    exact = re.compile(_bounded(token), re.IGNORECASE)
-    whole = list(_matches(exact, document, numbers, run))
-    for place, _, _ in whole:
-        yield place, 1.0, token, True
-    if not whole:
-        for place, _, _ in _matches(re.compile(re.escape(token), re.IGNORECASE), document, numbers, run):
-            yield place, INSIDE, token, True
+    """Where a token stands as a whole; where it never does, in other case; else within longer words."""
+    for wanted, flags, value in (
+        (_bounded(token), 0, 1.0),
+        (_bounded(token), re.IGNORECASE, OTHER_CASE if token != token.lower() else 1.0),
+        (re.escape(token), re.IGNORECASE, INSIDE),
+    ):
+        places = [place for place, _, _ in _matches(re.compile(wanted, flags), document, numbers, run)]
+        for place in places:
+            yield place, value, token, True
+        if places:
+            return
 
 
 def _bounded(token: str) -> str:
@@ -189,10 +198,12 @@ def _add(run: SearchRun, document: DocumentId, places: Iterator[Place], words: i
     within = None if run.within is None else frozenset(run.within)
     for place, count, text, token in places:
         share = count if token else count / words
-        for unit, lines in run.store.units.around_byte(document, place):
-            if within is not None and unit not in within:
-                continue
-            value = share / math.sqrt(1.0 + lines / USUAL_LINES)
-            known = found.get(unit)
-            if known is None or value > known.value:
-                found[unit] = Find(value, text, token)
+        outwards = reversed(run.store.units.around_byte(document, place))
+        for unit, lines, local in outwards:
+            if within is None or unit in within:
+                value = share / math.sqrt(1.0 + lines / USUAL_LINES)
+                known = found.get(unit)
+                if known is None or value > known.value:
+                    found[unit] = Find(value, text, token)
+            if not local:
+                share *= AROUND
