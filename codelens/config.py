@@ -65,6 +65,9 @@ class Settings:
     """auto, always or never; auto asks the terminal and NO_COLOR."""
     path_style: str = "cwd"
     """How text shows paths: relative to the working directory, to the repository's root, or absolute."""
+    refresh: str = "never"
+    """never, or auto: before it answers, a command brings the index up to date if files have changed and that will take less
+    than a second."""
     query_seconds: float = 2.0
     """CPU seconds that all parts of one query share; 0 sets no limit. Work not done by then is left out, with a notice. Chosen:
     about as long as a person waits before trying another query."""
@@ -91,9 +94,11 @@ class Settings:
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
 
 
-NOT_FROM_PROJECTS = frozenset({"hyperlink_format", "allow_network", "memory", "requests_per_minute", "trust_indexes"})
+NOT_FROM_PROJECTS = frozenset(
+    {"hyperlink_format", "allow_network", "memory", "refresh", "requests_per_minute", "trust_indexes"}
+)
 """Settings that only the user may change: links, which may name a network or start a program, what leaves the machine, what is
-recorded, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a model, or
+recorded or written, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a model, or
 sends texts to it."""
 PATHS = frozenset({"aliases", "classes", "metadata", "model", "weights"})
 """Settings that name a file: relative to the configuration file's folder and, for a project's file, below it."""
@@ -177,16 +182,16 @@ def _assign(values: Settings, key: str, value: Any, source: str) -> Settings:
     wanted = known[key]
     place = f"--{key.replace('_', '-')}" if source == "flag" else f"{source}: '{key}'"
     if isinstance(value, int) and abs(value) > MOST:
-        raise SettingsError(f"{place} is at most {MOST:,}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be at most {MOST:,}, not {_shown(value)}")
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise SettingsError(f"{place} wants {wanted.__name__}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be {NOUNS[wanted]}, not {_shown(value)}")
     allowed = tuple(load_weights()) if key == "profile" else CHOICES.get(key, (value,))
     if value not in allowed:
-        raise SettingsError(f"{place} is one of {', '.join(allowed)}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be one of {', '.join(allowed)}, not {_shown(value)}")
     if not isinstance(value, (bool, str)) and not LEAST.get(key, 0) <= value < float("inf"):
-        raise SettingsError(f"{place} is at least {LEAST.get(key, 0):g}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be at least {LEAST.get(key, 0):g}, not {_shown(value)}")
     return replace(values, **{key: value})
 
 
@@ -200,9 +205,11 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": ("hybrid", "keyword", "vector", "exact", "fuzzy"),
     "color": ("auto", "always", "never"),
     "path_style": ("cwd", "root", "absolute"),
+    "refresh": ("never", "auto"),
 }
 LEAST: Mapping[str, float] = {"max_file_size": 1, "commit_bytes": 1, "limit": 1, "parse_seconds": 0.1}
 """Minimum of each number, where it is not 0. Infinity and NaN are not allowed."""
+NOUNS: Mapping[type, str] = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 MOST = 2**63 - 1
 """The largest integer that SQLite stores."""
 
@@ -225,7 +232,7 @@ def _from_text(raw: str, wanted: type, source: str) -> Any:
             ]
         return wanted(raw)
     except (KeyError, ValueError):
-        raise SettingsError(f"${source} wants {wanted.__name__}, not {raw!r}") from None
+        raise SettingsError(f"${source} must be {NOUNS[wanted]}, not {raw!r}") from None
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:

@@ -9,8 +9,8 @@ CodelensError (2)
 ├── PreciseIndexError (2)     a SCIP index or LSIF dump of the tree is damaged; says which file, and where in it
 ├── EmbedderFault (2)         an embedder that cannot be asked now, or whose answer is of no use
 ├── MemoryFault (2)           the memory file is damaged or cannot be written; a search says so and goes on without it
-├── TracesFault (2)           spans that are no OTLP/JSON, or the traces file is damaged; a search goes on without it
-├── MemoryOff (2)             memory is not switched on, and something is to be recorded
+├── TracesFault (2)           spans that are not OTLP/JSON, or the traces file is damaged; a search goes on without it
+├── MemoryOff (2)             memory is not switched on, and a command would record something
 ├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
 ├── NoIndex (3)               there is no index here
 ├── IndexCorrupt (3)          the file is not an index, or is damaged
@@ -24,6 +24,7 @@ CodelensError (2)
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -95,8 +96,8 @@ class QueryError(CodelensError):
 
     def pointer(self) -> str:
         """The query with a caret under the fault, two lines."""
-        shown = self.query.replace("\n", " ").replace("\t", " ")
-        return f"{shown}\n{' ' * self.position}^"
+        line = self.query.replace("\n", " ").replace("\t", " ")
+        return f"{line}\n{' ' * self.position}^"
 
 
 class SettingsError(CodelensError):
@@ -109,6 +110,16 @@ class CannotWrite(CodelensError):
     """The disk is full or fails, or the index's folder is not writable. Committed work stays."""
 
     hint = "make room, or name a file elsewhere with --db; `codelens index` goes on where it was"
+
+
+READ_ONLY = "nothing can be written there: keep the index elsewhere with `--db FILE`, in searches too"
+"""The hint for a folder that is read-only, for everyone or for this user."""
+
+
+def unwritable(path: object, fault: OSError) -> CannotWrite:
+    """The error for a file or folder of the index that the system refuses to write."""
+    hint = READ_ONLY if fault.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else ""
+    return CannotWrite(f"{path} cannot be written: {fault.strerror or fault}", hint)
 
 
 class PreciseIndexError(CodelensError):

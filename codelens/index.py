@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from codelens.memory.notebook import MemoryNotebook
     from codelens.notes.finder import Found
     from codelens.notes.note import Anchor
+    from codelens.search.lines import LineSearch
     from codelens.store.checks import Finding
     from codelens.traces.ingestion import IndexTraces
 
@@ -53,16 +54,20 @@ if TYPE_CHECKING:
 class Index:
     """An index opened for reading. Close it, or use it as a context manager."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, look: bool = False) -> None:
         self._store = store
         self._settings = settings
+        self._look = look
         self._info: IndexInfo | None = None
 
     @classmethod
-    def open(cls, path: Path, settings: Settings | None = None) -> Index:
-        """Open the index without writing or waiting for a writer. Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew."""
+    def open(cls, path: Path, settings: Settings | None = None, look: bool = False) -> Index:
+        """Open the index without writing or waiting for a writer. With `look`, `info` tells whether the trees have changed.
+
+        Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
+        """
         settings = settings or Settings()
-        return cls(Store.read(path, settings.trust_indexes), settings)
+        return cls(Store.read(path, settings.trust_indexes), settings, look)
 
     @staticmethod
     def build(
@@ -205,6 +210,28 @@ class Index:
                 return search_files(query, self._store, self.info(), options, self._settings)
             return search(query, self._store, self.info(), options, self._settings)
 
+    @contextmanager
+    def lines(self, query: str, options: SearchOptions, marked: bool = True) -> Iterator[LineSearch]:
+        """A search for every line that satisfies a query, which reads while its files are iterated; with all matches of a line
+        if `marked`. Raises as `search` does.
+        """
+        from codelens.search.lines import LineSearch
+
+        with self._store.reading():
+            yield LineSearch.start(query, self._store, options, self._settings, marked)
+
+    def search_lines(self, query: str, options: SearchOptions) -> SearchResult:
+        """The same as one result, with the unit around each line; the hits have no scores."""
+        with self.lines(query, options) as search:
+            return search.answer(self.info())
+
+    @staticmethod
+    def answers_with_lines(query: str, options: SearchOptions) -> bool:
+        """True if the query asks for lines rather than for places to be ranked. Raises QueryError."""
+        from codelens.search.lines import LineSearch
+
+        return LineSearch.answers(query, options)
+
     def why(self, query: str, targets: Sequence[str], options: SearchOptions) -> WhyResult:
         """Explain the ranks of these targets for a query. Raises TargetError if one matches nothing, or several places."""
         from codelens.search.why import explain
@@ -254,12 +281,30 @@ class Index:
         return self._info
 
     def _read_info(self) -> IndexInfo:
+        from codelens.indexing.look import INDEXED_AT, look_at_trees
+
         store = self._store
+        trees = look_at_trees(store, self._settings) if self._look else {}
         repositories = tuple(
-            RepositoryInfo(row.name, str(row.root), *store.documents.totals(row.id))
+            RepositoryInfo(row.name, str(row.root), *store.documents.totals(row.id), trees.get(row.name))
             for row in store.documents.repositories()
         )
-        return IndexInfo(str(store.path), store.schema(), store.meta("snapshot"), store.meta("embedder"), repositories)
+        return IndexInfo(
+            path=str(store.path),
+            schema=store.schema(),
+            snapshot=store.meta("snapshot"),
+            embedder=store.meta("embedder"),
+            repositories=repositories,
+            indexed_at=store.meta(INDEXED_AT),
+        )
+
+    def seconds_to_update(self) -> float:
+        """How long an index run would take for the changes that the look found, by the speed of the last; infinite if unknown."""
+        from codelens.indexing.look import seconds_to_update
+
+        differences = sum(r.tree.differences for r in self.info().repositories if r.tree)
+        with self._store.reading():
+            return seconds_to_update(self._store, differences)
 
     def status(self, check: bool = False) -> Status:
         """The index's contents; with `check`, also how the trees differ from it."""
@@ -493,7 +538,7 @@ class HistoryTopic:
             text = self._store.log.facts(number)
         if text is None:
             raise UsageError(
-                "the symbols of this snapshot are not kept any more", "the setting snapshots_kept says how many"
+                "the symbols of this snapshot are no longer stored", "the setting snapshots_kept sets how many are"
             )
         return list(from_text(text))
 

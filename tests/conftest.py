@@ -1,4 +1,4 @@
-"""Shared by all tests: the --golden option that rewrites case and golden files, and the reader of case files."""
+"""Shared by all tests: the --golden option, the reader of case files, and fixtures that run commands and make indexes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import tiers
+from tests.commands import SAMPLES, Ran, Run
 
 TESTS = Path(__file__).parent
 SEPARATOR = "\n---\n"
@@ -34,7 +35,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite expected texts; a person reads the diff")
-    parser.addoption("--all", action="store_true", help="run tests marked slow too, and draw three times as many examples")
+    parser.addoption(
+        "--all", action="store_true", help="run tests marked slow too, and draw three times as many examples"
+    )
     parser.addoption("--many", action="store_true", help="the same, with ten times as many examples: for campaigns")
 
 
@@ -85,3 +88,61 @@ def case(request: pytest.FixtureRequest) -> Callable[[Path, Callable[[str], str]
 
 def case_files(folder: str) -> list[Path]:
     return sorted((TESTS / "cases" / folder).rglob("*.txt"))
+
+
+@pytest.fixture
+def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No colour settings, no user's configuration, an empty cache, and a terminal of 100 columns."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "CODELENS_LIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "40")
+
+
+@pytest.fixture
+def run(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """run(*arguments, cwd=…) → exit code and both streams, in this process."""
+    from codelens.cli.main import main
+
+    def go(*arguments: str, cwd: Path | None = None) -> Ran:
+        if cwd is not None:
+            monkeypatch.chdir(cwd)
+        code = main(list(arguments))
+        out, err = capsysbinary.readouterr()
+        return Ran(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace"), out)
+
+    return go
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with notes/ and shop/ in one index; tests do not change it."""
+    from codelens.cli.main import main
+
+    folder = tmp_path_factory.mktemp("samples")
+    for name in ("notes", "shop"):
+        shutil.copytree(SAMPLES / name / "repo", folder / name)
+    code = main(
+        ["index", str(folder / "notes"), str(folder / "shop"), "--db", str(folder / ".codelens/index.db"), "-q"]
+    )
+    assert code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four indexed files, each with a word that its 200 functions hold: no word is so common that it is not ranked."""
+    from codelens.index import Index
+    from tests.search.trees import QUICK, functions
+
+    folder = tmp_path_factory.mktemp("large")
+    for number, word in enumerate(("widget", "mixer", "kettle", "toaster")):
+        (folder / f"{number}.py").write_text(functions(200, word))
+    ship = folder / "harbour/quay/ship.py"
+    ship.parent.mkdir(parents=True)
+    ship.write_text("def other():\n    return 1\n")
+    (folder / ".codelens").mkdir()
+    Index.build(folder / ".codelens/index.db", [folder], QUICK)
+    return folder

@@ -1,6 +1,4 @@
-"""Where a setting's value comes from: default < user's file < project's file < environment < flag, and what is refused."""
-
-# ruff: noqa: F401, F811 - a fixture that is imported is used by its name
+"""The origin of a setting's value: default < user's file < project's file < environment < flag, and refused values."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ import pytest
 
 from codelens.config import Settings, load_settings
 from codelens.index import Index
-from tests.cli.conftest import Run, run
+from tests.commands import Run
 from tests.search.trees import QUICK, functions
 
 PROJECT = ".codelens.toml"
@@ -23,7 +21,7 @@ PROJECT = ".codelens.toml"
 
 @pytest.fixture(autouse=True)
 def user_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The place of the user's file, where there is none yet; nothing of this machine's user counts."""
+    """The place of the user's file, which does not exist yet; the files of this machine's user are not read."""
     for name in [name for name in os.environ if name.startswith("CODELENS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
@@ -62,7 +60,7 @@ def test_each_layer_wins_over_the_one_below(
     run: Run,
     ask: Ask,
 ) -> None:
-    """As the number of hits that a search shows, and as `config` tells it."""
+    """The strongest layer decides the number of hits and what `config` prints."""
     (project / "widgets.py").write_text(functions(30))
     db = project / ".codelens/index.db"
     db.parent.mkdir()
@@ -164,17 +162,17 @@ def test_no_config_reads_no_files(project: Path, user_file: Path, monkeypatch: p
 WRONG = [
     ("limitt = 3", "unknown setting 'limitt'"),
     ("[search]\nlimit = 3", "unknown setting 'search'"),
-    ('limit = "many"', "'limit' wants int, not 'many'"),
-    ("limit = true", "'limit' wants int, not True"),
-    ("limit = 2.5", "'limit' wants int, not 2.5"),
-    ("hidden = 1", "'hidden' wants bool, not 1"),
-    ('fuzzy = "yes"', "'fuzzy' wants bool, not 'yes'"),
-    ('query_seconds = "5"', "'query_seconds' wants float, not '5'"),
-    ("query_seconds = true", "'query_seconds' wants float, not True"),
-    ("mode = 1", "'mode' wants str, not 1"),
-    ('mode = "magic"', "'mode' is one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
-    ('color = "blue"', "'color' is one of auto, always, never, not 'blue'"),
-    ('path_style = ""', "'path_style' is one of cwd, root, absolute, not ''"),
+    ('limit = "many"', "'limit' must be a whole number, not 'many'"),
+    ("limit = true", "'limit' must be a whole number, not True"),
+    ("limit = 2.5", "'limit' must be a whole number, not 2.5"),
+    ("hidden = 1", "'hidden' must be true or false, not 1"),
+    ('fuzzy = "yes"', "'fuzzy' must be true or false, not 'yes'"),
+    ('query_seconds = "5"', "'query_seconds' must be a number, not '5'"),
+    ("query_seconds = true", "'query_seconds' must be a number, not True"),
+    ("mode = 1", "'mode' must be a string, not 1"),
+    ('mode = "magic"', "'mode' must be one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
+    ('color = "blue"', "'color' must be one of auto, always, never, not 'blue'"),
+    ('path_style = ""', "'path_style' must be one of cwd, root, absolute, not ''"),
     ("limit = ", "Invalid value (at "),
     ("limit = 1\nlimit = 2", "Cannot overwrite a value (at "),
     ("= = =", "Invalid statement (at "),
@@ -253,11 +251,11 @@ COMMANDS = ("index --json", "search widget", "why widget", "status", "symbols a.
         ("allow_network = true\n", ": a project may not set 'allow_network'"),
         ("limitt = 1\n", ": unknown setting 'limitt'"),
         ("aliases = " + "[" * 50_000, ": it is nested too deeply"),
-        ("a" + ".a" * 40_000 + " = 1\n", ": a key of too many parts"),
-        ("limit.a" + ".a" * 45 + " = 1\n", ": 'limit' wants int, not a table"),
+        ("a" + ".a" * 40_000 + " = 1\n", ": a key has too many parts"),
+        ("limit.a" + ".a" * 45 + " = 1\n", ": 'limit' must be a whole number, not a table"),
         ("x = 1\n" * 100_000, ": too large for a configuration file"),
-        ("query_seconds = 1" + "0" * 400, ": 'query_seconds' is at most"),
-        ("max_file_size = 1" + "0" * 400, ": 'max_file_size' is at most"),
+        ("query_seconds = 1" + "0" * 400, ": 'query_seconds' must be at most"),
+        ("max_file_size = 1" + "0" * 400, ": 'max_file_size' must be at most"),
         ("aliases = 'no.toml'\n", ": 'aliases': "),
         ("classes = 'deep.toml'\n", ": 'classes': "),
         ("metadata = 'deep.json'\n", ": 'metadata': "),
@@ -303,13 +301,13 @@ def test_many_faults_are_counted(project: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "raw", "said"),
     [
-        ("LIMIT", "many", "$CODELENS_LIMIT wants int, not 'many'"),
-        ("LIMIT", "2.5", "$CODELENS_LIMIT wants int, not '2.5'"),
-        ("LIMIT", "", "$CODELENS_LIMIT wants int, not ''"),
-        ("HIDDEN", "perhaps", "$CODELENS_HIDDEN wants bool, not 'perhaps'"),
-        ("QUERY_SECONDS", "soon", "$CODELENS_QUERY_SECONDS wants float, not 'soon'"),
-        ("MODE", "magic", "$CODELENS_MODE: 'mode' is one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
-        ("COLOR", "blue", "$CODELENS_COLOR: 'color' is one of auto, always, never, not 'blue'"),
+        ("LIMIT", "many", "$CODELENS_LIMIT must be a whole number, not 'many'"),
+        ("LIMIT", "2.5", "$CODELENS_LIMIT must be a whole number, not '2.5'"),
+        ("LIMIT", "", "$CODELENS_LIMIT must be a whole number, not ''"),
+        ("HIDDEN", "perhaps", "$CODELENS_HIDDEN must be true or false, not 'perhaps'"),
+        ("QUERY_SECONDS", "soon", "$CODELENS_QUERY_SECONDS must be a number, not 'soon'"),
+        ("MODE", "magic", "$CODELENS_MODE: 'mode' must be one of hybrid, keyword, vector, exact, fuzzy, not 'magic'"),
+        ("COLOR", "blue", "$CODELENS_COLOR: 'color' must be one of auto, always, never, not 'blue'"),
     ],
 )
 def test_a_variable_that_cannot_be_taken_is_named(
@@ -354,7 +352,7 @@ def test_what_config_prints_can_be_pasted_into_the_users_file(
         assert set(loaded.origin.values()) == {str(user_file)}
 
 
-def test_a_file_named_by_a_file_lies_beside_it(project: Path, user_file: Path, ask: Ask) -> None:
+def test_a_path_in_a_file_is_relative_to_that_file(project: Path, user_file: Path, ask: Ask) -> None:
     user_file.write_text("classes = 'mine.toml'\n")
     assert ask(project)["classes"] == (str(user_file.parent / "mine.toml"), str(user_file))
     (project / PROJECT).write_text("classes = 'doc/ours.toml'\n")

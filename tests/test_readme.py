@@ -59,7 +59,7 @@ def read_block(body: str) -> list[Shown]:
 
 
 def fits(expected: str, actual: str) -> bool:
-    """Whether an output is what the manual shows of it."""
+    """True if an output equals what the manual shows of it."""
     lines = [
         r"(?:.*\n)*" if line.strip() == ANYTHING else ".*".join(map(re.escape, line.split(ANYTHING))) + r"\n"
         for line in expected.splitlines()

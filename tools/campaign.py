@@ -45,7 +45,7 @@ class Failure:
     """An attempt that failed; `--seed SEED --count 1` makes the same attempt again."""
 
     seed: int
-    said: str
+    text: str
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Report:
     def fail(self, seed: int, message: str) -> None:
         """Count a failure and print it at once."""
         self.failures.append(Failure(seed, message if len(message) <= LONGEST else "…" + message[-LONGEST:]))
-        print(f"{self.name}, seed {seed}: {self.failures[-1].said}", file=sys.stderr, flush=True)
+        print(f"{self.name}, seed {seed}: {self.failures[-1].text}", file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
         """Print once that a check cannot run here."""

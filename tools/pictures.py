@@ -36,9 +36,9 @@ def draw(folder: Path) -> list[Path]:
         shutil.copytree(ROOT / "sample_repos", place / "sample_repos")
         repositories = sorted(str(path.relative_to(place)) for path in (place / "sample_repos").glob("*/repo"))
         _run(place, "index", "-q", *repositories)
-        made = [_session(place, folder / name, commands) for name, commands in SESSIONS.items()]
+        pictures = [_session(place, folder / name, commands) for name, commands in SESSIONS.items()]
         browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-        return [*made, _page(place, folder / "page.png", browser)] if browser else made
+        return [*pictures, _page(place, folder / "page.png", browser)] if browser else pictures
 
 
 def _environment(place: Path) -> dict[str, str]:

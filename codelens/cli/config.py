@@ -84,7 +84,7 @@ def write_setting(path: Path, key: str, value: str) -> None:
 
 
 def with_setting(text: str, key: str, value: str) -> str:
-    """The TOML text with this top-level key set. Raises ValueError where it is no TOML, or has the key in a form of its own."""
+    """The TOML text with this top-level key set. Raises ValueError if it is not TOML, or has the key in a form of its own."""
     wanted: dict[str, Any] = {**parse_toml(text), key: value}
     for candidate in _candidates(text, key, value):
         try:
@@ -92,7 +92,7 @@ def with_setting(text: str, key: str, value: str) -> str:
                 return candidate
         except ValueError:
             continue
-    raise ValueError(f"'{key}' stands there in a form that cannot be changed for certain")
+    raise ValueError(f"'{key}' is written in a form that cannot be edited safely")
 
 
 def _candidates(text: str, key: str, value: str) -> Iterator[str]:

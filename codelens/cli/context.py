@@ -16,6 +16,7 @@ from codelens.cli.flags import (
     MemoryFlags,
     Texts,
 )
+from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.memory import record
 from codelens.cli.options import change_named, languages_named, moment, only_one
 from codelens.cli.streams import say, stdin_bytes, write_json
@@ -36,7 +37,7 @@ EVERYTHING = 1_000_000_000
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
     """Purpose, size and form of the pack."""
 
-    task: str | None = argument(None, "What is to be done; `-` reads it from stdin", "[TASK]")
+    task: str | None = argument(None, "The task in words; `-` reads it from stdin", "[TASK]")
     paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
     files: bool = option(
         False, "--files", section=SOURCE, help="The arguments are files: their symbols, and who calls them"
@@ -78,7 +79,7 @@ def context(flags: ContextFlags) -> int:
         "memory": flags.memory,
     }
     place = reading_place(flags, settings)
-    with place.open() as index:
+    with current_index(place, flags) as index:
         request = _request(flags, source, place, index)
         layout = layout_of(format, PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories))
         packed = index.context(request, layout, keep=not flags.no_cache)
@@ -87,9 +88,9 @@ def context(flags: ContextFlags) -> int:
                 (rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)
             ]
             record(index, request.query, places, request.options.now)
-    if not flags.quiet:
-        write_json([packed.text])
-        _say_about(packed, request, flags)
+        if not flags.quiet:
+            write_json([packed.text])
+            _say_about(packed, request, flags, is_behind(index.info()))
     return packed.exit_code
 
 
@@ -115,7 +116,7 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
         raise UsageError("no files", "`codelens context --files FILE...`")
     gone = [path for path in arguments if source != FILES and not path.exists()]
     if gone:
-        raise UsageError(f"no such file or folder: {gone[0]}", "a task of several words wants quotes around it")
+        raise UsageError(f"no such file or folder: {gone[0]}", "put quotes around a task of several words")
     whole = flags.root_scope or source != TASK
     scope: Scope = scope_of(index.info().repositories, place.cwd, arguments, whole)
     change = change_named(flags, place.cwd) or Change()
@@ -137,7 +138,7 @@ def _options(flags: ContextFlags, place: Workplace, scope: Scope) -> SearchOptio
     """Flags choose the filters; the settings choose how a task is ranked."""
     limit = EVERYTHING if flags.limit is None else flags.limit
     if limit < 1:
-        raise UsageError(f"-m is at least 1, not {limit}")
+        raise UsageError(f"-m must be at least 1, not {limit}")
     return SearchOptions(
         limit=limit,
         mode=place.settings.mode,
@@ -164,10 +165,10 @@ def _forms(flags: ContextFlags) -> Forms:
     return Forms(chosen) if chosen else Forms.AUTO
 
 
-def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags) -> None:
+def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags, behind: bool) -> None:
     for notice in packed.notices:
         say(f"note: {notice.text}")
-    if packed.changed:
+    if packed.changed and not behind:
         say(f"warning: {len(packed.changed)} files in it changed since they were indexed")
     if not packed.total:
         say("nothing was found")

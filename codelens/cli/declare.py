@@ -10,10 +10,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from codelens.cli.dashes import MARK, marked, options_of
 
 F = TypeVar("F")
 
@@ -61,7 +64,7 @@ def _callback(flags: type[F], run: Callable[[F], int], below: bool = False) -> C
         if below and values.pop("context").invoked_subcommand is not None:
             return 0
         filled = flags()
-        vars(filled).update(values)
+        vars(filled).update({name: _unmarked(value) for name, value in values.items()})
         return run(filled)
 
     hints = {"context": typer.Context} if below else {}
@@ -77,10 +80,24 @@ def _callback(flags: type[F], run: Callable[[F], int], below: bool = False) -> C
     return callback
 
 
+def _unmarked(value: Any) -> Any:
+    """The argument of the command line, without the mark of `dashes.marked`."""
+    if isinstance(value, list):
+        return list(map(_unmarked, value))
+    return type(value)(str(value)[1:]) if isinstance(value, str | Path) and str(value)[:1] == MARK else value
+
+
 class SectionedCommand(TyperCommand):
-    """Help with options under the headings of their sections."""
+    """Help with options under the headings of their sections. A query may begin with a dash."""
 
     brief: ClassVar[frozenset[str]] = frozenset()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Called by typer: arguments → parameters."""
+        params = self.get_params(ctx)
+        if any(param.name == "query" for param in params):
+            args = list(marked(args, options_of(params)))
+        return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The declared parameters, --help, and --help-all where --help is brief."""

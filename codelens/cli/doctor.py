@@ -44,7 +44,7 @@ class DoctorFlags(CommonFlags, JsonFlags):
 def doctor(flags: DoctorFlags) -> int:
     """Check the installation. Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
     if flags.depth not in (None, *DEPTHS) or (flags.depth and not flags.check):
-        raise UsageError(f"doctor: what is {flags.depth!r}?", "`codelens doctor --check`, or `--check full`")
+        raise UsageError(f"unknown argument {flags.depth!r}", "`codelens doctor --check`, or `--check full`")
     if flags.check:
         return _check_index(flags)
     checks = [
@@ -177,7 +177,7 @@ def _known(codec: str) -> bool:
 def _terminal() -> Iterator[Check]:
     terminal = sys.stdout.isatty()
     parts = [
-        "stdout is a terminal" if terminal else "stdout is no terminal",
+        "stdout is a terminal" if terminal else "stdout is not a terminal",
         "colour" if colored("auto", terminal) else "no colour",
         f"encoding {sys.stdout.encoding}",
         f"TERM={os.environ.get('TERM', '')}",

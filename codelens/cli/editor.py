@@ -70,7 +70,7 @@ def editor_command() -> list[str]:
 
 
 def note_text(message: str | None) -> str | None:
-    """-m, where `-` is stdin; without it what is piped in. None on a terminal, where an editor is to be opened."""
+    """-m, where `-` is stdin; without it what is piped in. None on a terminal, where an editor should open."""
     if message is not None and message != "-":
         return utf8(message)
     if message is None and (sys.stdin is None or sys.stdin.isatty()):

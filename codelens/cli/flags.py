@@ -9,6 +9,7 @@ RANKING = "Ranking"
 FILTERS = "Filters"
 OUTPUT = "Output"
 QUERY = "Query"
+LINES = "Lines, as in grep"
 
 Texts = list[str] | None
 
@@ -84,12 +85,13 @@ class QueryFlags:
     queries: Texts = option(
         None,
         "-e",
+        "--regexp",
         section=QUERY,
         metavar="QUERY",
         help="A query in place of the first argument; repeatable: any of them may fit",
     )
     query_files: Texts = option(
-        None, "-f", section=QUERY, metavar="FILE", help="Queries from a file, one a line; `-` is stdin"
+        None, "-f", "--file", section=QUERY, metavar="FILE", help="Queries from a file, one a line; `-` is stdin"
     )
     like: str | None = option(
         None,
@@ -103,11 +105,13 @@ class QueryFlags:
         None, "--lang", section=QUERY, metavar="LANG", help="The language of the code on stdin [default: guessed]"
     )
     ignore_case: bool = option(False, "-i", "--ignore-case", section=QUERY, help="Letter case does not matter")
+    case_sensitive: bool = option(False, "-s", "--case-sensitive", section=QUERY, help="Letter case matters")
+    smart_case: bool = option(False, "-S", "--smart-case", section=QUERY, hidden=True, help="The default")
     word: bool = option(False, "-w", "--word-regexp", section=QUERY, help="Match whole words only")
     literal: bool = option(
         False, "-F", "--fixed-strings", section=QUERY, help="Take the query literally: no filters, no operators"
     )
-    regex: bool = option(False, "--regex", section=QUERY, help="The query is a regular expression")
+    regex: bool = option(False, "-P", "--regex", section=QUERY, help="The query is a regular expression")
     case: str | None = option(
         None,
         "--case",
@@ -237,11 +241,15 @@ class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
     """Options that decide which hits there are, and their order."""
 
     limit: int | None = option(
-        None, "-m", "--limit", section=RANKING, metavar="N", help="Show at most N hits [default: 20]"
+        None, "-m", "--limit", section=RANKING, metavar="N", help="Show at most N hits [default: 20, of lines all]"
     )
     offset: int = option(0, "--offset", section=RANKING, metavar="N", help="Leave the first N hits out")
-    sort: str = option(
-        "score", "--sort", section=RANKING, metavar="BY", help="score, path or modified [default: score]"
+    sort: str | None = option(
+        None,
+        "--sort",
+        section=RANKING,
+        metavar="BY",
+        help="score, path or modified [default: score, of lines path]",
     )
     reverse: bool = option(False, "--reverse", section=RANKING, help="The other way round")
 
@@ -270,23 +278,56 @@ class ProgressFlags:
 FRESHNESS = "Freshness"
 
 
-class SearchFlags(ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
+class LineFlags:
+    """Options that ask for matching lines, and how lines look; as in grep and ripgrep."""
+
+    files: bool = option(
+        False, "-l", "--files-with-matches", section=LINES, help="Only the paths of files with a matching line"
+    )
+    files_without: bool = option(
+        False, "-L", "--files-without-match", section=LINES, help="Only the paths of files without one"
+    )
+    count: bool = option(
+        False, "-c", "--count", section=LINES, help="The number of matching lines of each file; with -o of matches"
+    )
+    only_matching: bool = option(False, "-o", "--only-matching", section=LINES, help="Only the parts that match")
+    invert: bool = option(False, "-v", "--invert-match", section=LINES, help="The lines that do not match")
+    whole_line: bool = option(False, "-x", "--line-regexp", section=LINES, help="The whole line must match")
+    after: int | None = option(None, "-A", "--after-context", section=LINES, metavar="N", help="Show N lines after")
+    before: int | None = option(None, "-B", "--before-context", section=LINES, metavar="N", help="Show N lines before")
+    context: int | None = option(None, "-C", "--context", section=LINES, metavar="N", help="Show N lines around")
+    line_number: bool | None = option(
+        None,
+        "-n/-N",
+        "--line-number/--no-line-number",
+        section=LINES,
+        help="path:line:text, or path:text [default: path:line:column:text]",
+    )
+    column: bool | None = option(None, "--column/--no-column", section=LINES, help="The column too, or not")
+    list_files: bool = option(
+        False, "--files", section=LINES, help="The paths of all indexed files; every argument is a PATH"
+    )
+    no_filename: bool = option(False, "-I", "--no-filename", section=LINES, help="Lines without their path")
+    heading: bool | None = option(
+        None, "--heading/--no-heading", section=LINES, help="Each path once above its lines, or on each line"
+    )
+    longest: int | None = option(
+        None, "-M", "--max-columns", section=LINES, metavar="N", help="Leave out the text of lines of over N bytes"
+    )
+    null: bool = option(False, "-0", "--null", section=LINES, help="A NUL byte after each path")
+    with_filename: bool = option(False, "-H", "--with-filename", section=LINES, hidden=True, help="The default")
+
+
+class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     """Options of `search` besides the shared groups: where to look, what to print and in which form, how fresh it must be."""
 
     query: str | None = argument(None, "What to look for; `-` reads it from stdin", "[QUERY]")
     paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
-    type_list: bool = option(False, "--type-list", section=FILTERS, help="List the languages that -t knows")
-    files: bool = option(False, "-l", "--files-with-matches", section=OUTPUT, help="Only the paths of files with a hit")
-    files_without: bool = option(
-        False, "-L", "--files-without-match", section=OUTPUT, help="Only the paths of files without a hit"
+    verbose: bool = option(False, "--verbose", help="Say more on stderr")
+    pretty: bool = option(
+        False, "-p", "--pretty", section=OUTPUT, help="As on a terminal, in a pipe too: `--pretty | less -R`"
     )
-    count: bool = option(False, "-c", "--count", section=OUTPUT, help="The number of hits of each file that has one")
-    after: int | None = option(None, "-A", "--after-context", section=OUTPUT, metavar="N", help="Show N lines after")
-    before: int | None = option(None, "-B", "--before-context", section=OUTPUT, metavar="N", help="Show N lines before")
-    context: int | None = option(None, "-C", "--context", section=OUTPUT, metavar="N", help="Show N lines around")
-    line_number: bool = option(True, "-n/-N", section=OUTPUT, help="Line numbers, or none [default: -n]")
-    only_matching: bool = option(False, "-o", "--only-matching", section=OUTPUT, help="Only the parts that match")
-    null: bool = option(False, "-0", "--null", section=OUTPUT, help="A NUL byte after each path")
+    type_list: bool = option(False, "--type-list", section=FILTERS, help="List the languages that -t knows")
     jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="One JSON object a hit, then one of type `end`")
     vimgrep: bool = option(False, "--vimgrep", section=OUTPUT, help="path:line:column:text, for editors")
     csv: bool = option(False, "--csv", section=OUTPUT, help="Comma-separated values with a head line")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codelens.cli.declare import argument, declare, group, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
+from codelens.cli.freshness import current_index
 from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, check_confidence, files_meant, kinds_named
 from codelens.cli.streams import say, stdin_bytes, write, write_json, write_record
 from codelens.cli.workplace import reading_place
@@ -35,14 +36,14 @@ def export(flags: ExportFlags) -> int:
         raise UsageError(f"no format '{flags.format}'", f"formats: {', '.join(GRAPH_FORMATS)}")
     check_confidence(flags.min_confidence)
     place = reading_place(flags)
-    with place.open() as index:
+    with current_index(place, flags) as index:
         where = files_meant(flags, place, index, flags.paths or ())
-        asked = RelationOptions(kinds_named(flags.kinds or ""), flags.min_confidence, where=where)
+        options = RelationOptions(kinds_named(flags.kinds or ""), flags.min_confidence, where=where)
         if where is not None and not index.files(where):
             return 1
         if flags.quiet:
             return 0
-        with index.graph.stream(asked) as graph:
+        with index.graph.stream(options) as graph:
             texts = GRAPH_FORMATS[flags.format](graph, index.info())
             (write if flags.format == "dot" else write_json)(texts)
     return 0
@@ -54,7 +55,7 @@ export_command = declare(
 
 
 class TracesFlags(CommonFlags, JsonFlags):
-    """Which files, or that all is to be forgotten."""
+    """Trace files, or --forget for all of them."""
 
     files: list[str] | None = argument(
         None, "OTLP as JSON, one object or one a line; `-` is stdin [default: list what is kept]", "[FILE]..."
@@ -76,7 +77,7 @@ def traces(flags: TracesFlags) -> int:
         if flags.forget:
             was = kept.forget()
             if not flags.quiet:
-                say(f"removed {kept.path}" if was else "nothing was kept")
+                say(f"removed {kept.path}" if was else "no traces were stored")
             return 0
         if flags.files:
             came = kept.ingest((name, _read(name)) for name in flags.files)
@@ -109,10 +110,10 @@ def _tell(came: Ingested, flags: TracesFlags) -> None:
         return
     for name in came.known:
         say(f"note: {name} is already imported; skipped")
-    said = f"read {_many(came.spans, 'span')}: {came.matched} of {_many(came.symbols, 'symbol')}"
-    said += f", {came.nameless} without a function or a time" if came.nameless else ""
-    said += f", {came.unknown} of nothing that is indexed, or of several things" if came.unknown else ""
-    say(said)
+    summary = f"read {_many(came.spans, 'span')}: {came.matched} of {_many(came.symbols, 'symbol')}"
+    summary += f", {came.nameless} without a function or a time" if came.nameless else ""
+    summary += f", {came.unknown} of nothing that is indexed, or of several things" if came.unknown else ""
+    say(summary)
 
 
 def _many(number: int, what: str) -> str:
@@ -122,7 +123,7 @@ def _many(number: int, what: str) -> str:
 def _lines(held: Mapping[Place, Observed]) -> Iterator[str]:
     for place, seen in held.items():
         last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        yield f"{place.told()} ({place.kind}): ran {_many(seen.times, 'time')}, last {last}\n"
+        yield f"{place.label()} ({place.kind}): ran {_many(seen.times, 'time')}, last {last}\n"
 
 
 def _write_json(record: dict[str, object]) -> None:

@@ -40,16 +40,16 @@ def install_hooks(flags: HookInstallFlags) -> int:
     if hooks.is_shared and not flags.shared:
         raise UsageError(
             f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
-            "with --shared they go there; they do nothing in a repository without an index",
+            "--shared installs them there; they do nothing in a repository without an index",
         )
     block = block_for([*codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
     install(hooks.folder, block)
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")
         if hooks.folder.is_relative_to(hooks.repository.top) and hooks.folder.parts[-2:] != (".git", "hooks"):
-            say("note: they lie in the work tree: mind what you commit, they name a program of this machine")
+            say("note: the hooks are in the work tree and name a program of this machine: do not commit them")
         if not (index or find_index(cwd)):
-            say("note: there is no index here yet: `codelens index` makes it")
+            say("note: there is no index here yet: `codelens index` creates it")
     return 0
 
 

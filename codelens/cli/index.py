@@ -135,7 +135,7 @@ def _remove_index(flags: IndexFlags) -> int:
     if not flags.quiet:
         say(f"removed {index}")
         if (memory := memory_place(index)).is_file():
-            say(f"note: what was recorded of its results stays in {memory}")
+            say(f"note: the memory of its results stays in {memory}")
         if (traces := traces_place(index)).is_file():
             say(f"note: its traces stay in {traces}")
     return 0
@@ -177,7 +177,7 @@ def _trees(flags: IndexFlags) -> Trees:
 
 
 def _failures(reports: Sequence[IndexReport]) -> int:
-    """Files that could not be read, and grammars that hung or broke; a grammar that knows a file only in part is no error."""
+    """Files that could not be read, and grammars that hung or broke; a file that a grammar parses only in part is not an error."""
     broken = sum(fault != PARTLY for r in reports for fault in r.faults.values())
     return broken + sum(r.skipped.get(str(reason), 0) for r in reports for reason in FAILED)
 
@@ -218,21 +218,21 @@ def _dry_run(
 
 
 def _explain(
-    asked: Path, roots: Sequence[Path], place: Workplace, settings_of: Callable[[Path], LoadedSettings]
+    named: Path, roots: Sequence[Path], place: Workplace, settings_of: Callable[[Path], LoadedSettings]
 ) -> int:
     """Which rule decides on one path: the nearest root that holds it is asked."""
     from codelens.render.reports import skip_text
 
-    path = Path(os.path.normpath(place.cwd / asked))
+    path = Path(os.path.normpath(place.cwd / named))
     root = max((r for r in roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=roots[0])
     verdict = Index.explain_path(place.index_path, root, os.path.relpath(path, root), settings_of)
     if verdict is None:
-        write([f"{asked}: a folder that is walked\n"])
+        write([f"{named}: a folder that is walked\n"])
     elif isinstance(verdict, Skip):
         through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""
-        write([f"{asked}: skipped: {skip_text(verdict)}{through}\n"])
+        write([f"{named}: skipped: {skip_text(verdict)}{through}\n"])
     else:
-        write([f"{asked}: indexed\n"])
+        write([f"{named}: indexed\n"])
     return 0
 
 

@@ -118,11 +118,13 @@ def _root(
 
 
 def run() -> NoReturn:
-    """Entry point of the `codelens` script."""
+    """Run the command line of this process, and end it."""
     _open_closed_streams()
     signal.signal(signal.SIGTERM, _terminate)
     code = INTERRUPTED
     with suppress(KeyboardInterrupt):  # a second Ctrl-C, while the first is being reported
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # until now `codelens.__main__` took it
         code = main(sys.argv[1:])
     _ignore_interrupts()
     sys.exit(code)

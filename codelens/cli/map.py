@@ -5,6 +5,7 @@ from pathlib import Path
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import OUTPUT
+from codelens.cli.freshness import current_index
 from codelens.cli.relations import PlaceFlags, files_meant, on_screen, open_place
 from codelens.cli.streams import colored, say_notices, write, write_record
 from codelens.cli.workplace import Workplace, scope_of
@@ -29,9 +30,9 @@ def map_command(flags: MapFlags) -> int:
     PageRank over calls, uses, type hints, imports and inheritance between files; files of tests are left out.
     """
     if flags.budget < 1:
-        raise UsageError(f"--budget is at least 1, not {flags.budget}")
+        raise UsageError(f"--budget must be at least 1, not {flags.budget}")
     place = open_place(flags)
-    with place.open() as index:
+    with current_index(place, flags) as index:
         where = files_meant(flags, place, index, ())
         focus = None
         if flags.paths:

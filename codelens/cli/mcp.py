@@ -69,10 +69,10 @@ def mcp(flags: McpFlags) -> int:
 def _refusal(folder: Path, index: Path, flags: McpFlags) -> str:
     """Why nothing may be written. A home folder is what a client starts in that knows no project."""
     if flags.no_index:
-        return "--no-index forbids to make one"
+        return "--no-index forbids creating one"
     home = Path.home().resolve()
     if not index.is_file() and folder in (home, *home.parents):
-        return f"{folder} is no project: name one, as `codelens mcp PATH`"
+        return f"{folder} is not a project: name one, as in `codelens mcp PATH`"
     return ""
 
 

@@ -72,12 +72,12 @@ def show(flags: MemoryShowFlags) -> int:
         words = _words(notebook.everything()["vocabulary"])
         on, path = place.settings.memory, notebook.path
     if not flags.quiet and flags.json:
-        records = [_record(one, said, current.get(one, ""), words.get(one, {})) for one, said in known.items()]
+        records = [_record(one, recorded, current.get(one, ""), words.get(one, {})) for one, recorded in known.items()]
         write_record({"memory": on, "path": str(path), "places": records})
     elif not flags.quiet:
-        write(_line(one, said, current.get(one, ""), words.get(one, {})) for one, said in known.items())
+        write(_line(one, recorded, current.get(one, ""), words.get(one, {})) for one, recorded in known.items())
         if not known:
-            say("nothing is recorded" + (f" of {flags.target}" if flags.target else ""))
+            say("nothing is recorded" + (f" about {flags.target}" if flags.target else ""))
         if not on:
             say("note: memory is off: nothing is recorded, and what is recorded does not count")
     return 0 if known else 1
@@ -93,7 +93,7 @@ def _words(vocabulary: list[dict[str, Any]]) -> dict[Place, dict[str, int]]:
 
 
 def _line(place: Place, known: Remembered, current: str, words: dict[str, int]) -> str:
-    return f"{place.told()} ({place.kind}): {', '.join(_parts(known, current, words))}\n"
+    return f"{place.label()} ({place.kind}): {', '.join(_parts(known, current, words))}\n"
 
 
 def _parts(known: Remembered, current: str, words: dict[str, int]) -> Iterator[str]:
@@ -152,7 +152,7 @@ def forget(flags: ForgetFlags) -> int:
     with notebook_here(flags) as (notebook, index, place):
         if flags.target is not None:
             gone = notebook.forget(target_here(flags.target, place, index))
-            lines = [f"forgot {one.told()}" for one in gone]
+            lines = [f"forgot {one.label()}" for one in gone]
         elif not notebook.path.is_file():
             lines = ["nothing was recorded"]
         elif flags.yes or agreed(f"remove {notebook.path}?", f"remove {notebook.path}"):
@@ -177,9 +177,9 @@ SCHEMA = 1
 def export(flags: CommonFlags) -> int:
     """Write all that is recorded as one JSON object to stdout. Times are unix seconds."""
     with notebook_here(flags) as (notebook, _, _place):
-        told = {"schema": SCHEMA, **notebook.everything()}
+        record = {"schema": SCHEMA, **notebook.everything()}
     if not flags.quiet:
-        write_json([json.dumps(told, ensure_ascii=False, indent=2) + "\n"])
+        write_json([json.dumps(record, ensure_ascii=False, indent=2) + "\n"])
     return 0
 
 
@@ -201,7 +201,7 @@ def pin(flags: PinFlags) -> int:
     with notebook_here(flags, flags.now) as (notebook, index, place):
         pinned = notebook.pin(target_here(flags.target, place, index))
     if not flags.quiet:
-        say(f"pinned {pinned.told()}")
+        say(f"pinned {pinned.label()}")
     return 0
 
 
@@ -215,7 +215,7 @@ def unpin(flags: PinFlags) -> int:
     with notebook_here(flags, flags.now) as (notebook, index, place):
         unpinned, was = notebook.unpin(target_here(flags.target, place, index))
     if not flags.quiet:
-        say(f"{'unpinned' if was else 'not pinned:'} {unpinned.told()}")
+        say(f"{'unpinned' if was else 'not pinned:'} {unpinned.label()}")
     return 0 if was else 1
 
 
@@ -241,7 +241,7 @@ def rate(flags: RateFlags) -> int:
     with notebook_here(flags, flags.now) as (notebook, index, place):
         rated = notebook.rate(target_here(flags.target, place, index), flags.rating)
     if not flags.quiet:
-        say(f"rated {rated.told()} {flags.rating:g} of 10")
+        say(f"rated {rated.label()} {flags.rating:g} of 10")
     return 0
 
 
@@ -256,13 +256,18 @@ class FeedbackFlags(RecordingFlags):
 
     hit: str | None = argument(None, "The hit's number in the last answer, PATH:LINE, or a symbol's name", "HIT")
     verdict: str | None = argument(None, "useful or useless", "VERDICT")
-    query: str | None = option(None, "--query", metavar="QUERY", help="For what [default: the last recorded query]")
+    query: str | None = option(
+        None,
+        "--query",
+        metavar="QUERY",
+        help="The query that it answers [default: the last recorded one, if the hit is in its answer]",
+    )
 
 
 def feedback(flags: FeedbackFlags) -> int:
     """Say that a hit was useful or useless. It counts until the code around it changes.
 
-    The words of a query come to lead to what was useful for it.
+    If it was useful, later searches with words of the query rank it higher.
     """
     if flags.hit is None or flags.verdict not in VERDICTS:
         raise UsageError("which hit, and was it useful or useless?", "`codelens memory feedback 1 useful`")
@@ -271,7 +276,7 @@ def feedback(flags: FeedbackFlags) -> int:
         words = index.memory.learnable(flags.query) if flags.query is not None else ()
         judged = notebook.judge(hit, flags.verdict == "useful", flags.query, words)
     if not flags.quiet:
-        say(f"{flags.verdict}: {judged.told()}")
+        say(f"{flags.verdict}: {judged.label()}")
     return 0
 
 
@@ -298,7 +303,7 @@ def used(flags: UsedFlags) -> int:
     with notebook_here(flags, flags.now) as (notebook, index, place):
         places = notebook.used([target_here(target, place, index) for target in flags.targets])
     if not flags.quiet:
-        write([f"{used.told()}\n" for used in places])
+        write([f"{used.label()}\n" for used in places])
     if not places and not flags.quiet:
         say("nothing of the last answer lies there")
     return 0 if places else 1

@@ -100,7 +100,7 @@ def one_line(word: str) -> str:
     """A word for the front matter. Raises UsageError for one that is empty, or could not be read again."""
     plain = " ".join(utf8(word).split())
     if not plain:
-        raise UsageError("an empty word says nothing")
+        raise UsageError("a tag or title must not be empty")
     if len(plain) > MOST_LETTERS:
         raise UsageError(f"{plain[:20]}… has more than {MOST_LETTERS} letters", "say the rest in the text: -m TEXT")
     return plain
@@ -132,8 +132,8 @@ def edit(flags: NoteEditFlags) -> int:
         raise UsageError("which note?", "`codelens note list` names them")
     ground = ground_of(flags)
     note = ground.notes.find(flags.id)
-    asked = (flags.title, flags.status, flags.tag, flags.untag, flags.at, flags.unlink, flags.message)
-    if all(one is None for one in asked):
+    changes = (flags.title, flags.status, flags.tag, flags.untag, flags.at, flags.unlink, flags.message)
+    if all(one is None for one in changes):
         if not has_editor():
             raise UsageError("what is to change?", f"give an option, or set $EDITOR on a terminal, or edit {note.path}")
         open_editor(note.file)
@@ -170,11 +170,11 @@ def _links(ground: Ground, note: NoteFile, more: Sequence[str], unlinked: Sequen
         links = list(note.note.links)
         now = index.notes.find(ground.root, links) if index is not None else None
         renewed = index.notes.renewed(ground.root, links) if index is not None else links
-    names = [{a.shown, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
+    names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
     for place in unlinked:
         if not any(place in known for known in names):
             raise TargetError(
-                f"{note.note.id} is not linked to {place}", tuple(a.shown for a in links), "name one of its places"
+                f"{note.note.id} is not linked to {place}", tuple(a.label for a in links), "name one of its places"
             )
     kept = [renewed[i] for i, known in enumerate(names) if known.isdisjoint(unlinked)]
     return list(dict.fromkeys([*kept, *anchors_at(ground, more)]))

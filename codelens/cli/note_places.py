@@ -56,18 +56,18 @@ def ground_of(flags: CommonFlags) -> Ground:
         index.roots()  # notes are written below one: raises where nobody vouches for them
     roots = [Path(r.root) for r in repositories if r.name in names]
     if len(roots) != 1:
-        raise UsageError("the index holds several trees", f"go into one of them: {', '.join(map(str, roots))}")
+        raise UsageError("the index holds several trees", f"change to one of them: {', '.join(map(str, roots))}")
     return Ground(roots[0], NoteFolder(roots[0]), place)
 
 
-def anchors_at(ground: Ground, said: Sequence[str]) -> list[Anchor]:
+def anchors_at(ground: Ground, places: Sequence[str]) -> list[Anchor]:
     """The place that --at names, as notes store it. Raises TargetError."""
     from codelens.notes.finder import anchor_on_disk, symbol_anchor
     from codelens.notes.note import is_path
 
     found: list[Anchor] = []
     with ground.opened() as index:
-        for one in said:
+        for one in places:
             text = _below_root(one, ground.root)
             if index is not None:
                 anchor, remark = index.notes.anchor(ground.root, text)
@@ -81,12 +81,12 @@ def anchors_at(ground: Ground, said: Sequence[str]) -> list[Anchor]:
     return found
 
 
-def _below_root(said: str, root: Path) -> str:
+def _below_root(name: str, root: Path) -> str:
     """A path is meant from the working directory where it is there, else from the root; a name stays what it is."""
-    path, line = path_and_line(said)
+    path, line = path_and_line(name)
     here = (working_folder() / path).resolve()
     if not here.is_file():
-        return said
+        return name
     if not here.is_relative_to(root):
         raise TargetError(f"{path} lies outside of {root}", hint="a note is about the tree that it lies in")
     below = here.relative_to(root).as_posix()
@@ -107,9 +107,9 @@ def take_in(ground: Ground, note: NoteFile, quiet: bool) -> None:
         say(f"warning: {note.path}: {fault}")
     if ground.place is None:
         if not quiet:
-            say(f"note: there is no index here; `codelens index` takes {INDEX_FOLDER}/notes in")
+            say(f"note: there is no index here; `codelens index` includes {INDEX_FOLDER}/notes")
         return
     try:
         Index.update_file(ground.place.index_path, ground.root, note.path, ground.place.settings)
     except IndexBusy:
-        say("note: another process writes the index; the next `codelens index` takes the note in")
+        say("note: another process writes the index; the next `codelens index` includes the note")

@@ -128,7 +128,8 @@ def search_options(
             "mode": flags.mode or settings.mode,
             "weights": parse_weights(flags.weights or ""),
             "profile": profile,
-            "case": "no" if flags.ignore_case else flags.case or "auto",
+            "case": case_of(flags),
+            "sort": flags.sort or "score",
             "languages": languages_named(flags.types or ()),
             "languages_not": languages_named(flags.types_not or ()),
             "kinds": tuple(k.strip() for kinds in flags.kinds or () for k in kinds.split(",") if k.strip()),
@@ -140,6 +141,13 @@ def search_options(
             "now": moment(flags.now),
         }
     )
+
+
+def case_of(flags: QueryFlags) -> str:
+    """yes, no or auto. Raises UsageError where two flags contradict each other."""
+    if flags.ignore_case and flags.case_sensitive:
+        raise UsageError("use either -i or -s, not both")
+    return "no" if flags.ignore_case else "yes" if flags.case_sensitive else flags.case or "auto"
 
 
 SAME = frozenset((*QueryFlags.__annotations__, *RankingFlags.__annotations__))

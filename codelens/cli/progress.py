@@ -25,7 +25,7 @@ Watch = Callable[[Progress], None] | None
 def watcher(how: str, quiet: bool) -> Iterator[Watch]:
     """The callback for each step; None if progress is not shown."""
     if how not in ("auto", "json", "none"):
-        raise UsageError(f"--progress is auto, json or none, not '{how}'")
+        raise UsageError(f"--progress must be auto, json or none, not '{how}'")
     if how == "json":
         yield _JsonLines()
     elif how == "auto" and not quiet and sys.stderr.isatty():

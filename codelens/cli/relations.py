@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
+from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.options import languages_named, only_one
 from codelens.cli.streams import colored, say, say_notices, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
@@ -152,7 +153,7 @@ def _ask(
     if len(given) < len(targets):
         raise UsageError("no target", f"a target is {TARGET}")
     place = open_place(flags)
-    with place.open() as index:
+    with current_index(place, flags) as index:
         options = relation_options(flags, place, index)
         result = ask(index, [target_here(target, place, index) for target in given], options)
         exit_code = 0 if result.relations else 1
@@ -160,7 +161,7 @@ def _ask(
             _show(place.with_notices(result), flags, place, exit_code)
             say_notices(result.notices)
             changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
-            if changed:
+            if changed and not is_behind(result.index):
                 say(f"warning: {changed} of {len(result.relations)} lines are in files that changed since indexing")
     return exit_code
 

@@ -1,14 +1,18 @@
 """codelens search: one question to the index, one renderer for the answer."""
 
+import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import NamedTuple
 
 from codelens.cli.declare import declare
 from codelens.cli.flags import SearchFlags
+from codelens.cli.freshness import current_index, is_behind, refresh, require_fresh
+from codelens.cli.lines import search_lines, wants_lines
 from codelens.cli.options import (
     EVERYTHING,
     QueryText,
@@ -21,11 +25,11 @@ from codelens.cli.options import (
     without_query,
 )
 from codelens.cli.streams import colored, say, write, write_json
-from codelens.cli.workplace import Scope, Workplace, present_roots, reading_place, scope_of
-from codelens.errors import StaleIndex, UsageError
+from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of, settings_at
+from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.model.code import Freshness
-from codelens.model.search import NOTHING_ASKED, Hit, SearchOptions, SearchResult
+from codelens.model.code import Freshness, Skip, SkipReason
+from codelens.model.search import NOTHING_ASKED, SearchOptions, SearchResult
 from codelens.render.paths import PathStyle
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
@@ -33,6 +37,8 @@ OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
 ABOUT_FILES = ("files", "files_without", "count")
 """Formats that show no hits, so that none of theirs can be opened or judged by its number."""
 JSON_FORMATS = ("json", "jsonl", "sarif")
+LINE_FORMATS = ("text", "vimgrep", *ABOUT_FILES)
+"""Formats that show lines without the units around them."""
 
 
 class SearchView(NamedTuple):
@@ -42,8 +48,10 @@ class SearchView(NamedTuple):
     template: str
     paths: PathStyle
     null: bool
+    names: bool
     line_numbers: bool
-    only_matching: bool
+    columns: bool
+    longest: int
     context: bool
     terminal: bool
     color: bool
@@ -53,27 +61,39 @@ class SearchView(NamedTuple):
     @property
     def styled(self) -> bool:
         """The renderer writes control sequences of its own, and has made those of the files visible."""
-        return self.format == "text" and self.terminal and not self.only_matching and not self.null
+        return self.format == "text" and self.terminal and not self.null
 
 
 def search(flags: SearchFlags) -> int:
-    """Search the index. Words, names and prose rank; filters such as `lang:py path:src -is:test` narrow down."""
+    """Search the index. Words, names and prose rank; filters such as `lang:py path:src -is:test` narrow down.
+
+    -F, --regex, a "phrase" and the flags of grep ask for lines: all lines on which every word occurs as it is written.
+    """
     if flags.type_list:
         write(_type_list())
         return 0
     started = time.perf_counter()
     chosen = only_one(flags, FORMATS, OPTIONS) or "text"
     positional, paths = _query_and_paths(flags)
-    query = joined_query(all_queries(positional, flags), flags)
-    place = reading_place(flags, ranking_settings(flags))
+    query = QueryText() if flags.list_files else joined_query(all_queries(positional, flags), flags)
+    place = reading_place(flags, ranking_settings(flags), paths)
     if flags.refresh:
-        _refresh(place, flags)
-    with place.open() as index:
+        refresh(place, flags.progress, flags.quiet)
+    with current_index(place, flags) as index:
         if flags.require_fresh:
-            _require_fresh(index)
+            require_fresh(index)
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
-        options = _options(flags, place, scope, query, likeness(flags, place, index), chosen)
-        result = index.search(query.text, options)
+        options = _options(flags, place, scope, query, likeness(flags, place, index))
+        if flags.list_files:
+            return _list_files(index, options, flags, place)
+        lines = wants_lines(flags, query, options)
+        options = replace(options, limit=EVERYTHING) if lines and flags.limit is None else options
+        if lines and chosen in LINE_FORMATS and flags.open is None:
+            code = search_lines(flags, place, index, query, options)
+            if code == 1 and not flags.quiet:
+                _say_unindexed(index, paths, place, flags)
+            return code
+        result = (index.search_lines if lines else index.search)(query.text, options)
         files = index.files(options) if chosen == "files_without" else []
         if flags.open is not None:
             _open(index, result, flags.open)
@@ -81,16 +101,18 @@ def search(flags: SearchFlags) -> int:
         try:
             hits = _show(result, files, _view(flags, chosen, place, result, started), place, flags)
         finally:  # also after `codelens search x | head -1`
-            if options.memory and chosen not in ABOUT_FILES:
+            if options.memory and chosen not in ABOUT_FILES and not lines:
                 _record(index, result, "" if query.literal or query.regex else query.text)
     if not query.text.strip() and flags.like is None and not flags.quiet:
         say("note: the query is empty")
     _say_about(result, flags)
+    if not hits and not flags.quiet:
+        _say_unindexed(index, paths, place, flags)
     return 2 if result.failed else 0 if hits else 1
 
 
 def _options(
-    flags: SearchFlags, place: Workplace, scope: Scope, query: QueryText, like: tuple[str, str, str], chosen: str
+    flags: SearchFlags, place: Workplace, scope: Scope, query: QueryText, like: tuple[str, str, str]
 ) -> SearchOptions:
     """The options of the search, and of the lines that it shows."""
     both = flags.context if flags.context is not None else place.settings.context_lines
@@ -98,10 +120,20 @@ def _options(
         search_options(flags, place.settings, scope, query, like),
         context_before=both if flags.before is None else flags.before,
         context_after=both if flags.after is None else flags.after,
+        whole_line=flags.whole_line,
+        invert=flags.invert,
     )
-    if chosen in ABOUT_FILES and flags.limit is None:
-        options = replace(options, limit=EVERYTHING)
-    return replace(options, snippet_lines=EVERYTHING) if flags.only_matching else options
+    about_files = flags.files or flags.files_without or flags.count
+    return replace(options, limit=EVERYTHING) if about_files and flags.limit is None else options
+
+
+def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
+    """--files: the paths of all indexed files in scope."""
+    paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories, quoted=not flags.null)
+    found = [paths.of(*file) + ("\0" if flags.null else "\n") for file in index.files(options)]
+    if not flags.quiet:
+        write(found if flags.limit is None else found[: options.limit])
+    return 0 if found else 1
 
 
 def _open(index: Index, result: SearchResult, number: int) -> None:
@@ -124,46 +156,48 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
 def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
     """With -e, -f or --like the first argument is a PATH, as with grep."""
     paths = list(flags.paths or ())
-    positional, hint = flags.query, "a query of several words wants quotes around it"
-    if without_query(flags) and positional is not None:
+    positional, hint = flags.query, "put quotes around a query of several words"
+    if (without_query(flags) or flags.list_files) and positional is not None:
         paths, positional = [Path(positional), *paths], None
-        hint = "with -e, -f or --like every argument is a PATH"
+        hint = "with -e, -f, --like or --files every argument is a PATH"
     for path in paths:
         if not path.exists():
             raise UsageError(f"no such file or folder: {path}", hint)
     return positional, paths
 
 
-def _refresh(place: Workplace, flags: SearchFlags) -> None:
-    from codelens.cli.progress import watcher
+def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
+    """Say why there is nothing below a PATH that the index leaves out."""
+    from codelens.render.reports import skip_text
 
-    with place.open() as index:
-        roots = present_roots(index.roots())
-    with watcher(flags.progress, flags.quiet) as progress:
-        Index.build(place.index_path, roots, place.settings, progress=progress, as_indexed=True)
-
-
-def _require_fresh(index: Index) -> None:
-    for repository in index.status(check=True).repositories:
-        if repository.gone:
-            raise StaleIndex(f"{repository.root} is gone", "mount it, or `codelens index --rebuild` without it")
-        if changes := repository.changes:
-            counts = f"{len(changes.new)} new, {len(changes.changed)} changed, {len(changes.deleted)} deleted"
-            raise StaleIndex(f"{repository.root} has changed since it was indexed: {counts}")
+    roots = [Path(os.path.realpath(row.root)) for row in index.info().repositories]
+    for path in paths:
+        real = Path(os.path.realpath(path))
+        root = max((r for r in roots if real.is_relative_to(r)), key=lambda r: len(r.parts), default=None)
+        if root is None or real == root:
+            continue
+        below = real.relative_to(root).as_posix()
+        skip = Index.explain_path(place.index_path, root, below, lambda r: settings_at(r, place.index_path, flags))
+        if isinstance(skip, Skip):
+            remedy = "; `codelens index --hidden` takes it in" if skip.reason is SkipReason.HIDDEN else ""
+            say(f"note: {path} is not indexed: {skip_text(skip)}{remedy}")
 
 
 def _view(flags: SearchFlags, chosen: str, place: Workplace, result: SearchResult, started: float) -> SearchView:
-    terminal = sys.stdout.isatty() or flags.pretty
+    on_screen = sys.stdout.isatty() or flags.pretty
+    terminal = on_screen if flags.heading is None else flags.heading
     return SearchView(
         format=chosen,
         template=flags.format or "",
         paths=PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories),
         null=flags.null,
-        line_numbers=flags.line_number,
-        only_matching=flags.only_matching,
+        names=not flags.no_filename,
+        line_numbers=flags.line_number is not False,
+        columns=flags.column if flags.column is not None else flags.line_number is None,
+        longest=flags.longest or 0,
         context=bool(result.options.context_before or result.options.context_after),
         terminal=terminal,
-        color=colored(place.color, terminal),
+        color=colored(place.color, on_screen),
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
         stats=dict(result.trace.seconds) | {"total": time.perf_counter() - started} if flags.stats else None,
     )
@@ -195,8 +229,11 @@ def _say_about(result: SearchResult, flags: SearchFlags) -> None:
     for notice in result.notices:
         say(f"{'error' if notice.code == NOTHING_ASKED else 'note'}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
-    if old:
+    if old and not is_behind(result.index):
         say(f"warning: {len(old)} of {len(result.hits)} hits are of files that changed since they were indexed")
+    shown_below = sys.stdout.isatty() and flags.heading is not False and not any(getattr(flags, f) for f in FORMATS)
+    if result.left_out and sys.stderr.isatty() and not shown_below:
+        say(f"note: {len(result.hits)} of {result.total} hits; -m N shows more")
     if flags.stats and not (flags.json or flags.jsonl):
         say(", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in sorted(result.trace.seconds.items())))
     if flags.verbose:
@@ -251,8 +288,6 @@ def render_result(
     result: SearchResult, view: SearchView, files: Iterable[tuple[str, str]] = ()
 ) -> tuple[bool, Iterator[str]]:
     """(whether there is a result, the texts to write). `files`: (root, path) of all in scope, for -L."""
-    if view.format in ABOUT_FILES or view.only_matching:
-        result = _matching_only(result)
     if view.format == "files_without":
         return _files_without(result, view, files)
     found = bool(result.hits)
@@ -268,19 +303,6 @@ def _files_without(
     paths = view.paths.raw() if view.null else view.paths
     rest = [paths.of(*file) for file in files if file not in hit]
     return bool(rest), (path + ("\0" if view.null else "\n") for path in rest)
-
-
-def _matching_only(result: SearchResult) -> SearchResult:
-    """Without what merely lies near: found by vectors alone, and nothing in it is what was asked for."""
-    if result.options.mode == "vector" or result.every_hit_matches:
-        return result
-    return replace(
-        result, hits=tuple(hit for hit in result.hits if set(hit.channels) != {"vector"} or _is_matched(hit))
-    )
-
-
-def _is_matched(hit: Hit) -> bool:
-    return any(line.matches for line in hit.snippet)
 
 
 def _texts(result: SearchResult, view: SearchView, exit_code: int) -> Iterator[str]:
@@ -320,11 +342,14 @@ def _lines(result: SearchResult, view: SearchView) -> Iterator[str]:
         return formats.render_counts(result.hits, view.paths, view.null)
     if view.format == "vimgrep":
         return formats.render_vimgrep(result, view.paths)
-    lines = formats.PlainView(view.paths, view.null, view.line_numbers, view.only_matching, view.context, view.color)
+    lines = formats.PlainView(
+        view.paths, view.null, view.names, view.line_numbers, view.columns, view.longest, view.context, view.color
+    )
     return formats.render_plain(result, lines)
 
 
 def _people(result: SearchResult, view: SearchView) -> Iterator[str]:
     from codelens.render.terminal import TerminalView, render_terminal
 
-    return render_terminal(result, TerminalView(view.paths, view.color, view.hyperlinks, view.line_numbers))
+    width = get_terminal_size().columns if sys.stdout.isatty() else 0
+    return render_terminal(result, TerminalView(view.paths, view.color, view.hyperlinks, view.line_numbers, width))

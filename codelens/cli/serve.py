@@ -53,13 +53,15 @@ def serve(flags: ServeFlags) -> int:
     from codelens.server.http.keys import KeyRing
 
     if not 0 <= flags.port <= 65535:
-        raise UsageError(f"--port is 0 to 65535, not {flags.port}")
+        raise UsageError(f"--port must be from 0 to 65535, not {flags.port}")
     if flags.workers is not None and not 0 <= flags.workers <= 64:
-        raise UsageError(f"--workers is 0 to 64, not {flags.workers}")
+        raise UsageError(f"--workers must be from 0 to 64, not {flags.workers}")
     keys, rules = KeyRing(keys_file()), rules_for(flags.host, flags.require_key)
     if rules.keys_needed and not keys.rows():
         where = f"on {flags.host}" if not flags.require_key else "with --require-key"
-        raise UsageError(f"nobody could ask {where}: there is no key", "`codelens serve keys add NAME` makes one")
+        raise UsageError(
+            f"no client could send requests {where}: there are no keys", "`codelens serve keys add NAME` creates one"
+        )
     place.open().close()  # an unreadable index is reported now, not at the first request
     listener = listening(flags.host, flags.port)
     mounted = [] if find_spec("mcp") is None else [_tools(place)]
@@ -88,10 +90,10 @@ def _tools(place: Workplace) -> Mounted:
     return Mounted("/mcp", other.app, other.running)
 
 
-def _watch_told(told: Mapping[str, Any]) -> None:
+def _watch_told(record: Mapping[str, Any]) -> None:
     """Faults of the watch; what it does is seen in the answers."""
-    if told["type"] == "text":
-        say_plain([f"{told['text']}\n"])
+    if record["type"] == "text":
+        say_plain([f"{record['text']}\n"])
 
 
 def _require_extra() -> None:

@@ -92,7 +92,7 @@ def _state(name: str, index: Index | None, cwd: Path) -> State:
         return State(name, number=log[int(back[1])].number)
     if (cwd / name).is_file():
         if not Index.is_one(cwd / name):
-            raise UsageError(f"{name} is no index", HINT)
+            raise UsageError(f"{name} is not an index", HINT)
         return State(name, file=cwd / name)
     fits = [line for line in log if len(name) >= LEAST_DIGITS and line.snapshot.startswith(name.lower())]
     if len({line.snapshot for line in fits}) > 1:
@@ -137,8 +137,8 @@ def _of_commits(
             except GitError as fault:
                 raise UsageError(f"{state.name}: {fault}") from None
             Index.build(db, [tree], quick)
-            with Index.open(db, quick) as made:
-                facts.append(made.history.facts())
+            with Index.open(db, quick) as index:
+                facts.append(index.history.facts())
     return facts
 
 

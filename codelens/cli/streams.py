@@ -65,7 +65,7 @@ def say_notices(notices: Sequence[Notice]) -> None:
 def agreed(question: str, what: str) -> bool:
     """Ask on the terminal whether to do something. Raises UsageError where nobody can answer."""
     if not sys.stdin.isatty():
-        raise UsageError(f"this would {what}", "add --yes where nobody can answer")
+        raise UsageError(f"this would {what}", "add --yes to run without a question")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -102,7 +102,7 @@ def stdin_bytes(hint: str) -> bytes:
 
 
 def silence_stdout() -> None:
-    """The reader went away: nothing more is to be written, also not at exit."""
+    """The reader went away: write nothing more, not even at exit."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     os.close(devnull)

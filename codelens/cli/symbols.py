@@ -4,6 +4,7 @@ from pathlib import Path
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
+from codelens.cli.freshness import current_index
 from codelens.cli.streams import write, write_record
 from codelens.cli.workplace import reading_place, scope_of
 from codelens.errors import UsageError
@@ -28,7 +29,7 @@ def symbols(flags: SymbolsFlags) -> int:
     if flags.changes and flags.ctags:
         raise UsageError("use either --changes or --ctags, not both")
     place = reading_place(flags)
-    with place.open() as index:
+    with current_index(place, flags) as index:
         path = _indexed_path(flags.file, place.cwd, index.info().repositories)
         units = index.symbols(path)
         last = index.history.last_changes(units) if flags.changes else None

@@ -2,6 +2,7 @@
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, OUTPUT, ChangeFlags, CommonFlags, JsonFlags
+from codelens.cli.freshness import current_index
 from codelens.cli.options import change_named, only_one
 from codelens.cli.relations import TARGET, check_confidence
 from codelens.cli.streams import say, say_notices, write, write_record
@@ -44,7 +45,7 @@ def test_scope(flags: ScopeFlags) -> int:
     """
     _check(flags)
     place = reading_place(flags, {"path_style": flags.path_style})
-    with place.open() as index:
+    with current_index(place, flags) as index:
         targets = [target_here(target, place, index) for target in flags.targets or ()]
         request = change_named(flags, place.cwd) or targets
         result = index.graph.tests_reaching(request, flags.depth, flags.min_confidence)
@@ -60,7 +61,7 @@ def _check(flags: ScopeFlags) -> None:
     if not (flags.targets or flags.pr or flags.diff or flags.staged):
         raise UsageError("nothing to find tests for", "name files or symbols, or give --pr, --diff or --staged")
     if flags.depth is not None and flags.depth < 1:
-        raise UsageError(f"--depth is at least 1, not {flags.depth}")
+        raise UsageError(f"--depth must be at least 1, not {flags.depth}")
     check_confidence(flags.min_confidence)
 
 

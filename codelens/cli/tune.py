@@ -17,7 +17,7 @@ from codelens.cli.workplace import settings_at, working_folder
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.compare import Comparison
-from codelens.evaluation.make_tasks import cannot_write, name_meant, repository_meant, told
+from codelens.evaluation.make_tasks import cannot_write, name_meant, repository_meant, summary_lines
 from codelens.evaluation.tune import DECIDES, FEWEST_TO_ASK, FEWEST_TO_LEARN, TunedWeights, own_text, tune_own
 from codelens.render.records import SCHEMA
 from codelens.render.terminal import Columns, plain_columns
@@ -104,7 +104,7 @@ def _place(flags: TuneFlags, cwd: Path) -> Path | None:
 def _write(place: Path, name: str, tuned: TunedWeights) -> None:
     decided, older = tuned.deciding, sum(tuned.older.values())
     origin = (
-        f"Weights of codelens {__version__}, learned from {older} tasks of {name} up to {tuned.made.head}.",
+        f"Weights of codelens {__version__}, learned from {older} tasks of {name} up to {tuned.tasks.head}.",
         f"{DECIDES} of its newest {decided.tasks}: shipped weights {decided.before:.3f}, these {decided.after:.3f}.",
     )
     try:
@@ -123,7 +123,7 @@ def _show(
     if flags.quiet:
         return
     if not tuned.groups:
-        for line in told(name, tuned.made):
+        for line in summary_lines(name, tuned.tasks):
             say(line)
         have = f"{sum(tuned.older.values())} to learn from and {sum(tuned.newest.values())} to ask"
         say(f"{name}: too few tasks: {have}; at least {FEWEST_TO_LEARN} and {FEWEST_TO_ASK} are needed")
@@ -134,7 +134,7 @@ def _show(
         say(f"written to {kept}")
         say_plain([f"hint: {_line(kept, repository)}\n"])
     elif flags.keep is not None:
-        say(f"nothing is written: {flags.keep} would rank no better here than the shipped weights")
+        say(f"nothing written: {flags.keep} would rank no better here than the shipped weights")
         say_plain(["hint: with more history there is more to learn from; the shipped weights stay\n"])
 
 
@@ -174,8 +174,8 @@ def _record(name: str, tuned: TunedWeights, kept: Path | None, code: int) -> dic
     return {
         "schema": SCHEMA,
         "name": name,
-        "head": tuned.made.head,
-        "base": tuned.made.base,
+        "head": tuned.tasks.head,
+        "base": tuned.tasks.base,
         "older": dict(tuned.older),
         "newest": dict(tuned.newest),
         "loss": round(tuned.fitted.loss, PLACES) if tuned.fitted else None,

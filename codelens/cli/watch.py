@@ -45,7 +45,7 @@ class WatchFlags(ProgressFlags, CommonFlags):
 def watch(flags: WatchFlags) -> int:
     """Keep the index fresh. It is brought up to date now, and after each change of its trees until Ctrl-C."""
     if flags.debounce < 0 or flags.poll < 0:
-        raise UsageError("--debounce and --poll are 0 or more")
+        raise UsageError("--debounce and --poll must be at least 0")
     place, roots, settings_of = trees_of(flags, flags.roots or (), {"allow_network": flags.allow_network or None})
     prepare_index_folder(place.index_path)
     with watcher(flags.progress, flags.quiet) as progress:

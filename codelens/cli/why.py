@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
+from codelens.cli.freshness import current_index
 from codelens.cli.options import all_queries, joined_query, likeness, ranking_settings, search_options, without_query
 from codelens.cli.streams import colored, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
@@ -51,7 +52,7 @@ def why(flags: WhyFlags) -> int:
         names, positional = [positional, *names], None
     query = joined_query(all_queries(positional, flags), flags)
     place = reading_place(flags, ranking_settings(flags))
-    with place.open() as index:
+    with current_index(place, flags) as index:
         scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         like = likeness(flags, place, index)
         options = search_options(flags, place.settings, scope, query, like)

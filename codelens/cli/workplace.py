@@ -46,12 +46,12 @@ class Workplace(NamedTuple):
 
     def with_notices(self, answer: T) -> T:
         """An answer for JSON, with what of the project's settings does not count; text has it on stderr."""
-        told = tuple(Notice("settings", text) for text in self.loaded.ignored)
-        return replace(answer, notices=(*told, *answer.notices)) if told else answer
+        ignored = tuple(Notice("settings", text) for text in self.loaded.ignored)
+        return replace(answer, notices=(*ignored, *answer.notices)) if ignored else answer
 
     def open(self) -> Index:
-        """The index, for reading. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
-        return Index.open(self.index_path, self.settings)
+        """The index, for reading; its `info` tells whether the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
+        return Index.open(self.index_path, self.settings, look=True)
 
 
 def working_folder() -> Path:
@@ -59,7 +59,7 @@ def working_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise UsageError("the working directory is gone", "change to a folder that is there") from None
+        raise UsageError("the working directory is gone", "change to a folder that exists") from None
 
 
 def named_index(flags: CommonFlags) -> Path | None:
@@ -71,10 +71,12 @@ def named_index(flags: CommonFlags) -> Path | None:
     return working_folder() / flags.db
 
 
-def reading_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:
-    """For a command that reads: --db, or the nearest index upwards. Raises NoIndex."""
+def reading_place(
+    flags: CommonFlags, overrides: Mapping[str, Any] | None = None, paths: Sequence[Path] = ()
+) -> Workplace:
+    """For a command that reads: --db, the nearest index upwards, or else that of the first of `paths`. Raises NoIndex."""
     cwd = working_folder()
-    index = named_index(flags) or find_index(cwd)
+    index = named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
     if index is None or not index.is_file():
         _tell_unfinished(index or new_index_place(cwd))
     if index is None:
@@ -84,7 +86,7 @@ def reading_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None
 
 def _tell_unfinished(index: Path) -> None:
     if building := unfinished_index(index):
-        raise NoIndex(f"{building} was begun and never finished", "`codelens index` finishes it")
+        raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
 
 
 def settings_at(
@@ -126,20 +128,20 @@ OWN_FILES: Mapping[str, str] = {
 
 def _warn(loaded: LoadedSettings, flags: CommonFlags) -> None:
     """Each sentence once a command, however many roots ask for their settings."""
-    told: set[str] = vars(flags).setdefault("_told", set())
+    warned: set[str] = vars(flags).setdefault("_warned", set())
     for text in loaded.ignored:
-        if text not in told and not flags.quiet:
+        if text not in warned and not flags.quiet:
             say(f"warning: {for_line(text)}")
-        told.add(text)
+        warned.add(text)
 
 
 def present_roots(roots: list[Path]) -> list[Path]:
     """A drive that is not mounted must neither stop the other trees nor empty the index of its own."""
     gone = [root for root in roots if not root.is_dir()]
     if len(gone) == len(roots):
-        raise UsageError(f"no such folder: {gone[0]}", "name the folder that is to be indexed in its place")
+        raise UsageError(f"no such folder: {gone[0]}", "name the folder to index instead")
     for root in gone:
-        say(f"note: {root} is gone; what the index has of it stays until `codelens index --rebuild`")
+        say(f"note: {root} is gone; its files stay in the index until `codelens index --rebuild`")
     return [root for root in roots if root not in gone]
 
 
@@ -232,10 +234,10 @@ class Trees(NamedTuple):
     settings_of: Callable[[Path], LoadedSettings]
 
 
-def trees_of(flags: CommonFlags, asked: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:
+def trees_of(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:
     """The folders that were named, else those of the index that is there, else the top of the repository."""
     cwd = working_folder()
-    named = [cwd / root for root in asked]
+    named = [cwd / root for root in paths]
     for root in named:
         if not root.is_dir():
             raise UsageError(f"not a folder: {root}")
@@ -250,7 +252,7 @@ def _default_roots(place: Workplace) -> list[Path]:
         with place.open() as opened:
             if strays := opened.strays():
                 text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
-                raise UsageError(text, "name the folder that is to be indexed")
+                raise UsageError(text, "name the folder to index")
             if roots := opened.roots():
                 return present_roots(roots)
     except (IndexCorrupt, SchemaTooNew) as fault:

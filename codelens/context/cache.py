@@ -38,7 +38,7 @@ States = tuple[tuple[str, str, str], ...]
 
 def key_of(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: int, *own: str) -> str:
     """The hash (64 hex digits) of everything that decides a pack. `own` are the files that settings name."""
-    asked = {
+    parts = {
         "version": __version__,
         "weights": load_weights(),
         "own": [[path, _file_digest(path)] for path in own],
@@ -53,7 +53,7 @@ def key_of(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: 
         "layout": layout.name,
         "cwd": request.cwd if request.diff else "",
     }
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def normalised(query: str) -> str:
@@ -74,7 +74,7 @@ class KeptPacks:
             text = str(record["text"])
             if record["key"] != key or record["digest"] != _digest(text):
                 return None
-            notices = tuple(Notice(str(code), str(said)) for code, said in record["notices"])
+            notices = tuple(Notice(str(code), str(text)) for code, text in record["notices"])
             states = tuple((str(name), str(path), str(state)) for name, path, state in record["states"])
             packed = PackedText(
                 text=text,

@@ -101,11 +101,11 @@ def _changed(lines: Sequence[tuple[str, str]], at: int, own: str) -> tuple[int, 
 def owners(units: Sequence[UnitRow], lines: int) -> list[UnitId | None]:
     """The innermost unit of each line that is not local to a function. A doc comment above a symbol belongs to it."""
     held: list[UnitId | None] = [None] * lines
-    shown = [u for u in units if not u.local]
-    for unit in sorted(shown, key=lambda u: (u.span.start, -u.span.end)):
+    visible = [u for u in units if not u.local]
+    for unit in sorted(visible, key=lambda u: (u.span.start, -u.span.end)):
         last = min(unit.end_line, lines)
         held[unit.start_line - 1 : last] = [unit.id] * max(0, last - unit.start_line + 1)
-    for unit in sorted(shown, key=lambda u: u.start_line):
+    for unit in sorted(visible, key=lambda u: u.start_line):
         above = unit.doc.count("\n") + DOC_MARKS if unit.doc else 0
         for line in range(unit.start_line - 2, max(unit.start_line - 2 - above, -1), -1):
             if held[line] is not None:

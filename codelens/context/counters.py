@@ -43,7 +43,7 @@ def counter_of(kind: str) -> Counter:
     if found is None and kind == TIKTOKEN:
         raise UsageError(
             "tiktoken is not installed, or has no vocabulary on this machine",
-            "put one into the folder TIKTOKEN_CACHE_DIR, or use --counter chars",
+            "put one in the folder TIKTOKEN_CACHE_DIR, or use --counter chars",
         )
     return found or Counter("chars/4", count_chars)
 

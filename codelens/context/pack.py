@@ -239,12 +239,12 @@ def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
     if packing.cut:
         spare = int(room * CUT_SHARE)
         packing = pack(items, room - spare, exponent, request.forms)
-    while (made := _written(packing, empty, offers, request, layout)).tokens > request.budget:
+    while (packed := _written(packing, empty, offers, request, layout)).tokens > request.budget:
         if spare >= room:
-            raise _too_small(request, request.budget - made.tokens)
-        spare = min(room, spare + max(made.tokens - request.budget, 1 + room // MOST_ATTEMPTS))
+            raise _too_small(request, request.budget - packed.tokens)
+        spare = min(room, spare + max(packed.tokens - request.budget, 1 + room // MOST_ATTEMPTS))
         packing = pack(items, room - spare, exponent, request.forms)
-    return made
+    return packed
 
 
 def _item(place: int, offer: Offer, request: ContextRequest, layout: PackLayout) -> Item:
@@ -266,13 +266,13 @@ def allowed_forms(forms: Forms, layout: PackLayout) -> frozenset[Form]:
     """The forms that the request wants and the layout shows. Raises UsageError if no form is left."""
     wanted = {Forms.BODIES: {Form.BODY}, Forms.SIGNATURES: {Form.SIGNATURE}}.get(forms, set(Form))
     if not (allowed := layout.forms & wanted):
-        raise UsageError("--format compact shows signatures alone", "leave --bodies out, or take --format markdown")
+        raise UsageError("--format compact shows only signatures", "leave out --bodies, or use --format markdown")
     return allowed
 
 
 def _written(packing: Packing, empty: Pack, offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
     """The pack of these choices, with as many cut symbols listed as fit."""
-    made = replace(
+    pack = replace(
         empty,
         entries=tuple(_entry(chosen, offers) for chosen in packing.chosen),
         covered=len(packing.covered),
@@ -280,22 +280,22 @@ def _written(packing: Packing, empty: Pack, offers: Offers, request: ContextRequ
     )
     listed = tuple(_cut(chosen, offers) for chosen in packing.cut[:MOST_CUT])
     while True:
-        settled = _settled(replace(made, cut=listed), request, layout)
+        settled = _settled(replace(pack, cut=listed), request, layout)
         if settled.tokens <= request.budget or not listed:
             return settled
         listed = listed[: len(listed) // 2]
 
 
-def _settled(made: Pack, request: ContextRequest, layout: PackLayout) -> Pack:
+def _settled(pack: Pack, request: ContextRequest, layout: PackLayout) -> Pack:
     """The pack with its own token count. If no count is stable, the larger of the two that alternate."""
     seen: list[int] = []
     for _ in range(MOST_ROUNDS):
-        tokens = request.counter.count(layout.whole(made))
-        if tokens == made.tokens:
+        tokens = request.counter.count(layout.whole(pack))
+        if tokens == pack.tokens:
             break
         seen.append(tokens)
-        made = replace(made, tokens=max(seen[-2:]) if len(seen) > MOST_ROUNDS // 2 else tokens)
-    return made
+        pack = replace(pack, tokens=max(seen[-2:]) if len(seen) > MOST_ROUNDS // 2 else tokens)
+    return pack
 
 
 def _entry(chosen: ChosenItem, offers: Offers) -> Entry:
@@ -323,6 +323,6 @@ def _tokens(chosen: ChosenItem) -> int:
 
 def _too_small(request: ContextRequest, room: int) -> UsageError:
     return UsageError(
-        f"a budget of {request.budget} tokens does not hold an empty pack, which takes {request.budget - room}",
-        "give --budget more, or take --format compact",
+        f"a budget of {request.budget} tokens is too small: an empty pack takes {request.budget - room}",
+        "use a larger --budget, or --format compact",
     )

@@ -29,7 +29,7 @@ def write_pack(
     """The written pack, or the same one from the cache in `folder`. Raises UsageError for a budget that is too small, and the
     errors of searching and diffing."""
     if request.budget < 1:
-        raise UsageError(f"--budget is at least 1, not {request.budget}")
+        raise UsageError(f"--budget must be at least 1, not {request.budget}")
     allowed_forms(request.forms, layout)
     if request.source == CHANGE:
         request = replace(request, diff=diff_of(request.change, store))

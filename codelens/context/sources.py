@@ -51,7 +51,7 @@ def offers_of(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> list[
     documents = {d.id: d for d in store.documents.rows({w.unit.document for w in wanted})}
     roots = {int(r.id): str(r.root) for r in store.documents.repositories()}
     states = document_states(documents.values(), store)
-    made = []
+    offers = []
     for one in wanted:
         unit, document = one.unit, documents[one.unit.document]
         body = _body(unit, document, texts)
@@ -63,14 +63,14 @@ def offers_of(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> list[
         ) -> Entry:
             return Entry(one.unit, root, form, doc, text, one.score, one.relation, state)
 
-        made.append(
+        offers.append(
             Offer(
                 entry(Form.BODY, "" if first.strip() in body else unit.doc, body),
                 entry(Form.SIGNATURE, first.strip(), unit.signature or _head(body)),
                 one.nearness,
             )
         )
-    return made
+    return offers
 
 
 def document_states(documents: Iterable[DocumentRow], store: Store) -> dict[DocumentId, Freshness]:
@@ -181,12 +181,12 @@ def composite(
         _part("recency", RECENCY, *recent),
         _part("distance", DISTANCE, 1.0 / (1 + hops), f"{hops} edges away"),
     ]
-    made = Candidate(unit, told=parts)
+    candidate = Candidate(unit, recorded=parts)
     if hops and "test" in unit.roles:
-        operands = {"factor": TEST_FACTOR, "of": made.score}
+        operands = {"factor": TEST_FACTOR, "of": candidate.score}
         amount = (TEST_FACTOR - 1.0) * operands["of"]
-        made.told.append(Contribution("test", amount, "test path", "factor", operands))
-    return made
+        candidate.recorded.append(Contribution("test", amount, "test path", "factor", operands))
+    return candidate
 
 
 def _part(source: str, weight: float, value: float, reason: str) -> Contribution:
@@ -250,8 +250,8 @@ def for_change(request: ContextRequest, store: Store, texts: Texts) -> Source:
     direct = _one_step(near)
     reached = direct if walked is None else {**dict.fromkeys(direct, FAINT), **walked}
     around = _in_scope(store, reached.keys() - changed.keys(), options)
-    sure, told = confidences(store, [*changed, *around]), list[Notice]()
-    running = running_by(store, options.now, told)([*changed.values(), *around.values()])
+    sure, trace_notices = confidences(store, [*changed, *around]), list[Notice]()
+    running = running_by(store, options.now, trace_notices)([*changed.values(), *around.values()])
 
     def wanted(row: UnitRow) -> WantedUnit:
         here = row.id in changed
@@ -260,7 +260,7 @@ def for_change(request: ContextRequest, store: Store, texts: Texts) -> Source:
         scored = composite(row, share, why, sure.get(row.id, 0.0), hops, running.get(row.id))
         return WantedUnit(row, scored.score, share, "changed" if here else _relation(row.id, near))
 
-    notices = (*touched.notices, *told, *(() if has_edges(store) or not changed else (NO_GRAPH,)))
+    notices = (*touched.notices, *trace_notices, *(() if has_edges(store) or not changed else (NO_GRAPH,)))
     return Source(_best(map(wanted, [*changed.values(), *around.values()]), options), notices, near.phantoms)
 
 

@@ -141,12 +141,12 @@ DEPTH = 6
 """Most hops. Chosen."""
 
 
-def tests_reaching(view: GraphView, asked: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
+def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
     """The tests for a change, or for targets as `impact` takes them.
 
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
     """
-    nodes, notices = _of_change(view, asked) if isinstance(asked, Change) else (_of_targets(view, asked), ())
+    nodes, notices = _of_change(view, targets) if isinstance(targets, Change) else (_of_targets(view, targets), ())
     begun = with_insides(tuple(nodes), view, types_too=True)
     reached = reach(view, begun, _ring(view, frozenset(begun)), DEPTH if depth is None else depth)
     touched = tuple(view.named(node) for node in sorted(nodes, key=view.order))

@@ -85,7 +85,7 @@ def rounded(values: Sequence[float]) -> bytes:
         raise ValueError(f"a vector of {len(values)} dimensions")
     norm = math.sqrt(math.fsum(v * v for v in values)) if all(map(math.isfinite, values)) else math.inf
     if not math.isfinite(norm):
-        raise ValueError("a vector with numbers that are infinite or none")
+        raise ValueError("a vector with values that are infinite or NaN")
     scale = LENGTH / norm if norm else 0.0
     return bytes(round(v * scale) & 0xFF for v in values) + bytes(-len(values) % STEP)
 

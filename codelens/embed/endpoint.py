@@ -58,7 +58,7 @@ def post_json(url: str, body: object, key: str, patience: Patience) -> Any:
         try:
             return parse_json(_answer(urllib.request.Request(url, payload, headers), patience.seconds))
         except _ErrorStatus as refused:
-            fault, wait = refused.told(url, key), refused.wait
+            fault, wait = refused.as_fault(url, key), refused.wait
             if refused.status not in AGAIN:
                 raise fault from None
         except (OSError, http.client.HTTPException, ValueError) as cause:
@@ -110,13 +110,13 @@ class _ErrorStatus(Exception):
         self.status, self._body = status, body
         self.wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
 
-    def told(self, url: str, key: str) -> EmbedderFault:
+    def as_fault(self, url: str, key: str) -> EmbedderFault:
         """The error to show. The body of a 401 or 403 is dropped, because some servers echo part of the key."""
         if self.status in (401, 403):
             sent = "the key of CODELENS_API_KEY" if key else "a request without a key"
-            return EmbedderFault(f"{url} refuses {sent} ({self.status})", "set CODELENS_API_KEY to one that it takes")
-        said = self._body.decode("utf-8", "replace")
-        text = "".join(c if c.isprintable() else " " for c in (said.replace(key, "…") if key else said))
+            return EmbedderFault(f"{url} refuses {sent} ({self.status})", "set CODELENS_API_KEY to a valid key")
+        body = self._body.decode("utf-8", "replace")
+        text = "".join(c if c.isprintable() else " " for c in (body.replace(key, "…") if key else body))
         return EmbedderFault(f"{url} answers {self.status}: {' '.join(text.split())[:MOST_TOLD]}".removesuffix(": "))
 
 
@@ -162,19 +162,19 @@ def parse_address(setting: str) -> Address:
         parts = urlsplit(setting)
         host, _ = parts.hostname or "", parts.port
     except ValueError as fault:
-        raise UsageError(f"the model's address makes no sense: {fault}", form) from None
+        raise UsageError(f"the model's address is invalid: {fault}", form) from None
     if parts.username is not None or parts.password is not None:
-        raise UsageError("the model's address holds a password", f"{KEY} in the environment holds the key")
-    asked = parse_qs(parts.query, keep_blank_values=True)
-    (dimensions,) = asked.pop("dimensions", ["0"])[:1]
-    if asked:  # a key may stand there, which the index would remember
-        raise UsageError("the model's address may ask for nothing but dimensions", form)
+        raise UsageError("the model's address contains a password", f"put the key into the environment variable {KEY}")
+    parameters = parse_qs(parts.query, keep_blank_values=True)
+    (dimensions,) = parameters.pop("dimensions", ["0"])[:1]
+    if parameters:  # a key may stand there, which the index would remember
+        raise UsageError("the only parameter of a model's address is dimensions", form)
     if not host or not parts.fragment or not (dimensions.isascii() and dimensions.isdigit()):
-        raise UsageError(f"the model's address {setting} is not whole", form)
+        raise UsageError(f"the model's address {setting} is incomplete", form)
     if any(c.isspace() or not c.isprintable() or not c.isascii() for c in parts.netloc + parts.path):
-        raise UsageError("the model's address holds characters that none can have", form)
+        raise UsageError("the model's address contains invalid characters", form)
     if int(dimensions) > MOST_DIMENSIONS:
-        raise UsageError(f"a vector has at most {MOST_DIMENSIONS} dimensions, not {dimensions}")
+        raise UsageError(f"dimensions must be at most {MOST_DIMENSIONS}, not {dimensions}")
     url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/embeddings"
     return Address(url, parts.netloc, parts.fragment, int(dimensions), parts.scheme == "https" or host in NEAR)
 
@@ -222,10 +222,10 @@ class EndpointEmbedder:
         try:
             rows = _rows(answer, len(texts))
             if {len(row) for row in rows} - {self.dimensions or len(rows[0])}:
-                raise ValueError(f"vectors of {len(rows[0])} dimensions, where {self.dimensions} were wanted")
+                raise ValueError(f"vectors of {len(rows[0])} dimensions, expected {self.dimensions}")
             vectors = [rounded(row) for row in rows]
         except (ValueError, OverflowError) as fault:
-            raise EmbedderFault(f"{self._address.url} gives no vectors that can be used: {fault}") from None
+            raise EmbedderFault(f"{self._address.url} does not return usable vectors: {fault}") from None
         self.dimensions = len(rows[0])
         return vectors
 
@@ -234,7 +234,7 @@ def _key() -> str:
     """The key from the environment. Raises UsageError if no header can hold it: errors of libraries would print it."""
     key = os.environ.get(KEY, "").strip()
     if not all("!" <= c <= "~" for c in key):
-        raise UsageError(f"{KEY} holds characters that no key has")
+        raise UsageError(f"{KEY} contains invalid characters")
     return key
 
 
@@ -242,13 +242,13 @@ def _rows(answer: Any, wanted: int) -> list[list[float]]:
     """The vectors in the order of the texts. Raises ValueError if the answer has another form."""
     found = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-        raise ValueError("there is no list `data`")
+        raise ValueError("`data` must be a list")
     if len(found) != wanted:
         raise ValueError(f"{len(found)} vectors for {wanted} texts")
     places = [row.get("index", at) for at, row in enumerate(found)]
     if any(type(place) is not int for place in places) or sorted(places) != list(range(wanted)):
-        raise ValueError("they are numbered otherwise than the texts")
+        raise ValueError("the numbers of the vectors are not those of the texts")
     rows = [row.get("embedding") for _, row in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
     if not all(isinstance(row, list) and all(type(v) in (int, float) for v in row) for row in rows):
-        raise ValueError("an `embedding` is no list of numbers")
+        raise ValueError("`embedding` must be a list of numbers")
     return rows

@@ -106,7 +106,7 @@ class GraphEmbedder:
         except UsageError:
             raise
         except Exception as fault:  # the runtime's edge: its errors are many, and say nothing to people
-            raise UsageError(f"the model {self._path} fails: {_one_line(fault)}", "take another model") from None
+            raise UsageError(f"the model {self._path} fails: {_one_line(fault)}", "use another model") from None
 
     def _pooled(self, tokens: Encoding) -> list[float]:
         """The graph's pooled output, the first token's vector, or the mean of all attended tokens."""
@@ -135,7 +135,7 @@ class GraphEmbedder:
         inputs = {}
         for wanted in self._session.get_inputs():
             if wanted.name not in given:
-                raise UsageError(f"the model {self._path} wants an input that is not known here: {wanted.name}")
+                raise UsageError(f"the model {self._path} needs an unknown input: {wanted.name}")
             kind = np.int32 if "int32" in wanted.type else np.int64
             inputs[wanted.name] = np.array([given[wanted.name]], kind)
         return inputs
@@ -228,7 +228,7 @@ class StaticTableEmbedder:
         try:
             return [rounded(row) for row in found.tolist()]
         except ValueError as fault:
-            raise UsageError(f"the model {self._path} gives {fault}", "take another model") from None
+            raise UsageError(f"the model {self._path} gives {fault}", "use another model") from None
 
     @cached_property
     def _model(self) -> StaticModel:
@@ -286,7 +286,7 @@ class SentenceEmbedder:
             found = self._model.encode([text], prompt="", batch_size=1, show_progress_bar=False, convert_to_numpy=True)
             return rounded(found[0].tolist())
         except Exception as fault:  # the package's edge
-            raise UsageError(f"the model {self._path} fails: {fault}", "take another model") from None
+            raise UsageError(f"the model {self._path} fails: {fault}", "use another model") from None
 
     @cached_property
     def _model(self) -> Any:

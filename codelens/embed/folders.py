@@ -88,7 +88,7 @@ def read_settings(path: Path) -> SentenceSettings:
         elif kind == "Pooling":
             pooling = read_json(folder / "config.json")
         elif kind != "Normalize":
-            raise UsageError(f"the model {path} has a module that is not known here: {kind}", "take another model")
+            raise UsageError(f"the model {path} has an unknown module: {kind}", "use another model")
     limits = _mapping(read_json(transformer / "sentence_bert_config.json")) or _mapping(
         read_json(path / "sentence_bert_config.json")
     )
@@ -126,15 +126,15 @@ def _pooling(path: Path, config: Mapping[str, Any]) -> str:
         on = {key.removeprefix("pooling_mode_") for key, value in config.items() if value is True and "_mode_" in key}
     found = {"mean_tokens": MEAN, "cls_token": CLS}.get(mode := ", ".join(sorted(on)) or MEAN, mode)
     if found not in (MEAN, CLS):
-        raise UsageError(f"the model {path} pools by {found}; only mean and cls are known here", "take another model")
+        raise UsageError(f"the model {path} pools by {found}; only mean and cls are supported", "use another model")
     return found
 
 
 def _most_tokens(limits: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     places = config.get("max_position_embeddings")
-    for said in (limits.get("max_seq_length"), min(places, LONGEST) if isinstance(places, int) else None):
-        if isinstance(said, int) and said > 0:
-            return said
+    for limit in (limits.get("max_seq_length"), min(places, LONGEST) if isinstance(places, int) else None):
+        if isinstance(limit, int) and limit > 0:
+            return limit
     return LONGEST
 
 

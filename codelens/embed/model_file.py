@@ -46,10 +46,10 @@ class ModelFile:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"cannot read the model {path}: {error}", "`codelens model list` shows those that are there"
+                f"cannot read the model {path}: {error}", "`codelens model list` shows the available models"
             ) from None
         if self._map[: len(MAGIC)] != MAGIC:
-            raise UsageError(f"{path} is no embedding of codelens", "`codelens model export` makes one")
+            raise UsageError(f"{path} is not a model file of codelens", "`codelens model export` makes one")
         self.path = path
         try:
             self._read_header()
@@ -122,7 +122,7 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
     order = sorted(range(n), key=lambda i: key_of(table.names[i]))
     keys = [key_of(table.names[i]) for i in order]
     if len(set(keys)) != n:
-        raise ValueError("two rows have one name")
+        raise ValueError("two rows have the same name")
     parts = [
         struct.pack(f"<{n}Q", *keys),
         struct.pack(f"<{n}H", *[table.query_weights[i] for i in order]),

@@ -15,7 +15,7 @@ GRAPHS = ("model.onnx", "onnx/model.onnx")
 
 
 HINT = (
-    f"it wants {TOKENIZER} and either {WEIGHTS} with a config.json of model2vec, or {' or '.join(GRAPHS)}, "
+    f"it needs {TOKENIZER} and either {WEIGHTS} with a config.json of model2vec, or {' or '.join(GRAPHS)}, "
     f"or sentence-transformers' modules.json and {WEIGHTS}"
 )
 
@@ -38,7 +38,7 @@ def open_folder(path: Path) -> Embedder:
         from codelens.embed.folder_models import SentenceEmbedder
 
         return SentenceEmbedder(path)
-    raise UsageError(f"the folder {path} holds no model that can be used", HINT)
+    raise UsageError(f"the folder {path} contains no usable model", HINT)
 
 
 def is_static(path: Path) -> bool:
@@ -112,7 +112,7 @@ def open_noted(setting: str) -> Embedder:
     Raises UsageError.
     """
     if is_address(setting) or Path(setting).is_dir():
-        raise UsageError(f"the index names {setting}, which counts only as a setting of yours")
+        raise UsageError(f"the index names {setting}, which is used only if your own settings name it")
     return open_embedder(setting)
 
 
@@ -127,8 +127,8 @@ def _endpoint(setting: str, allow_network: bool) -> Embedder:
     address = parse_address(setting)
     if not allow_network:
         raise UsageError(
-            f"{address.model} at {address.host} is asked over the network, which is not allowed",
-            "--allow-network allows it to this command, the setting allow_network to all",
+            f"{address.model} at {address.host} needs the network, which is not allowed",
+            "--allow-network allows it for this command, the setting allow_network for all",
         )
     return EndpointEmbedder(address)
 

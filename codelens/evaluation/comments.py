@@ -44,7 +44,7 @@ _NO_WORD = re.compile(r"[^a-z0-9]+")
 class _DocQuestion:
     """A sentence, the definition it documented, and the file's text without documentation."""
 
-    asked: str
+    sentence: str
     unit: Unit
     path: str
     language: str
@@ -67,26 +67,26 @@ class UndocumentedTree:
 def lay_bare(texts: Sequence[TreeText], into: Path) -> UndocumentedTree:
     """Write the tree without documentation to a new folder. Raises OSError."""
     found: list[_DocQuestion] = []
-    said: list[str] = []
+    words: list[str] = []
     into.mkdir(parents=True)
     for text in texts:
-        bare, asked = _without(text)
-        write_new(into / text.path, bare.encode("utf-8") if asked is not None else text.raw)
-        said.append(_words(bare))
-        found += asked or ()
-    return UndocumentedTree(tuple(found), "".join(said))
+        bare, questions = _without(text)
+        write_new(into / text.path, bare.encode("utf-8") if questions is not None else text.raw)
+        words.append(_words(bare))
+        found += questions or ()
+    return UndocumentedTree(tuple(found), "".join(words))
 
 
 def documentation_rows(name: str, bare: UndocumentedTree, wanted: int) -> list[Row]:
     """Documentation tasks, sampled by hash."""
-    counts = Counter(_words(question.asked) for question in bare.questions)
+    counts = Counter(_words(question.sentence) for question in bare.questions)
     rows: list[Row] = []
     for question in sorted(bare.questions, key=_draw):
         if len(rows) == wanted:
             break
-        if counts[_words(question.asked)] == 1 and not bare.says(question.asked) and _stands(question):
+        if counts[_words(question.sentence)] == 1 and not bare.says(question.sentence) and _stands(question):
             place = question.path, question.unit.qualified_name
-            rows.append(row(f"{name}-doc-{len(rows)}", name, question.asked, [place], "documentation"))
+            rows.append(row(f"{name}-doc-{len(rows)}", name, question.sentence, [place], "documentation"))
     return rows
 
 
@@ -100,9 +100,9 @@ def _without(text: TreeText) -> tuple[str, list[_DocQuestion] | None]:
         return text.text, None
     bare = blanked(_utf8(text.defined), documented)
     return bare, [
-        _DocQuestion(asked, unit, text.path, text.defined.language, bare, documented)
+        _DocQuestion(query, unit, text.path, text.defined.language, bare, documented)
         for unit in text.answers
-        if unit.doc and unit.kind in ASKED_KINDS and (asked := sentence(unit.doc, unit.name))
+        if unit.doc and unit.kind in ASKED_KINDS and (query := sentence(unit.doc, unit.name))
     ]
 
 
@@ -112,12 +112,12 @@ def _utf8(file: DefinedFile) -> TextMap:
 
 def _stands(question: _DocQuestion) -> bool:
     """True if the definition is still found in the bare file, and has no documentation left."""
-    return (question.unit.name_line, question.asked) in questions([question.unit], question.bare, question.language)
+    return (question.unit.name_line, question.sentence) in questions([question.unit], question.bare, question.language)
 
 
 def _draw(question: _DocQuestion) -> tuple[int, str, str]:
     seed = f"codelens made docs {question.path} {question.unit.qualified_name}"
-    return xxhash.xxh3_64_intdigest(seed.encode()), question.path, question.asked
+    return xxhash.xxh3_64_intdigest(seed.encode()), question.path, question.sentence
 
 
 def _words(text: str) -> str:
@@ -232,8 +232,8 @@ def without_names(text: str, naming: MarkedComment) -> str:
         words.pop()
     if words and dangles(words[-1]):
         return ""
-    said = " ".join(words).strip(" ,;:-–—")
-    return said[:1].upper() + said[1:]
+    rest = " ".join(words).strip(" ,;:-–—")
+    return rest[:1].upper() + rest[1:]
 
 
 def dangles(word: str) -> bool:
@@ -306,27 +306,27 @@ _POINTS = re.compile(
 class _Concept:
     """A query, the documented definition and those that its comment names."""
 
-    asked: str
+    sentence: str
     found: tuple[PlacedUnit, ...]
 
     @property
     def draw(self) -> tuple[int, str, str]:
         path, symbol = self.found[0].place
-        return xxhash.xxh3_64_intdigest(f"codelens made concepts {path} {symbol}".encode()), path, self.asked
+        return xxhash.xxh3_64_intdigest(f"codelens made concepts {path} {symbol}".encode()), path, self.sentence
 
 
 def concept_rows(name: str, texts: Sequence[TreeText], bare: UndocumentedTree, wanted: int) -> list[Row]:
     """Concept tasks, sampled by hash, for the tree without documentation."""
     bearers = UnitsByName(texts)
     concepts = [one for text in texts if not LEFT_OUT & path_roles(text.path) for one in _concepts(text, bearers)]
-    counts = Counter(one.asked for one in concepts)
+    counts = Counter(one.sentence for one in concepts)
     rows: list[Row] = []
     for one in sorted(concepts, key=lambda one: one.draw):
         if len(rows) == wanted:
             break
-        if counts[one.asked] == 1 and not bare.says(one.asked):
-            asked = row(f"{name}-concept-{len(rows)}", name, one.asked, (), "concept")
-            rows.append(asked | {"relevant": entries(one.found)})
+        if counts[one.sentence] == 1 and not bare.says(one.sentence):
+            task = row(f"{name}-concept-{len(rows)}", name, one.sentence, (), "concept")
+            rows.append(task | {"relevant": entries(one.found)})
     return rows
 
 
@@ -337,9 +337,9 @@ def _concepts(text: TreeText, bearers: UnitsByName) -> Iterator[_Concept]:
             naming = MarkedComment(_description(unit.doc), bearers, own)
             found = tuple({own.place: own, **{one.place: one for one in naming.named}}.values())
             if FEWEST_ANSWERS <= len(entries(found)) <= MOST_ANSWERS:
-                asked = without_names(sentence(naming.marked, unit.name), naming)
-                if _is_said(asked) and not says(asked, found):
-                    yield _Concept(asked, found)
+                query = without_names(sentence(naming.marked, unit.name), naming)
+                if _is_said(query) and not says(query, found):
+                    yield _Concept(query, found)
 
 
 def _description(doc: str) -> str:

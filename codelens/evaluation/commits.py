@@ -104,9 +104,9 @@ def _paragraph(body: str) -> str:
     for line in map(str.strip, _COMMENT.sub("", body).splitlines()):
         if _FENCE.match(line) or (not line and kept):
             break
-        said = _URL.sub("", line).strip()
-        if said.strip("-=*_ ") and not _TRAILER.match(line) and not _FORM.match(line):
-            kept.append(said.removeprefix("- "))
+        text = _URL.sub("", line).strip()
+        if text.strip("-=*_ ") and not _TRAILER.match(line) and not _FORM.match(line):
+            kept.append(text.removeprefix("- "))
     return " ".join(kept)
 
 
@@ -118,8 +118,6 @@ STEP = 1.25
 """Growth of the search window. Chosen: at most a quarter of the commits is read in vain."""
 AT_ONCE = 40
 """Commits whose files are read from git together."""
-
-"""(path, qualified name)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,7 @@ def choose(reader: GitReader, head: str, wanted: int, progress: ProgressSink | N
     window, at = float(wanted), -1
     while at < farthest and (not tried or tried[-1][0] < wanted):
         window *= STEP
-        at = min(farthest, line.nearest(window, search.asked))
+        at = min(farthest, line.nearest(window, search.accepted))
         tried.append((len(search.usable(line.commits[at], line.after(at))), -at))
     at = -max(tried)[1] if tried[-1][0] < wanted else at
     base, after = line.commits[at], line.after(at)
@@ -193,24 +191,26 @@ class _FirstParents:
 class _CommitSearch:
     """Finds what commits changed, and reads only as many of them as needed."""
 
-    def __init__(self, reader: GitReader, told: Sequence[Message], progress: ProgressSink | None) -> None:
+    def __init__(self, reader: GitReader, history: Sequence[Message], progress: ProgressSink | None) -> None:
         self._reader, self._progress = reader, progress
-        self.asked: dict[str, Message] = {}
+        self.accepted: dict[str, Message] = {}
         self._refused: dict[str, str] = {}
         self._places: dict[str, tuple[Place, ...] | None] = {}
         subjects: set[str] = set()
-        for message in told:
+        for message in history:
             subject = query_of(message).casefold()
             why = _refused(message) or ("a subject again" if subject in subjects else "")
             subjects.add(subject)
             if why:
                 self._refused[message.id] = why
             else:
-                self.asked[message.id] = message
+                self.accepted[message.id] = message
 
     def usable(self, base: str, commits: Sequence[str]) -> list[ChangingCommit]:
         """The commits, in order, that changed definitions of the base."""
-        return [ChangingCommit(self.asked[one], kept) for one, kept in self._kept(base, commits) if not _misses(kept)]
+        return [
+            ChangingCommit(self.accepted[one], kept) for one, kept in self._kept(base, commits) if not _misses(kept)
+        ]
 
     def left_out(self, base: str, commits: Sequence[str]) -> Counter[str]:
         """Reason → number of commits that make no task."""
@@ -223,23 +223,23 @@ class _CommitSearch:
         return counts
 
     def _kept(self, base: str, commits: Sequence[str]) -> Iterator[tuple[str, tuple[Place, ...]]]:
-        asked = [one for one in commits if one in self.asked]
-        self._read([one for one in asked if one not in self._places])
-        paths = sorted({path for one in asked for path, _ in self._places[one] or ()})
+        accepted = [one for one in commits if one in self.accepted]
+        self._read([one for one in accepted if one not in self._places])
+        paths = sorted({path for one in accepted for path, _ in self._places[one] or ()})
         names = self._reader.names(base, paths)
-        for one in asked:
+        for one in accepted:
             yield one, tuple(p for p in self._places[one] or () if p[1] in names.get(p[0], ()))
 
     def _read(self, commits: Sequence[str]) -> None:
         for start in range(0, len(commits), AT_ONCE):
             together = commits[start : start + AT_ONCE]
             if self._progress:
-                self._progress(Progress("history", len(self._places), 0, self.asked[together[0]].subject))
+                self._progress(Progress("history", len(self._places), 0, self.accepted[together[0]].subject))
             self._places |= dict(zip(together, self._changed(together), strict=True))
 
     def _changed(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:
         """The definitions that each commit changed, by file and position, as they were in its parent."""
-        parents = [self.asked[one].parents[0] for one in commits]
+        parents = [self.accepted[one].parents[0] for one in commits]
         found = changes_of(self._reader.repository, commits)
         changes = [
             [

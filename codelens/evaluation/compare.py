@@ -46,7 +46,7 @@ Values = Mapping[str, float]
 class SavedRun:
     """A saved run."""
 
-    said: Mapping[str, Any]
+    about: Mapping[str, Any]
     """The keys of the file other than rows."""
     repositories: Mapping[str, str]
     """Task key → repository."""
@@ -69,7 +69,7 @@ def load_run(path: Path) -> SavedRun:
     except OSError as fault:
         raise UsageError(f"{path}: {fault.strerror}") from None
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{path} is no saved run", "`codelens eval TASKS... --out FILE` writes one") from None
+        raise UsageError(f"{path} is not a saved run", "`codelens eval TASKS... --out FILE` writes one") from None
     for row in rows.values():
         row.update({name: row[short] for short, name in SCORE_NAMES.items() if short in row})
     values = {

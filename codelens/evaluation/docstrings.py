@@ -54,9 +54,9 @@ def questions(units: Sequence[Unit], bare: str, language: str) -> Iterator[tuple
         left = after.get(unit.name_line)
         if unit.local or unit.kind not in ASKED_KINDS or left is None or left.name != unit.name or left.doc:
             continue
-        asked = sentence(unit.doc, unit.name)
-        if asked and asked.lower() not in lowered:
-            yield unit.name_line, asked
+        query = sentence(unit.doc, unit.name)
+        if query and query.lower() not in lowered:
+            yield unit.name_line, query
 
 
 def blanked(text: TextMap, units: Sequence[Unit]) -> str:
@@ -88,10 +88,14 @@ def _blank_above(lines: list[str], first: int, wanted: set[str]) -> None:
     """Blank the comment lines above line `first`, except annotations between them."""
     for at in range(first - 1, -1, -1):
         line = lines[at].strip()
-        said = clean_comment([line.removesuffix("*/")]).strip()
+        comment = clean_comment([line.removesuffix("*/")]).strip()
         if not line:
             return
-        if said in wanted or _MARKS_ALONE.fullmatch(line) or (said != line and any(said in one for one in wanted)):
+        if (
+            comment in wanted
+            or _MARKS_ALONE.fullmatch(line)
+            or (comment != line and any(comment in one for one in wanted))
+        ):
             lines[at] = ""
         elif not _ANNOTATION.match(line):
             return
@@ -134,18 +138,18 @@ def without_documentation(tree: Path, into: Path, settings: Settings) -> Package
         )
         if language is None or not is_code or not isinstance(read, ReadText):
             continue
-        bare, asked = undocumented(read.decoded.text, language.name)
+        bare, by_line = undocumented(read.decoded.text, language.name)
         place = into / seen.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(bare, encoding="utf-8", newline="")
-        questions.update({(seen.path, line): first for line, first in asked.items()})
+        questions.update({(seen.path, line): first for line, first in by_line.items()})
     return Package(tree.name, into, _drawn(questions, CANDIDATES))
 
 
 def _drawn(questions: Questions, most: int) -> Questions:
     """A sample of the questions by hash, without sentences that two definitions share."""
     counts = Counter(questions.values())
-    single = [place for place, asked in questions.items() if counts[asked] == 1]
+    single = [place for place, query in questions.items() if counts[query] == 1]
     chosen = sorted(single, key=lambda place: xxhash.xxh3_64_intdigest(repr(place).encode()))[:most]
     return {place: questions[place] for place in chosen}
 

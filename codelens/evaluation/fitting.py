@@ -100,14 +100,14 @@ def sample_tasks(
 
 def probing(profile: Profile) -> Profile:
     """The profile with a weight for every feature in every set, so that all of them are computed."""
-    asked: dict[str, float | Mapping[str, float]] = {}
+    features: dict[str, float | Mapping[str, float]] = {}
     for name in (*FEATURES, WALK):
         weight = profile.features.get(name, {})
         if isinstance(weight, float | int):
-            asked[name] = weight or TINY
+            features[name] = weight or TINY
         else:
-            asked[name] = {shape: weight.get(shape) or TINY for shape in SHAPES}
-    return replace(profile, features=asked)
+            features[name] = {shape: weight.get(shape) or TINY for shape in SHAPES}
+    return replace(profile, features=features)
 
 
 def _sample(task: Task, ranking: SearchRun) -> Sample:
@@ -121,11 +121,11 @@ def _sample(task: Task, ranking: SearchRun) -> Sample:
     for row, candidate in zip(values, ranking.candidates, strict=True):
         for name, _, value in candidate.measured:
             row[place[name]] = value
-        for told in candidate.told:
-            if told.source == WALK:
-                row[place[told.source]] = told.operands["value"]
-            elif told.source in candidate.channels:
-                row[place[RANKS]] += told.amount * (ranking.profile.rrf_k + 1)
+        for contribution in candidate.recorded:
+            if contribution.source == WALK:
+                row[place[contribution.source]] = contribution.operands["value"]
+            elif contribution.source in candidate.channels:
+                row[place[RANKS]] += contribution.amount * (ranking.profile.rrf_k + 1)
     aside = [bool(ASIDE & set(candidate.unit.roles)) for candidate in ranking.candidates]
     return Sample(
         *(task.key, task.repository, task.kind, shares, len(task.relevant), values),
@@ -253,11 +253,11 @@ def fit(
     """
     from scipy.optimize import minimize
 
-    asked = [q for q in questions if q.relevance.any()]
-    if not asked:
+    answered = [q for q in questions if q.relevance.any()]
+    if not answered:
         raise ValueError("no question has an answer among its candidates")
-    blocks = [_QueryBlock(part) for part in _parted(asked)]
-    total = sum(q.weight for q in asked)
+    blocks = [_QueryBlock(part) for part in _parted(answered)]
+    total = sum(q.weight for q in answered)
     origin = np.asarray(start, np.float64)
 
     def loss(flat: Any) -> tuple[float, Any]:
@@ -350,7 +350,7 @@ def fit_weights(measured: Sequence[Sample], start: Weights, pull: float) -> Fitt
     taught = [one for one in measured if one.answered and KINDS.get(one.kind)]
     counts = Counter(one.kind for one in taught)
     if not counts:
-        raise UsageError("no task has an answer among its candidates", "make more tasks, or of another repository")
+        raise UsageError("no task has an answer among its candidates", "make more tasks, or use another repository")
     origin = [[_weight({**start, RANKS: 1.0}, name, shape) for shape in SHAPES] for name in COLUMNS]
     found, loss = fit(list(_questions(taught, counts)), origin, pull, [bounds_of(name) for name in COLUMNS])
     weights: dict[str, float | Mapping[str, float]] = {}

@@ -107,9 +107,9 @@ def entries(found: Iterable[PlacedUnit]) -> list[dict[str, object]]:
 
 def says(query: str, found: Iterable[PlacedUnit]) -> bool:
     """True if a query contains one of the names, in one word or several: `json parsers` contains JsonParser."""
-    said = f" {_spoken(query)} "
+    spoken = f" {_spoken(query)} "
     names = {" ".join(split_identifier(one.unit.name)) for one in found}
-    return any(f" {name} " in said or f" {name}s " in said for name in names)
+    return any(f" {name} " in spoken or f" {name}s " in spoken for name in names)
 
 
 def _spoken(text: str) -> str:
@@ -172,7 +172,7 @@ _NAME_ALONE = re.compile(r"[a-z]\S*|[A-Z]+|.*[`(){}<>=\[\]|@$\\].*|.*\w[._]\w.*|
 class _Topic:
     """A query and the definitions that its section names."""
 
-    asked: str
+    query: str
     path: str
     found: tuple[PlacedUnit, ...]
 
@@ -181,17 +181,17 @@ def topic_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
     """Tasks sampled by hash; a query shared by two sections is dropped."""
     bearers = UnitsByName(texts)
     topics = [topic for text in texts if _is_guide(text) for topic in _topics(text, bearers)]
-    asked = Counter(topic.asked for topic in topics)
-    kept = sorted((topic for topic in topics if asked[topic.asked] == 1), key=_draw)
+    counts = Counter(topic.query for topic in topics)
+    kept = sorted((topic for topic in topics if counts[topic.query] == 1), key=_draw)
     return [
-        row(f"{name}-topic-{at}", name, topic.asked, (), "topic") | {"relevant": entries(topic.found)}
+        row(f"{name}-topic-{at}", name, topic.query, (), "topic") | {"relevant": entries(topic.found)}
         for at, topic in enumerate(kept[:wanted])
     ]
 
 
 def _draw(topic: _Topic) -> tuple[int, str, str]:
-    seed = f"codelens made topics {topic.path} {topic.asked}"
-    return xxhash.xxh3_64_intdigest(seed.encode()), topic.path, topic.asked
+    seed = f"codelens made topics {topic.path} {topic.query}"
+    return xxhash.xxh3_64_intdigest(seed.encode()), topic.path, topic.query
 
 
 def _is_guide(text: TreeText) -> bool:
@@ -216,18 +216,18 @@ def _topics(text: TreeText, bearers: UnitsByName) -> Iterator[_Topic]:
         unit, answers = units[at], tuple(found.values())
         if unit.kind == "section" and FEWEST_ANSWERS <= len(entries(answers)) <= MOST_ANSWERS:
             body = utf8[unit.body_start : unit.span.end].decode("utf-8", "replace")
-            if asked := question(unit, body, answers):
-                yield _Topic(asked, text.path, answers)
+            if query := question(unit, body, answers):
+                yield _Topic(query, text.path, answers)
 
 
 def question(unit: Unit, body: str, found: Sequence[PlacedUnit]) -> str:
     """The query of a section: its heading, if that adds to the sentence, and the first sentence without any of the names. Empty
     if there is no such sentence."""
     heading = _heading(unit.name, found)
-    for said in _sentences(body):
-        if not says(said, found) and (heading or not _LEANS.match(said)):
-            repeats = {word.lower() for word in heading.split()} <= set(re.findall(r"[\w'-]+", said.lower()))
-            return said if repeats else f"{heading}. {said}"
+    for first in _sentences(body):
+        if not says(first, found) and (heading or not _LEANS.match(first)):
+            repeats = {word.lower() for word in heading.split()} <= set(re.findall(r"[\w'-]+", first.lower()))
+            return first if repeats else f"{heading}. {first}"
     return ""
 
 

@@ -46,7 +46,7 @@ def repository_meant(place: Path) -> Repository:
         raise UsageError(f"no such folder: {place}", hint)
     found = bare_repository_at(place.resolve()) or enclosing_repository(place.resolve())
     if found is None:
-        raise UsageError(f"{place} is in no git repository", hint)
+        raise UsageError(f"{place} is not in a git repository", hint)
     return found
 
 
@@ -70,12 +70,14 @@ def clear(folder: Path, name: str) -> None:
         )
         raise UsageError(f"{folder} lies in a git repository", hint)
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", "name a new one, or one of such tasks")
+        raise UsageError(f"{folder} is not a folder", "name a new folder, or one made by make-tasks")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strange = next((entry.name for entry in sorted(folder.iterdir()) if not _is_own(entry)), None)
         if strange is not None:
-            raise UsageError(f"{folder} holds what make-tasks did not make: {strange}", "name an empty or a new folder")
+            raise UsageError(
+                f"{folder} contains files that make-tasks did not write: {strange}", "name an empty or a new folder"
+            )
         for tree in TREES:
             if (folder / f"{name}-{tree}").is_dir():
                 shutil.rmtree(folder / f"{name}-{tree}")
@@ -118,7 +120,7 @@ def commit_rows(name: str, base: str, tasks: Sequence[ChangingCommit]) -> list[R
 
 def long_rows(name: str, base: str, tasks: Sequence[ChangingCommit]) -> list[Row]:
     """A task for each commit that explains itself, with subject and explanation as the query."""
-    return [_of_commit(name, base, one, asked, "task") for one in tasks if (asked := long_query_of(one.message))]
+    return [_of_commit(name, base, one, query, "task") for one in tasks if (query := long_query_of(one.message))]
 
 
 def _of_commit(name: str, base: str, one: ChangingCommit, query: str, kind: str) -> Row:
@@ -249,12 +251,12 @@ def _findable(chosen: ChosenCommits, there: set[Place]) -> tuple[list[ChangingCo
     return tasks, left_out
 
 
-def told(name: str, made: MadeTasks) -> Iterator[str]:
+def summary_lines(name: str, tasks: MadeTasks) -> Iterator[str]:
     """Lines that report what was made of which commit, and what was left out and why."""
-    yield f"{name}: {', '.join(f'{count} {kind}' for kind, count in made.tasks)}"
-    yield f"{name}: the tree is that of {made.base[:12]}, {made.looked_at} commits before {made.head[:12]}: {made.files} files"
-    if made.not_drawn or made.not_written:
-        yield f"{name}: files left out: {made.not_drawn} too large or too many, {made.not_written} that cannot be written here"
-    kept = made.looked_at - sum(count for _, count in made.left_out)
-    reasons = ", ".join(f"{count} {why}" for why, count in made.left_out)
-    yield f"{name}: {made.looked_at} commits looked at, {kept} kept; left out: {reasons or 'none'}"
+    yield f"{name}: {', '.join(f'{count} {kind}' for kind, count in tasks.tasks)}"
+    yield f"{name}: the tree is that of {tasks.base[:12]}, {tasks.looked_at} commits before {tasks.head[:12]}: {tasks.files} files"
+    if tasks.not_drawn or tasks.not_written:
+        yield f"{name}: files left out: {tasks.not_drawn} too large or too many, {tasks.not_written} that cannot be written here"
+    kept = tasks.looked_at - sum(count for _, count in tasks.left_out)
+    reasons = ", ".join(f"{count} {why}" for why, count in tasks.left_out)
+    yield f"{name}: {tasks.looked_at} commits looked at, {kept} kept; left out: {reasons or 'none'}"

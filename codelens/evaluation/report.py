@@ -77,12 +77,12 @@ SPLITS: Mapping[str, Callable[[Task], str]] = {
 """Group key → name of a task's group; an empty name means none."""
 
 
-def summarise(asked: Sequence[TaskResult], values: Values) -> list[ScoreGroup]:
+def summarise(results: Sequence[TaskResult], values: Values) -> list[ScoreGroup]:
     """ALL and MACRO first, then the groups of each split, sorted by name."""
-    groups = [_group("all", "ALL", asked, values), _macro(asked, values)]
+    groups = [_group("all", "ALL", results, values), _macro(results, values)]
     for by, name_of in SPLITS.items():
         parted: dict[str, list[TaskResult]] = {}
-        for answer in asked:
+        for answer in results:
             parted.setdefault(name_of(answer.task), []).append(answer)
         groups += [_group(by, name, parted[name], values) for name in sorted(parted, key=_in_order) if name]
     return groups
@@ -97,15 +97,15 @@ def _in_order(name: str) -> tuple[int, str]:
     return (TIERS.index(name) if name in TIERS else int(digits) if digits.isdecimal() else 0, name)
 
 
-def _group(by: str, name: str, asked: Sequence[TaskResult], values: Values) -> ScoreGroup:
-    rows = [values[answer.task.key] for answer in asked]
+def _group(by: str, name: str, results: Sequence[TaskResult], values: Values) -> ScoreGroup:
+    rows = [values[answer.task.key] for answer in results]
     found = {metric: [row[metric] for row in rows if metric in row] for metric in METRICS}
-    return _of(by, name, asked, found)
+    return _of(by, name, results, found)
 
 
-def _macro(asked: Sequence[TaskResult], values: Values) -> ScoreGroup:
+def _macro(results: Sequence[TaskResult], values: Values) -> ScoreGroup:
     by_repository: dict[str, list[Mapping[str, float]]] = {}
-    for answer in asked:
+    for answer in results:
         by_repository.setdefault(answer.task.repository, []).append(values[answer.task.key])
     found = {
         metric: [
@@ -113,17 +113,17 @@ def _macro(asked: Sequence[TaskResult], values: Values) -> ScoreGroup:
         ]
         for metric in METRICS
     }
-    return _of("macro", "MACRO", asked, found)
+    return _of("macro", "MACRO", results, found)
 
 
-def _of(by: str, name: str, asked: Sequence[TaskResult], found: Mapping[str, Sequence[float]]) -> ScoreGroup:
+def _of(by: str, name: str, results: Sequence[TaskResult], found: Mapping[str, Sequence[float]]) -> ScoreGroup:
     return ScoreGroup(
         by,
         name,
-        len(asked),
+        len(results),
         {metric: _mean(metric, values) for metric, values in found.items() if values},
-        percentiles([answer.cpu_ms for answer in asked]),
-        percentiles([answer.wall_ms for answer in asked]),
+        percentiles([answer.cpu_ms for answer in results]),
+        percentiles([answer.wall_ms for answer in results]),
     )
 
 
@@ -216,7 +216,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, PLACES)
 
 
-def task_rows(asked: Sequence[TaskResult], values: Values) -> list[Record]:
+def task_rows(results: Sequence[TaskResult], values: Values) -> list[Record]:
     """One object per task, in order, with metrics as keys, like the files of `score.py --out`."""
     return [
         {
@@ -233,7 +233,7 @@ def task_rows(asked: Sequence[TaskResult], values: Values) -> list[Record]:
             "error": answer.fault or None,
             "top": [list(hit) for hit in answer.top],
         }
-        for answer in asked
+        for answer in results
     ]
 
 
@@ -260,22 +260,22 @@ def plot(groups: Sequence[dict[str, Any]], path: Path, title: str) -> None:
 
     `groups` are those of the record. Raises CannotWrite and UsageError.
     """
-    shown = [group for by in PLOTTED for group in groups if group["by"] == by] or [
+    plotted = [group for by in PLOTTED for group in groups if group["by"] == by] or [
         g for g in groups if g["by"] == "all"
     ]
-    figure = drawing()(figsize=(7.5, 1.6 + 0.3 * len(shown)), layout="constrained")
+    figure = drawing()(figsize=(7.5, 1.6 + 0.3 * len(plotted)), layout="constrained")
     axes = figure.subplots()
     places = [
         place + GAP * PLOTTED.index(group["by"]) if group["by"] in PLOTTED else place
-        for place, group in enumerate(shown)
+        for place, group in enumerate(plotted)
     ]
-    for place, group in zip(places, shown, strict=True):
+    for place, group in zip(places, plotted, strict=True):
         _mark(axes, place, group)
     whole = next(group for group in groups if group["by"] == "all")["metrics"][PLOTTED_METRIC]["mean"]
     axes.axvline(whole, color=PALE, linewidth=1, linestyle="--", zorder=0)
     axes.annotate(f"all {whole:.3f}", (whole, 1), xycoords=("data", "axes fraction"), xytext=(4, 3), textcoords="offset points",
                   color=INK, fontsize=9)  # fmt: skip
-    _dress(axes, shown, places, title)
+    _dress(axes, plotted, places, title)
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
     try:
         figure.savefig(path, dpi=150)
@@ -294,10 +294,10 @@ def _mark(axes: Any, place: float, group: dict[str, Any]) -> None:
     axes.plot(found["mean"], place, "o", color=color, markersize=6)
 
 
-def _dress(axes: Any, shown: Sequence[dict[str, Any]], places: Sequence[float], title: str) -> None:
-    labels = [f"{'tier ' * (group['by'] == 'tier')}{group['name']} ({group['n']})" for group in shown]
+def _dress(axes: Any, plotted: Sequence[dict[str, Any]], places: Sequence[float], title: str) -> None:
+    labels = [f"{'tier ' * (group['by'] == 'tier')}{group['name']} ({group['n']})" for group in plotted]
     axes.set_yticks(places, labels, parse_math=False)
-    for label, group in zip(axes.get_yticklabels(), shown, strict=True):
+    for label, group in zip(axes.get_yticklabels(), plotted, strict=True):
         label.set_color(COLORS.get(group["by"], INK))
     axes.invert_yaxis()
     axes.set_xlim(0, 1)

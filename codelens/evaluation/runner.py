@@ -117,12 +117,12 @@ def ask_all(
     load_profile(
         setup.options, setup.settings.weights
     )  # a fault in the options is the caller's, not that of the first task
-    asked, total = list[TaskResult](), sum(len(batch.tasks) for batch in batches)
+    results, total = list[TaskResult](), sum(len(batch.tasks) for batch in batches)
     for batch, found in zip(batches, _answers(batches, setup, pool), strict=True):
-        asked += found
+        results += found
         if progress:
-            progress(Progress("ask", len(asked), total, batch.index.name))
-    return asked
+            progress(Progress("ask", len(results), total, batch.index.name))
+    return results
 
 
 def _answers(batches: Sequence[TaskBatch], setup: Setup, pool: WorkerPool | None) -> Iterator[list[TaskResult]]:

@@ -84,15 +84,15 @@ def _task(line: str, place: str) -> Task:
     try:
         row = parse_json(line)
     except ValueError as fault:
-        raise UsageError(f"{place}: no JSON: {fault}", FORM) from None
+        raise UsageError(f"{place}: not JSON: {fault}", FORM) from None
     if not isinstance(row, dict):
         raise UsageError(f"{place}: not an object", FORM)
     for name in ("id", "repo", "query"):
         if not isinstance(row.get(name), str):
-            raise UsageError(f"{place}: '{name}' is to be a text", FORM)
+            raise UsageError(f"{place}: '{name}' must be a string", FORM)
     for name in ("tier", "kind"):
         if not isinstance(row.get(name) or "", str):
-            raise UsageError(f"{place}: '{name}' is to be a text")
+            raise UsageError(f"{place}: '{name}' must be a string")
     relevant = row.get("relevant")
     if not isinstance(relevant, list) or not (relevant or row.get("kind") == ABSENT):
         raise UsageError(
@@ -105,7 +105,7 @@ def _task(line: str, place: str) -> Task:
 def _relevant(entry: Any, place: str) -> Relevant:
     symbol, files = (entry.get("symbol", ""), entry.get("files") or []) if isinstance(entry, dict) else (None, None)
     if not isinstance(symbol, str) or not isinstance(files, list) or not all(isinstance(f, str) for f in files):
-        raise UsageError(f"{place}: an entry of 'relevant' has a text 'symbol' and a list 'files'", FORM)
+        raise UsageError(f"{place}: an entry of 'relevant' must have a string 'symbol' and a list 'files'", FORM)
     if not symbol and not files:
         raise UsageError(f"{place}: an entry of 'relevant' names neither symbol nor file", FORM)
     return Relevant(symbol, tuple(files))
@@ -145,7 +145,7 @@ def _elements(text: str, path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for element in re.finditer(r"<top>(.*?)</top>", text, re.DOTALL | re.IGNORECASE):
         place = f"{path}:{text.count(chr(10), 0, element.start()) + 1}"
-        fields = {name.lower(): " ".join(said.split()) for name, said in _FIELD.findall(element[1])}
+        fields = {name.lower(): " ".join(content.split()) for name, content in _FIELD.findall(element[1])}
         number, query = fields.get("num", ""), fields.get("title") or fields.get("desc", "")
         if not number or not query:
             raise UsageError(f"{place}: a topic has no {'title' if number else 'number'}")

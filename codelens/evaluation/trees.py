@@ -161,8 +161,8 @@ class _DefinitionLines:
         if not old:
             yield from self._answer(self._around(hunk.old_start, hunk.new))
             return
-        said = [number for number, text in enumerate(old, hunk.old_start) if text.strip()]
-        for number in said or range(hunk.old_start, hunk.old_start + len(old)):
+        filled = [number for number, text in enumerate(old, hunk.old_start) if text.strip()]
+        for number in filled or range(hunk.old_start, hunk.old_start + len(old)):
             yield from self._answer(self._innermost(number, number))
 
     def _answer(self, at: int | None) -> Iterator[int]:

@@ -139,7 +139,7 @@ class TuneGroup:
 class TunedWeights:
     """Learned weights, the tasks they come from, and their gain."""
 
-    made: MadeTasks
+    tasks: MadeTasks
     older: Mapping[str, int]
     newest: Mapping[str, int]
     """Kind → number of tasks."""
@@ -182,17 +182,17 @@ def tune_own(
     """Make tasks, learn from the older and measure the newest. The caller removes `folder`. Raises GitError, OSError and
     CodelensError."""
     settings = replace(settings, weights="", query_seconds=0.0)
-    made = make_tasks(repository, name, folder / "tasks", OWN_TASKS, head, progress)
+    tasks = make_tasks(repository, name, folder / "tasks", OWN_TASKS, head, progress)
     batches = batches_of(name, folder, settings, progress)
     older, newest = split([task for batch in batches for task in batch.tasks])
     learning, asking = _only(batches, {t.key for t in older}), _only(batches, {t.key for t in newest})
     counts = kinds_of(older), kinds_of(newest)
     if len(older) < FEWEST_TO_LEARN or len(newest) < FEWEST_TO_ASK:
-        return TunedWeights(made, *counts, None, {}, ())
+        return TunedWeights(tasks, *counts, None, {}, ())
     fitted = _fitted(learning, settings, len(older), progress)
     weights = parse_toml(features_text(fitted.weights))["codelens"]["features"]
     return TunedWeights(
-        made, *counts, fitted, weights, tuple(_groups(asking, settings, weights, len(newest), progress))
+        tasks, *counts, fitted, weights, tuple(_groups(asking, settings, weights, len(newest), progress))
     )
 
 
@@ -206,11 +206,11 @@ def _fitted(batches: Sequence[TaskBatch], settings: Settings, total: int, progre
     for batch in batches:
         before = len(measured)
 
-        def told(done: int, before: int = before, index: str = batch.index.name) -> None:
+        def report(done: int, before: int = before, index: str = batch.index.name) -> None:
             if progress:
                 progress(Progress("measure", before + done, total, index))
 
-        measured += sample_tasks(batch.tasks, batch.index, settings, told)
+        measured += sample_tasks(batch.tasks, batch.index, settings, report)
     answered = sum(one.answered for one in measured)
     return fit_weights(measured, load_weights()["codelens"]["features"], OWN_PULL / max(1, answered))
 
@@ -225,7 +225,7 @@ def _groups(
             found += ask(batch, setup)
             if progress:
                 progress(Progress("ask", len(before) + len(after), 2 * total, batch.index.name))
-    values = [figures({answer.task.key: answer.judged for answer in asked}) for asked in (before, after)]
+    values = [figures({answer.task.key: answer.judged for answer in results}) for results in (before, after)]
     kinds = {answer.task.key: answer.task.kind for answer in before}
     named = [ALL, *sorted(set(kinds.values()))]
     return [_group(kind, [k for k, own in kinds.items() if kind in (ALL, own)], *values) for kind in named]
@@ -235,4 +235,4 @@ def _group(kind: str, keys: Sequence[str], before: Values, after: Values) -> Tun
     def of(values: Values, metric: str) -> dict[str, float]:
         return {key: values[key][metric] for key in keys}
 
-    return TuneGroup(kind, {shown: compare(of(before, m), of(after, m)) for shown, m in METRICS.items()})
+    return TuneGroup(kind, {name: compare(of(before, m), of(after, m)) for name, m in METRICS.items()})

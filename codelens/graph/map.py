@@ -58,9 +58,9 @@ def repository_map(view: GraphView, budget: int, focus: Collection[DocumentId] |
     ranked = sorted(listed, key=lambda s: -mass.get(s.node, 0.0))  # stable: ties by content
     files, tokens = _packed(view, [s.node for s in ranked], mass, used_by, budget)
     place = {node: i for i, node in enumerate(node for file in files for node in file)}
-    shown = sorted((place[a], place[b]) for a in place for b in uses.get(a, ()) if b in place)
+    links = sorted((place[a], place[b]) for a in place for b in uses.get(a, ()) if b in place)
     laid = tuple(tuple(file.values()) for file in files)
-    return RepositoryMap(laid, tuple(shown), len(listed), budget, tokens, tuple(view.notices(())), view.info)
+    return RepositoryMap(laid, tuple(links), len(listed), budget, tokens, tuple(view.notices(())), view.info)
 
 
 def _symbols(view: GraphView, documents: Iterable[DocumentId]) -> list[_MapSymbol]:

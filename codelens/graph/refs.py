@@ -167,6 +167,6 @@ def _uses(view: GraphView, target: str, options: RelationOptions, fault: TargetE
     relations = [r for r in uses_of_name(view, target, options.kinds) if r.confidence >= view.least]
     if not relations:
         raise fault
-    notices = [Notice("external", f"{target} is not defined in the index: these are the places that use the name")]
+    notices = [Notice("external", f"{target} is not defined in the index: these places use the name")]
     named = Start(outside(relations[0].target.qualified_name), ())
     return view.answer("refs", [named], relations, options, [*notices, *view.notices(relations)])

@@ -33,9 +33,6 @@ class WeightedEdge(NamedTuple):
     kind: str
 
 
-"""Many nodes → the ways on from each, in any order."""
-
-
 def build(edges: Iterable[WeightedEdge]) -> dict[Node, list[Neighbour]]:
     """Neighbours with added weights, equal to the last bit for any order of the edges, because sums are exact.
 
@@ -72,7 +69,7 @@ def shares(weights: Iterable[Neighbour]) -> list[Neighbour]:
     """
     pairs = sorted(weights)
     if not all(0 <= weight < math.inf for _, weight in pairs):
-        raise ValueError("a weight is negative or no finite number")
+        raise ValueError("a weight is negative or not finite")
     total = math.fsum(weight for _, weight in pairs)
     return [(node, weight / total) for node, weight in pairs if weight] if total else []
 

@@ -16,8 +16,10 @@ from codelens.indexing.changes import RepositoryUpdate
 from codelens.indexing.derive import Job
 from codelens.indexing.embedding import embedder_of, with_stored_model, workers_embedder
 from codelens.indexing.link import link_update
+from codelens.indexing.look import note_run
 from codelens.indexing.pipeline import finish_run, update_repository
-from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, with_features, with_stored_rules
+from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, with_features
+from codelens.indexing.walk_rules import with_stored_rules
 from codelens.indexing.worker import derive_file
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SeenFile, Skip
 from codelens.model.extraction import Unchanged, UnfinishedFile
@@ -52,7 +54,8 @@ def build_index(run: IndexRun, roots: Sequence[Path], rebuild: bool = False) -> 
     path = run.index.resolve()  # a symbolic link stays; its target is written
     run = replace(run, index=path)
     _check_writable(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with report_write_faults(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     commit = _CommitState()
     try:
         with report_write_faults(path), writer_lock(path), report_damage(path), _rare_collection():
@@ -239,7 +242,7 @@ def _with_size(reports: Sequence[IndexReport], notices: tuple[Notice, ...], path
 def _kept_features(store: Store, settings: Settings) -> tuple[Notice, ...]:
     features = store.features()
     return tuple(
-        Notice("kept", f"the index has {what} and keeps them: `--rebuild {option}` makes one without")
+        Notice("kept", f"the index has {what} and keeps them: `--rebuild {option}` creates one without")
         for what, option, held, wanted in (
             ("trigrams", "--no-fuzzy", features.fuzzy, settings.fuzzy),
             ("vectors", "--no-vector", features.vector, settings.vector),
@@ -333,14 +336,17 @@ def _swap_in(compacted: Path, building: Path, path: Path) -> None:
 def _run(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool) -> list[IndexReport]:
     embedder_of(run.settings)  # fails early if the model cannot be read
     reports: list[IndexReport] = []
+    tallies: dict[Path, Tally] = {}
+    begun = time.perf_counter()
     with LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction:
         for root in roots:
             started = time.perf_counter()
-            tally = update_repository(store, root, run, transaction)
+            tallies[root] = tally = update_repository(store, root, run, transaction)
             report = _report(store, root, run, tally)
             reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
         clock = PhaseClock()
         embedded, changed = finish_run(store, run, transaction)
+        note_run(store, run, tallies, time.perf_counter() - begun, transaction)
     reports[-1] = _with_finish(reports[-1], clock)
     # Unless the run wrote something, the documents without vectors of this embedder are old ones.
     if again := changed or (0 if any(report.wrote for report in reports) else embedded):
@@ -394,7 +400,9 @@ def _nested_notices(store: Store, root: Path) -> tuple[Notice, ...]:
     others = [row.root for row in store.documents.repositories()]
     pairs = [(root, one) for one in others if root in one.parents]
     pairs += [(one, root) for one in others if one in root.parents]
-    return tuple(Notice("nested", f"{inner} lies within {outer}: its files are found twice") for outer, inner in pairs)
+    return tuple(
+        Notice("nested", f"{inner} lies within {outer}: its files are indexed twice") for outer, inner in pairs
+    )
 
 
 def _git_notices(root: Path, settings: Settings) -> tuple[Notice, ...]:

@@ -58,9 +58,9 @@ class KeepingEmbedder:
         keys = [self._key(entry) for entry in fields]
         known = self._kept.get(keys)
         missing = {key: entry for key, entry in zip(keys, fields, strict=True) if key not in known}
-        made = dict(zip(missing, self._embedder.embed_code(list(missing.values())), strict=True))
-        self._kept.put(made)
-        known |= made
+        embedded = dict(zip(missing, self._embedder.embed_code(list(missing.values())), strict=True))
+        self._kept.put(embedded)
+        known |= embedded
         return [known[key] for key in keys]
 
     def _key(self, entry: EmbeddedFields) -> bytes:
@@ -129,12 +129,12 @@ AT_ONCE = 256
 
 def with_stored_model(store: Store, settings: Settings) -> Settings:
     """The settings with the model of the index, if it can still be opened."""
-    made = store.meta("embedder_setting")
-    if not made or made == lasting_name(settings.model):
+    setting = store.meta("embedder_setting")
+    if not setting or setting == lasting_name(settings.model):
         return settings
     with suppress(UsageError):
-        if open_noted(made).fingerprint() == store.meta("embedder_fingerprint"):
-            return replace(settings, model=made)
+        if open_noted(setting).fingerprint() == store.meta("embedder_fingerprint"):
+            return replace(settings, model=setting)
     return settings
 
 

@@ -116,13 +116,13 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     body = len(whole[: note.body].encode("utf-8"))
     pieces = cut(text.utf8, 0, len(text.utf8), SECTION_SIZE)
     units = tuple(_note_unit(note, text, start, end, min(max(body, start), end)) for start, end in pieces)
-    said = mentions(text, "markdown", units)
+    references = mentions(text, "markdown", units)
     places = tuple(
         Reference("place", link.path, link.symbol, 0, _line_start(text, note.links_line), note.links_line)
         for link in note.links
     )
     fault = f"{NOT_READ}: {'; '.join(note.faults)}" if note.faults else ""
-    outside = [reference for reference in said if reference.start >= body]
+    outside = [reference for reference in references if reference.start >= body]
     return Extraction("", units, (*(places if units else ()), *outside), (), fault)
 
 

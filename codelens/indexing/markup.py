@@ -244,8 +244,8 @@ def _restructured_blocks(lines: Sequence[Line]) -> Iterator[Found]:
     i, default = 0, ""
     while i < len(lines):
         line = lines[i][1]
-        if shown := _HIGHLIGHT.match(line):
-            default = shown[1].decode("utf-8", "replace")
+        if highlight := _HIGHLIGHT.match(line):
+            default = highlight[1].decode("utf-8", "replace")
         directive, literal = _DIRECTIVE.match(line), _LITERAL.match(line)
         i += 1
         if not directive and not literal:

@@ -6,6 +6,7 @@ with its first write. A first build commits in batches, so that a killed build l
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from codelens.indexing.changes import RepositoryUpdate, compare, find_renames, repository_at
@@ -37,9 +38,11 @@ def update_repository(store: Store, root: Path, run: IndexRun, transaction: Lazy
 
     # Other rules may skip a file that is indexed, or take one that was skipped: all files are read again.
     verify = run.verify or run.force or store.meta(skip_rules_key(repository)) != skip_rules(run.settings)
-    seen = walk(root, run.settings, own_files(run.index))
+    started, folders = time.perf_counter(), dict[str, int]()
+    seen = walk(root, run.settings, own_files(run.index), folders)
     skipped = {s.path: s for s in store.documents.skips(repository.id)}
     plan = compare(seen, store.documents.states(repository.id), skipped, run.is_current, verify)
+    walk_seconds = time.perf_counter() - started
 
     update = RepositoryUpdate(store, repository, run, transaction)
     update.begin(plan, find_renames(store, root, plan, run.is_current))
@@ -58,6 +61,7 @@ def update_repository(store: Store, root: Path, run: IndexRun, transaction: Lazy
     update_history(update)
     clock.end("history")
 
+    update.tally.folders, update.tally.walk_seconds = folders, walk_seconds
     update.tally.cpu_seconds = clock.seconds
     update.tally.wrote = transaction.writes > writes
     return update.tally

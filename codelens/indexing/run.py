@@ -1,20 +1,18 @@
-"""The state of one index run: its options, its transaction, its counts, the walk rules that the index
-remembers, and the recipe of a document."""
+"""The state of one index run: its options, its transaction, its counts, and the recipe of a document."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
 
 import xxhash
 
 from codelens.config import LoadedSettings, Settings
+from codelens.indexing.walk_rules import WALK_KEYS, WalkRules, choose_walk_rules, stored_walk_rules
 from codelens.lang.captures import reader_rules
 from codelens.lang.parser import grammar_version, query_source
 from codelens.lang.registry import languages
@@ -28,8 +26,6 @@ RULES = "decode 1, roles 1, extract 4, chunks 2, terms 1, postings 5"
 """Increase a number when the result of deriving a document changes: documents are then derived again."""
 CLASSIFYING = "classify 2"
 """Increase the number when the rules that skip files by content change: all files are then judged again."""
-WALK_KEYS = ("hidden", "no_ignore", "include_vendored", "max_file_size")
-"""Settings of the walk. Settings that affect a file's content are part of its recipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +66,9 @@ class Tally:
     notices: tuple[Notice, ...] = ()
     cpu_seconds: dict[str, float] = field(default_factory=dict)
     """Phase → CPU seconds of all processes."""
+    folders: dict[str, int] = field(default_factory=dict)
+    """Folders that the walk entered → modification time in ns."""
+    walk_seconds: float = 0.0
 
 
 class PhaseClock:
@@ -139,51 +138,6 @@ class LazyTransaction:
             # The current document may be half written: a build, too, keeps only whole batches.
             self._store.rollback()
             self._open = False
-
-
-class WalkRules(NamedTuple):
-    """How one repository is walked.
-
-    The index keeps them, so that a later run from another folder or a freshness check walks the tree by the same rules.
-    """
-
-    values: Mapping[str, Any]
-    explicit: frozenset[str] = frozenset()
-    """Keys that a flag or environment variable set for one run; they stay in force for later runs."""
-
-    def applied_to(self, settings: Settings) -> Settings:
-        """The settings with these rules in place of their own."""
-        return replace(settings, **self.values)
-
-    def as_text(self) -> str:
-        """JSON with sorted keys, as stored in the index."""
-        return json.dumps({"values": dict(self.values), "said": sorted(self.explicit)}, sort_keys=True)
-
-
-def stored_walk_rules(store: Store, repository: str) -> WalkRules | None:
-    """The rules of the repository's last run; None before its first run."""
-    text = store.meta(f"walk:{repository}")
-    if not text:
-        return None
-    kept = json.loads(text)
-    return WalkRules(kept["values"], frozenset(kept["said"]))
-
-
-def with_stored_rules(store: Store, repository: str, settings: Settings) -> Settings:
-    """The settings with the stored walk rules of this repository."""
-    kept = stored_walk_rules(store, repository)
-    return kept.applied_to(settings) if kept else settings
-
-
-def choose_walk_rules(kept: WalkRules | None, loaded: LoadedSettings) -> WalkRules:
-    """The rules for this run: an explicit setting wins over a stored explicit value, which wins over the default."""
-    values = {key: getattr(loaded.values, key) for key in WALK_KEYS}
-    explicit = {key for key in WALK_KEYS if loaded.origin[key].startswith(("flag", "$"))}
-    for key in kept.explicit - explicit if kept else ():
-        if loaded.origin[key] == "default" and kept:
-            values[key] = kept.values[key]
-            explicit.add(key)
-    return WalkRules(values, frozenset(explicit))
 
 
 def with_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction) -> IndexRun:

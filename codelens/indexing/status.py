@@ -12,14 +12,8 @@ from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import Job, judge_large
 from codelens.indexing.files import read_text, unreadable
-from codelens.indexing.run import (
-    WalkRules,
-    choose_walk_rules,
-    current_recipe,
-    stored_walk_rules,
-    with_features,
-    with_stored_rules,
-)
+from codelens.indexing.run import current_recipe, with_features
+from codelens.indexing.walk_rules import WalkRules, choose_walk_rules, stored_walk_rules, with_stored_rules
 from codelens.model.code import IndexInfo, SeenFile, Skip
 from codelens.model.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import DocumentState, RepositoryRow

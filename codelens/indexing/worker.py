@@ -198,11 +198,11 @@ def main() -> None:
 def _send_parts(parts: Iterable[DerivedPart], outbox: BinaryIO, seconds: float) -> None:
     """Send each part, with its own CPU limit, then None or the reason why the rest is missing."""
     end: object = None
-    made = iter(parts)
+    remaining = iter(parts)
     while True:
         try:
             with _cpu_limit(seconds):
-                part = next(made, None)
+                part = next(remaining, None)
         except UnfinishedFile as fault:
             end = str(fault)
             break

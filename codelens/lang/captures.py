@@ -20,7 +20,7 @@ All knowledge of a language is in its query file and its row of languages.toml. 
     @binding.member  a parameter's name that is a member of the type around as well
     @binding.return  the declared result of the function around it; @binding.result what a return statement
                      gives, @binding.yield what a generator does
-    @closure         an unnamed function: what it returns is no result of the function around it
+    @closure         an unnamed function: its return values are not results of the function around it
     @prototype       parameters without a body: their names are bound nowhere
     @import.module, @import.name, @import.alias    one imported name a match; `(#set! import.name "default")` gives a part that
                        the text does not say
@@ -28,7 +28,7 @@ All knowledge of a language is in its query file and its row of languages.toml. 
 
 `(#touch? @a @b)` holds where @b begins at the byte where @a ends. A @reference.use, .type or .field gives way to a
 sharper kind at the same place, and to the name of a definition (a name that only @definition takes
-is no symbol, but a type parameter). Do not use `#not-any-of?`: py-tree-sitter 0.26 lets all pass (`#not-match?` works).
+is not a symbol, but a type parameter). Do not use `#not-any-of?`: py-tree-sitter 0.26 lets all pass (`#not-match?` works).
 
 A function inside a type is a method, whatever the grammar calls it; inside a function it is local. All offsets here
 count UTF-8 bytes.

@@ -382,8 +382,8 @@ def msbuild(path: str, text: str) -> Manifest | None:
             needs.append(Dependency(stem, lines.of(name), "", folder))
     stem = posixpath.splitext(posixpath.basename(path))[0]
     named = [(one.text or "").strip() for tag in ("PackageId", "AssemblyName") for one in root.iter(tag)]
-    said = next((name for name in named if name and "$" not in name), stem)
-    return Manifest(path, "nuget", "" if path.endswith(".props") else said, in_order(needs))
+    own = next((name for name in named if name and "$" not in name), stem)
+    return Manifest(path, "nuget", "" if path.endswith(".props") else own, in_order(needs))
 
 
 def _xml(text: str) -> ElementTree.Element | None:

@@ -38,18 +38,18 @@ def digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId
 
     Guessed edges are left out, because a namesake elsewhere would change them.
     """
-    asked = {unit.id: unit for unit in units}
-    around: dict[UnitId, set[tuple[str, bool, UnitId]]] = {unit: set() for unit in asked}
-    for node, other, kind, tier, outgoing in store.edges.around(asked, WIDEST):
+    own = {unit.id: unit for unit in units}
+    around: dict[UnitId, set[tuple[str, bool, UnitId]]] = {unit: set() for unit in own}
+    for node, other, kind, tier, outgoing in store.edges.around(own, WIDEST):
         if other != node and is_unit(other) and TIER_OF_NUMBER[tier].confidence > RESOLVED:
             around[UnitId(node)].add((NAME_OF_KIND[kind], outgoing, UnitId(other)))
-    for node, other, down in store.edges.nested(asked):
+    for node, other, down in store.edges.nested(own):
         if not down:  # inner units are part of its own bytes
             around[UnitId(node)].add(("contains", False, UnitId(other)))
     others = {unit for of_one in around.values() for _, _, unit in of_one}
-    rows = {**asked, **store.units.rows(others - asked.keys())}
+    rows = {**own, **store.units.rows(others - own.keys())}
     content = _contents(rows, store, texts)
-    return {unit: _digest(content[unit], around[unit], rows, content) for unit in asked}
+    return {unit: _digest(content[unit], around[unit], rows, content) for unit in own}
 
 
 def _contents(rows: Mapping[UnitId, UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
@@ -72,7 +72,7 @@ def _digest(
     content: Mapping[UnitId, str],
 ) -> str:
     """Hash names and content of neighbours; row numbers would depend on the index's history."""
-    told = sorted(
+    relations = sorted(
         "\0".join(
             (kind, str(outgoing), rows[other].path, rows[other].qualified_name, rows[other].kind, content[other])
             if kind != "contains"  # only the signature of a container: its other members are not neighbours
@@ -81,7 +81,7 @@ def _digest(
         for kind, outgoing, other in around
         if other in rows
     )
-    return hashlib.blake2b("\n".join((own, *told)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return hashlib.blake2b("\n".join((own, *relations)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 MOST_PLACES = 50
@@ -117,7 +117,7 @@ class MemoryNotebook:
         """Rate a target from 0 to 10. Raises UsageError for other values."""
         self._must_be_on()
         if not 0 <= rating <= 10:
-            raise UsageError(f"a rating is from 0 to 10, not {rating:g}")
+            raise UsageError(f"a rating must be from 0 to 10, not {rating:g}")
         place = self._place(target)
         with self._recording() as memory:
             memory.rate(place, rating, self._time())
@@ -151,8 +151,8 @@ class MemoryNotebook:
     def record(self, query: str, words: Sequence[str], found: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._must_be_on()
-        now, shown = self._time(), found[:MOST_PLACES]
-        places = tuple(Answered(rank, place_of(unit), line) for rank, unit, line in shown)
+        now, results = self._time(), found[:MOST_PLACES]
+        places = tuple(Answered(rank, place_of(unit), line) for rank, unit, line in results)
         in_vain = self._in_vain()
         with self._recording() as memory:
             for answer, judged in in_vain:
@@ -262,7 +262,7 @@ class MemoryNotebook:
         with Memory.reading(self.path) as memory:
             places = self._meant(target, memory.places())
         if not places:
-            raise TargetError(f"nothing is recorded of {target}", hint="`codelens memory show` lists what is")
+            raise TargetError(f"nothing is recorded about {target}", hint="`codelens memory show` lists what is")
         with MemoryWriter.recording(self.path) as memory:
             memory.forget(places)
         return sorted(places)
@@ -279,7 +279,7 @@ class MemoryNotebook:
     def _meant(self, target: str, among: Iterable[Place]) -> set[Place]:
         """The recorded places that a target names: by their own names, else by the index."""
         wanted = target.replace("::", ".").replace("#", ".").removesuffix("()")
-        found = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.told() == target}
+        found = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.label() == target}
         if not found:
             found = {p for p in among if p.name and f".{p.name}".endswith(f".{wanted}")}
         if not found:

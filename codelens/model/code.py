@@ -155,6 +155,38 @@ class Freshness(StrEnum):
     DELETED = "deleted"
 
 
+class TreeState(StrEnum):
+    """What a look at a tree tells about its index."""
+
+    FRESH = "fresh"
+    """All files and folders were checked."""
+    CHANGED = "changed"
+    UNKNOWN = "unknown"
+    """Nothing differs, but not everything was checked."""
+    GONE = "gone"
+    """The root is not a directory any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLook:
+    """The result of a look at a tree, which is bounded: there may be more changes than it found."""
+
+    state: TreeState
+    files: int
+    """Indexed files of the tree."""
+    checked: int
+    """Those of them that were compared with the disk."""
+    new: tuple[str, ...] = ()
+    """Sorted paths below the root, as in `changed` and `deleted`. A new folder with files ends in a slash."""
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+    @property
+    def differences(self) -> int:
+        """Number of files and folders that differ."""
+        return len(self.new) + len(self.changed) + len(self.deleted)
+
+
 @dataclass(frozen=True, slots=True)
 class RepositoryInfo:
     """One indexed tree."""
@@ -165,6 +197,8 @@ class RepositoryInfo:
     documents: int
     bytes: int
     """Total size of the indexed files."""
+    tree: TreeLook | None = None
+    """None if nobody asked for a look at the tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +211,8 @@ class IndexInfo:
     """Hash of the content and of how it was indexed (`Documents.content_id`); independent of the runs that led there."""
     embedder: str
     repositories: tuple[RepositoryInfo, ...]
+    indexed_at: str = ""
+    """Time of the last run that wrote to it, as 2026-01-31T12:00:00Z; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,16 +21,20 @@ else:
 
         def define(cls: type) -> type:
             cls.__doc__ = cls.__doc__ or cls.__name__  # or the standard one computes a signature
-            made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
-            shared = {"__init__": _init_when_needed(made, frozen), "__eq__": _eq, "__hash__": _hash if frozen else None}
+            defined = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
+            shared = {
+                "__init__": _init_when_needed(defined, frozen),
+                "__eq__": _eq,
+                "__hash__": _hash if frozen else None,
+            }
             if frozen:
                 shared |= {"__setattr__": _refuse, "__delattr__": _refuse, "__setstate__": _set_state}
-            names = [field.name for field in dataclasses.fields(made)]
-            made.noun_values = staticmethod(attrgetter(*names) if names else lambda noun: ())
+            names = [field.name for field in dataclasses.fields(defined)]
+            defined.noun_values = staticmethod(attrgetter(*names) if names else lambda noun: ())
             for name, method in ({"__repr__": _repr} | shared).items():
                 if name not in cls.__dict__ or name == "__hash__":
-                    setattr(made, name, method)
-            return made
+                    setattr(defined, name, method)
+            return defined
 
         return define
 
@@ -40,8 +44,8 @@ def _init_when_needed(cls: type, frozen: bool) -> Any:
     imports."""
 
     def compile_first(self: Any, *values: Any, **named: Any) -> None:
-        cls.__init__ = made = _init(cls, frozen)  # type: ignore[misc]
-        made(self, *values, **named)
+        cls.__init__ = compiled = _init(cls, frozen)  # type: ignore[misc]
+        compiled(self, *values, **named)
 
     return compile_first
 
@@ -55,8 +59,8 @@ def _init(cls: type, frozen: bool) -> Any:
         if field.default_factory is not dataclasses.MISSING:
             names[f"make_{field.name}"] = field.default_factory
             parameters += [f"{field.name}=MISSING"] if field.init else []
-            made = f"make_{field.name}()"
-            value = f"{made} if {field.name} is MISSING else {field.name}" if field.init else made
+            default = f"make_{field.name}()"
+            value = f"{default} if {field.name} is MISSING else {field.name}" if field.init else default
         elif field.default is not dataclasses.MISSING:
             names[f"default_{field.name}"] = field.default
             parameters += [f"{field.name}=default_{field.name}"] if field.init else []

@@ -189,14 +189,14 @@ class Relation:
     """True if the subtree of this node is listed elsewhere in the tree."""
 
     @property
-    def told(self) -> Named:
+    def listed(self) -> Named:
         """The end that the answer lists."""
         return self.target if self.outgoing else self.source
 
     @property
     def test(self) -> bool:
         """True if the listed end is a test."""
-        return self.told.test or (self.kind == "tests" and not self.outgoing)
+        return self.listed.test or (self.kind == "tests" and not self.outgoing)
 
 
 @dataclass(frozen=True, slots=True)

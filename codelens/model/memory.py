@@ -27,7 +27,7 @@ class Place(NamedTuple):
     """Qualified; empty for a file."""
     kind: str
 
-    def told(self) -> str:
+    def label(self) -> str:
         """Text for people: `src/app.py Flask.run`."""
         return f"{self.path} {self.name}".rstrip()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from typing import NamedTuple
 
 from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
@@ -78,7 +79,7 @@ class Candidate:
     unit: UnitRow
     channels: dict[str, int] = field(default_factory=dict)
     """Channel → rank, from 1."""
-    told: list[Contribution] = field(default_factory=list)
+    recorded: list[Contribution] = field(default_factory=list)
     """Contributions that came with their reason: ranks, the walk, factors."""
     measured: list[tuple[str, float, float]] = field(default_factory=list)
     """(feature, weight, value)."""
@@ -99,17 +100,17 @@ class Candidate:
             if says is not None
         ]
         ranks = len(self.channels)
-        return self.told[:ranks] + features + self.told[ranks:]
+        return self.recorded[:ranks] + features + self.recorded[ranks:]
 
     @property
     def score(self) -> float:
         """The exact sum (fsum) of the contributions so far; independent of their order."""
-        return math.fsum([*(c.amount for c in self.told), *(weight * value for _, weight, value in self.measured)])
+        return math.fsum([*(c.amount for c in self.recorded), *(weight * value for _, weight, value in self.measured)])
 
     def add_bonus(self, source: str, weight: float, value: float, reason: str) -> None:
         """Add `weight` times a value, which is usually from 0 to 1."""
         operands = {"weight": weight, "value": value}
-        self.told.append(Contribution(source, weight * value, reason, "bonus", operands))
+        self.recorded.append(Contribution(source, weight * value, reason, "bonus", operands))
 
     def order(self) -> tuple[float, tuple[str, str, int, str, str]]:
         """Sort key of the total order, best first."""
@@ -291,6 +292,38 @@ class SearchOptions:
     """The present in unix seconds. If None, memory uses the clock, and history the last indexed commit."""
     snippet_lines: int = 3
     """Number of lines shown without context options: the place to jump to and the unit's most telling lines."""
+    whole_line: bool = False
+    """For a search for lines: the text or pattern must be all of a line."""
+    invert: bool = False
+    """For a search for lines: those that do not match."""
+
+
+class MatchedLine(NamedTuple):
+    """A line of a file, as a search for lines finds it."""
+
+    number: int
+    """From 1."""
+    text: str
+    r"""Whole, without its line break; "\r" stays."""
+    ranges: tuple[tuple[int, int], ...] = ()
+    """Half-open character ranges that match, in order and apart; empty for context, with `invert`, and for empty matches."""
+    matched: bool = True
+    """False for a line of context."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileLines:
+    """A file with lines that match. `lines` can be read once, and reads the file's text as it goes."""
+
+    document: DocumentId
+    repository: str
+    root: str
+    path: str
+    os_path: str
+    """The path as the operating system knows it."""
+    language: str
+    freshness: Freshness
+    lines: Iterator[MatchedLine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +341,11 @@ class SearchResult:
     options: SearchOptions
     trace: Trace
     trigram_available: bool = True
-    every_hit_matches: bool = False
-    """True if the query has conditions, so that every hit satisfies them whatever channel found it."""
+
+    @property
+    def left_out(self) -> int:
+        """Candidates after the hits that the limit left out."""
+        return max(0, self.total - self.options.offset - len(self.hits))
 
     @property
     def failed(self) -> bool:
@@ -342,7 +378,7 @@ class Explanation:
     target: str
     candidate: Candidate | None
     rank: int | None
-    """From 1, in the whole order before the limit; None if it is no candidate."""
+    """From 1, in the whole order before the limit; None if it is not a candidate."""
     above: Candidate | None
     below: Candidate | None
     loss: Loss | None

@@ -50,12 +50,12 @@ class Found:
     symbol: str = ""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """'src/a.py:12', 'src/a.py:15 (was src/a.py:12)', 'lost: was src/a.py:12'."""
         if self.standing is AnchorState.LOST:
-            return f"lost: was {self.anchor.shown}"
+            return f"lost: was {self.anchor.label}"
         now = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{now} (was {self.anchor.shown})" if self.standing is AnchorState.MOVED else now
+        return f"{now} (was {self.anchor.label})" if self.standing is AnchorState.MOVED else now
 
 
 class Finder:
@@ -73,8 +73,8 @@ class Finder:
         if found is None:
             return Found(anchor, AnchorState.LOST)
         path, line, symbol = found
-        asked = not anchor.path or (path == anchor.path and line == anchor.line)
-        return Found(anchor, AnchorState.HERE if asked else AnchorState.MOVED, path, line, symbol)
+        unmoved = not anchor.path or (path == anchor.path and line == anchor.line)
+        return Found(anchor, AnchorState.HERE if unmoved else AnchorState.MOVED, path, line, symbol)
 
     def renewed(self, found: Found) -> Anchor:
         """The anchor of the current place; a lost anchor is unchanged."""
@@ -193,14 +193,14 @@ class Finder:
 
     # Making one
 
-    def place(self, said: str, root: Path) -> tuple[Anchor, str]:
+    def place(self, text: str, root: Path) -> tuple[Anchor, str]:
         """(anchor, remark) for `path:line`, a path or a symbol. Raises TargetError."""
-        path, line = path_and_line(said)
+        path, line = path_and_line(text)
         if not line and not is_path(path) and not (root / path).is_file():
-            unit = resolve_target(said, self._store).unit
+            unit = resolve_target(text, self._store).unit
             document = self._store.documents.rows([unit.document])[0] if unit else None
             if unit is None or document is None or document.repository != self._repository:
-                raise TargetError(f"nothing in this tree is named {said}")
+                raise TargetError(f"nothing in this tree is named {text}")
             return _anchored(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
         anchor = anchor_on_disk(path, line, root)
         document = self._document(anchor.path)
@@ -233,9 +233,9 @@ def anchor_on_disk(path: str, line: int, root: Path) -> Anchor:
     return _anchored(tidy, line, "", lines)
 
 
-def symbol_anchor(said: str) -> Anchor:
+def symbol_anchor(name: str) -> Anchor:
     """The anchor of a symbol that no index can confirm yet. Raises TargetError."""
     try:
-        return anchor_of(said)
+        return anchor_of(name)
     except BadPlaceError as fault:
         raise TargetError(str(fault), hint="a place is PATH:LINE, or a symbol's name") from None

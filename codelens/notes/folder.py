@@ -90,7 +90,7 @@ class NoteFolder:
         listed = tuple(n.note.id for n in (near or [n for n in known if name.lower() in n.note.id.lower()])[:20])
         if near:
             raise TargetError(f"{len(near)} notes begin with {name}", listed, "give more of the id")
-        raise TargetError(f"no note is called {name or 'nothing'}", listed, NO_NOTE)
+        raise TargetError(f"no note is called {name or '(empty)'}", listed, NO_NOTE)
 
     def add(self, title: str, text: str) -> NoteFile:
         """Write a new note under a free id. Raises CannotWrite."""

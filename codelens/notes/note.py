@@ -44,7 +44,7 @@ class Anchor:
     """The line, stripped."""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """Text for people: 'src/app.py:12', or the symbol's name."""
         return f"{self.path}:{self.line}" if self.line else self.path or self.symbol
 
@@ -79,7 +79,7 @@ def _from_object(item: Mapping[str, object]) -> Anchor:
 def _text(item: Mapping[str, object], key: str) -> str:
     value = item.get(key, "")
     if not isinstance(value, str) or len(value) > 1000 or any(ord(c) < 32 for c in value):
-        raise BadPlaceError(f"`{key}` is not a short text on one line")
+        raise BadPlaceError(f"`{key}` must be a short string on one line")
     return value
 
 

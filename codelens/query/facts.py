@@ -84,7 +84,7 @@ def _parsed(text: str, path: str) -> Metadata:
             try:
                 key, values = _row(row)
                 if key in rows:
-                    raise ValueError(f"{' '.join(filter(None, key))} has a row above")
+                    raise ValueError(f"{' '.join(filter(None, key))} is listed twice")
             except ValueError as fault:
                 raise SettingsError(f"{path}: {place}: {fault}", HINT) from None
             rows[key] = values
@@ -135,7 +135,7 @@ def _cells(reader: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _row(row: Mapping[str, Any]) -> tuple[tuple[str, str], Mapping[str, Scalar]]:
     named = {key: row.get(key, "") for key in KEYS}
     if wrong := [key for key, value in named.items() if not isinstance(value, str)]:
-        raise ValueError(f"{wrong[0]} is a text, not {named[wrong[0]]!r}")
+        raise ValueError(f"{wrong[0]} must be a string, not {named[wrong[0]]!r}")
     if not any(named.values()):
         raise ValueError("it names neither a path nor a repository")
     path = "/".join(part for part in named["path"].split("/") if part not in ("", "."))
@@ -146,14 +146,14 @@ def _value(column: str, value: Any) -> Scalar:
     if column == UPDATED:
         return unix_seconds(value)
     if not isinstance(value, str | int | float | bool):
-        raise ValueError(f"{column} is a text, a number, true or false, not {value!r}")
+        raise ValueError(f"{column} must be a string, a number, true or false, not {value!r}")
     if column not in BOUNDS:
         return value
     least, most = BOUNDS[column]
     number = None if isinstance(value, bool) else number_of(value)
     if number is None or not least <= number <= most or number == math.inf:
         upto = f" to {most:g}" if most < math.inf else " on"
-        raise ValueError(f"{column} is a number from {least:g}{upto}, not {value!r}")
+        raise ValueError(f"{column} must be a number from {least:g}{upto}, not {value!r}")
     return number
 
 
@@ -178,7 +178,9 @@ def unix_seconds(value: object) -> int:
         moment = datetime.fromisoformat(text)
         return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
-        raise ValueError(f"{UPDATED} is a day or a time as 2024-01-31, or unix seconds, not {value!r}") from None
+        raise ValueError(
+            f"{UPDATED} must be a day or time such as 2024-01-31, or unix seconds, not {value!r}"
+        ) from None
 
 
 _WORD = re.compile(rf"[^\W{CJK}]+")

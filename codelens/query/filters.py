@@ -50,8 +50,8 @@ MISTAKEN = {
 
 def excerpt(text: str) -> str:
     """The text on one line, shortened."""
-    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+    excerpt_text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in excerpt_text)
 
 
 @lru_cache(maxsize=64)
@@ -117,7 +117,7 @@ def _comparisons(values: Sequence[str]) -> tuple[str, ...]:
             found.append(f"{name}={value}")
         else:
             raise BadValueError(
-                f"'meta:{excerpt(value)}' compares nothing, as meta:category=cli and meta:stars>=100 do;"
+                f"'meta:{excerpt(value)}' has no comparison, as in meta:category=cli or meta:stars>=100;"
             )
     return tuple(dict.fromkeys(found))
 

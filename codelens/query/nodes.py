@@ -173,8 +173,8 @@ def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
 
 def asks_todos(node: Node | None) -> bool:
     """True if a query asks for TODO comments, which searches otherwise leave out."""
-    asked = positive_leaves(node)
-    return any(isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in asked)
+    leaves = positive_leaves(node)
+    return any(isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in leaves)
 
 
 def leaves(node: Node | None) -> Iterator[Leaf]:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from enum import Enum
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -43,6 +44,8 @@ class Tree:
     """False if the `regex` engine reads the source differently ([[:alpha:]])."""
     dotted: bool
     """True if the source names no character beyond ASCII. Its i then means only i, so the engine need not see İ and ı."""
+    dot_all: bool = False
+    """True if a dot matches line breaks too, by (?s) at the start."""
 
 
 @lru_cache(maxsize=256)
@@ -60,7 +63,8 @@ def parse_tree(source: str) -> Tree:
         raise QueryError("the regular expression is too deep or repeats too often", source, 0, _HINT) from None
     exact = not _POSIX_CLASS.search(source)
     dotted = source.isascii() and not _CODE_ESCAPE.search(source)
-    return Tree(items_of(parsed), bool(parsed.state.flags & re.VERBOSE), exact, dotted)
+    flags = parsed.state.flags
+    return Tree(items_of(parsed), bool(flags & re.VERBOSE), exact, dotted, bool(flags & re.DOTALL))
 
 
 _HINT = "quote it to search for it as text"
@@ -101,13 +105,17 @@ class Compiled:
 
 
 @lru_cache(maxsize=256)
-def compile_pattern(source: str, ignore_case: bool, whole_word: bool = False) -> Compiled:
-    """Compile a pattern. With `whole_word` (-w) a match begins and ends at word borders. Raises QueryError for bad syntax."""
+def compile_pattern(source: str, ignore_case: bool, whole_word: bool = False, whole_line: bool = False) -> Compiled:
+    """Compile a pattern. With `whole_word` (-w) a match begins and ends at word borders, with `whole_line` (-x) at those of a
+    line. Raises QueryError for bad syntax.
+    """
     tree = parse_tree(source)
     text = _NO_REPEAT.sub(lambda m: m[0] if m[0][0] == "\\" else r"\{", source)
+    end = "\n" if tree.verbose else ""  # or a comment would swallow the parenthesis
     if whole_word:
-        end = "\n" if tree.verbose else ""  # or a comment would swallow the parenthesis
         text = rf"(?<!\w)(?:{text}{end})(?!\w)"
+    if whole_line:
+        text = rf"^(?:{text}{end})$"
     engine: Any = import_module("regex")  # 30 ms: a query without a pattern does without
     flags = engine.MULTILINE | engine.VERSION0 | (engine.IGNORECASE if ignore_case else 0)
     try:
@@ -125,7 +133,7 @@ def find_all(compiled: Compiled, text: str, budget: TimeBudget, limit: int = 0) 
     left = budget.left
     if left <= 0:
         raise OutOfTime
-    subject = text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
+    subject = _readable(compiled, text)
     found: list[tuple[int, int]] = []
     try:
         for match in compiled.program.finditer(subject, timeout=None if left == math.inf else left):
@@ -133,11 +141,117 @@ def find_all(compiled: Compiled, text: str, budget: TimeBudget, limit: int = 0) 
             if len(found) == limit:
                 break
     except TimeoutError:
-        slow = f"the regular expression /{compiled.source[:LONGEST_QUOTED]}/ took too long on one text and was stopped"
-        if slow not in budget.cut:
-            budget.cut.append(slow)
-        raise OutOfTime from None
+        raise _out_of_time(compiled, budget) from None
     return tuple(found)
+
+
+def find_in_lines(compiled: Compiled, text: str, budget: TimeBudget, every: bool = True) -> Iterator[tuple[int, int]]:
+    """Character ranges of the matches within each line, as if the line were the whole text; of each line the first, or with
+    `every` all. Raises as `find_all` does.
+    """
+    subject, timeout = _readable(compiled, text), None if budget.left == math.inf else max(budget.left, 0.001)
+    search, find = compiled.program.search, compiled.program.finditer
+    begin = 0
+    try:
+        while begin < len(text):
+            end = subject.find("\n", begin)
+            end = end if end >= 0 else len(text)
+            stop = end - 1 if end > begin and subject[end - 1] == "\r" else end
+            if every:
+                yield from (match.span() for match in find(subject, begin, stop, timeout=timeout))
+            elif match := search(subject, begin, stop, timeout=timeout):
+                yield match.span()
+            begin = end + 1
+    except TimeoutError:
+        raise _out_of_time(compiled, budget) from None
+
+
+def find_first_in_lines(compiled: Compiled, text: str, budget: TimeBudget) -> Iterator[tuple[int, int]]:
+    """The same for a pattern whose matches stay in lines (`reach_of`): the first of each line. It looks at no line twice."""
+    subject, timeout = _readable(compiled, text), None if budget.left == math.inf else max(budget.left, 0.001)
+    begin = 0
+    try:
+        while match := compiled.program.search(subject, begin, timeout=timeout):
+            yield match.span()
+            begin = subject.find("\n", match.start()) + 1
+            if not begin:
+                return
+    except TimeoutError:
+        raise _out_of_time(compiled, budget) from None
+
+
+def _readable(compiled: Compiled, text: str) -> str:
+    """The text for the engine, of the same length."""
+    return text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
+
+
+def _out_of_time(compiled: Compiled, budget: TimeBudget) -> OutOfTime:
+    """The exception for a slow pattern, which `budget.cut` then names."""
+    slow = f"the regular expression /{compiled.source[:LONGEST_QUOTED]}/ took too long on one text and was stopped"
+    if slow not in budget.cut:
+        budget.cut.append(slow)
+    return OutOfTime()
+
+
+class LineReach(Enum):
+    """The line breaks that a pattern may match."""
+
+    IN_LINE = 1
+    """None: its matches in a text are those in its lines."""
+    MAY_CROSS = 2
+    r"""\s, [^a] or the like includes them; meant are those within a line."""
+    OVER_LINES = 3
+    r"""It names them: \n, or (?s) for the dot."""
+
+
+@lru_cache(maxsize=256)
+def reach_of(source: str) -> LineReach:
+    """The reach of a pattern that parses."""
+    tree = parse_tree(source)
+    if tree.dot_all:
+        return LineReach.OVER_LINES
+    reach = _reach(tree.items)
+    return LineReach.MAY_CROSS if reach is LineReach.IN_LINE and not tree.exact else reach
+
+
+def _reach(items: tuple[tuple[str, Any], ...]) -> LineReach:
+    return max((_reach_of_item(*item) for item in items), key=lambda reach: reach.value, default=LineReach.IN_LINE)
+
+
+def _reach_of_item(operator: str, argument: Any) -> LineReach:
+    if operator == "LITERAL":
+        return LineReach.OVER_LINES if argument == _BREAK else LineReach.IN_LINE
+    if operator == "NOT_LITERAL":
+        return LineReach.IN_LINE if argument == _BREAK else LineReach.MAY_CROSS
+    if operator in ("ANY", "AT", "GROUPREF", "FAILURE"):
+        return LineReach.IN_LINE
+    if operator == "IN":
+        return _reach_of_set(items_of(argument))
+    if operator == "BRANCH":
+        return _reach(tuple(item for branch in argument[1] for item in items_of(branch)))
+    if operator == "SUBPATTERN":
+        return LineReach.OVER_LINES if argument[1] & re.DOTALL else _reach(items_of(argument[-1]))
+    if operator in ("ASSERT", "ASSERT_NOT"):
+        return _reach(items_of(argument[1]))
+    if operator == "ATOMIC_GROUP":
+        return _reach(items_of(argument))
+    if repeat := repeat_of(operator, argument):
+        return _reach(repeat[2])
+    return LineReach.MAY_CROSS
+
+
+_BREAK = ord("\n")
+_WITH_BREAK = ("CATEGORY_SPACE", "CATEGORY_NOT_WORD", "CATEGORY_NOT_DIGIT")
+
+
+def _reach_of_set(members: tuple[tuple[str, Any], ...]) -> LineReach:
+    named = ("LITERAL", _BREAK) in members
+    ranges = (argument for operator, argument in members if operator == "RANGE")
+    holds = named or any(low <= _BREAK <= high for low, high in ranges)
+    holds = holds or any(operator == "CATEGORY" and str(argument) in _WITH_BREAK for operator, argument in members)
+    if members and members[0][0] == "NEGATE":
+        return LineReach.IN_LINE if holds else LineReach.MAY_CROSS
+    return LineReach.OVER_LINES if named else LineReach.MAY_CROSS if holds else LineReach.IN_LINE
 
 
 def has_upper(source: str) -> bool:

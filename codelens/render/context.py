@@ -212,10 +212,10 @@ class Compact(_Layout):
 
 def _span(text: str) -> str:
     """A code span, which takes any text: the fence grows with the backticks inside."""
-    shown = one_line(text) or " "
-    ticks = "`" * (_longest_ticks(shown) + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{ticks}{pad}{shown}{pad}{ticks}"
+    text_line = one_line(text) or " "
+    ticks = "`" * (_longest_ticks(text_line) + 1)
+    pad = " " if text_line.startswith("`") or text_line.endswith("`") else ""
+    return f"{ticks}{pad}{text_line}{pad}{ticks}"
 
 
 def _longest_ticks(text: str) -> int:

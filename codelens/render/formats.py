@@ -14,9 +14,9 @@ from urllib.parse import quote
 from codelens import __version__
 from codelens.errors import UsageError
 from codelens.model.search import Hit, SearchResult, SnippetLine
+from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, colored
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_line, for_terminal
-from codelens.text.lines import column_utf8
 
 if TYPE_CHECKING:
     from codelens.render.records import Record
@@ -28,23 +28,17 @@ class PlainView(NamedTuple):
     paths: PathStyle
     null: bool = False
     """A NUL byte after each path instead of a colon or a line break."""
+    names: bool = True
     line_numbers: bool = True
-    only_matching: bool = False
+    columns: bool = True
+    longest: int = 0
+    """Bytes of a line above which its text is left out; 0 for no limit."""
     context: bool = False
     color: bool = False
 
 
-PATH, PLACE, MATCH = "35", "32", "1;31"
-"""SGR codes, as grep and ripgrep colour these parts."""
-
-
 def render_plain(result: SearchResult, view: PlainView) -> Iterator[str]:
     """Each text with its line break."""
-    if view.only_matching:
-        known: set[tuple[str, str, int, int]] = set()
-        for hit in result.hits:
-            yield from _matched_parts(hit, view, known)
-        return
     for i, hit in enumerate(result.hits):
         if view.context:
             yield from (["--\n"] if i else [])
@@ -77,10 +71,10 @@ def render_counts(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator
 
 def line_text(hit: Hit) -> str:
     """The text of the line that a hit points at; its signature where the snippet does not hold that line."""
-    shown = next((line.text for line in hit.snippet if line.number == hit.line), None)
-    if shown is None:
-        shown = next(iter(hit.unit.signature.splitlines()), hit.unit.qualified_name)
-    return for_line(shown.rstrip("\r\n"))
+    text = next((line.text for line in hit.snippet if line.number == hit.line), None)
+    if text is None:
+        text = next(iter(hit.unit.signature.splitlines()), hit.unit.qualified_name)
+    return for_line(text.rstrip("\r\n"))
 
 
 def _text_of_place(hit: Hit, view: PlainView) -> str:
@@ -90,18 +84,16 @@ def _text_of_place(hit: Hit, view: PlainView) -> str:
 def _text(line: SnippetLine, view: PlainView) -> str:
     """A line with its matched parts in colour, unless something in it had to be made visible."""
     text = line.text.rstrip("\r\n")
+    if view.longest and len(text.encode("utf-8", "surrogateescape")) > view.longest:
+        return OMITTED.format("matching")
     if not view.color or for_line(text) != text:
         return for_line(text)
     parts, at = [], 0
     for start, end in line.matches:  # in order of their starts; a phrase and its words overlap
         start = max(start, at)
-        parts += [text[at:start], _in(MATCH, text[start:end], view)]
+        parts += [text[at:start], colored(MATCH, text[start:end], view.color)]
         at = max(at, end)
     return "".join([*parts, text[at:]])
-
-
-def _in(code: str, text: str, view: PlainView) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if view.color and text else text
 
 
 def _after_path(null: bool, mark: str = ":") -> str:
@@ -109,10 +101,11 @@ def _after_path(null: bool, mark: str = ":") -> str:
 
 
 def _line(hit: Hit, view: PlainView, number: int, column: int | None, text: str, mark: str = ":") -> str:
-    numbers = [number] if column is None else [number, column]
+    numbers = [number, *([column] if column is not None and view.columns else [])]
     paths = view.paths.raw() if view.null else view.paths
-    place = "".join(_in(PLACE, str(n), view) + mark for n in numbers) if view.line_numbers else ""
-    return f"{_in(PATH, paths.of_hit(hit), view)}{_after_path(view.null, mark)}{place}{text}\n"
+    place = "".join(colored(PLACE, str(n), view.color) + mark for n in numbers) if view.line_numbers else ""
+    path = colored(PATH, paths.of_hit(hit), view.color) + _after_path(view.null, mark) if view.names else ""
+    return f"{path}{place}{text}\n"
 
 
 def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:
@@ -122,19 +115,6 @@ def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:
             yield _line(hit, view, line.number, hit.column, text)
         else:
             yield _line(hit, view, line.number, None, text, "-")
-
-
-def _matched_parts(hit: Hit, view: PlainView, known: set[tuple[str, str, int, int]]) -> Iterator[str]:
-    """-o: each matched part once, though units lie in units; the name where a hit was found by nearness alone."""
-    parts = [(line, start, end) for line in hit.snippet for start, end in line.matches]
-    for line, start, end in parts:
-        place = (hit.root, hit.unit.path, line.number, start)
-        if place in known:
-            continue
-        known.add(place)
-        yield _line(hit, view, line.number, column_utf8(line.text, start), for_line(line.text[start:end]))
-    if not parts:
-        yield _line(hit, view, hit.unit.name_line, hit.unit.name_column, for_line(hit.unit.name))
 
 
 T = TypeVar("T")
@@ -160,9 +140,9 @@ def parse_template(
         piece for piece in pieces if isinstance(piece, str)
     )  # whoever reads it parts names by NUL bytes
 
-    def fill(told: T, paths: PathStyle) -> str:
+    def fill(item: T, paths: PathStyle) -> str:
         paths = paths.raw() if raw else paths
-        return "".join(p if isinstance(p, str) else str(p(told, paths)) for p in pieces)
+        return "".join(p if isinstance(p, str) else str(p(item, paths)) for p in pieces)
 
     return fill
 
@@ -284,10 +264,10 @@ def _snippet(hit: Hit) -> Iterator[str]:
 
 def _code(text: str) -> str:
     """A code span, which takes any text: the fence grows with the backticks inside."""
-    shown = for_line(for_terminal(text)) or " "
-    ticks = "`" * (max((len(run) for run in re.findall(r"`+", shown)), default=0) + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{ticks}{pad}{shown}{pad}{ticks}"
+    code = for_line(for_terminal(text)) or " "
+    ticks = "`" * (max((len(run) for run in re.findall(r"`+", code)), default=0) + 1)
+    pad = " " if code.startswith("`") or code.endswith("`") else ""
+    return f"{ticks}{pad}{code}{pad}{ticks}"
 
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -17,11 +17,11 @@ def list_lines(notes: Sequence[NoteFile], places: Places) -> Iterator[str]:
         status = f" [{note.note.status}]" if note.note.status else ""
         tags = "".join(f" #{tag}" for tag in note.note.tags)
         yield f"{note.note.id}: {note.note.title}{status}{tags}\n"
-        yield from (f"  {told}\n" for told in _told(note, places.get(note.path)))
+        yield from (f"  {place}\n" for place in _told(note, places.get(note.path)))
 
 
 def _told(note: NoteFile, found: Sequence[Found] | None) -> list[str]:
-    return [anchor.shown for anchor in note.note.links] if found is None else [place.told for place in found]
+    return [anchor.label for anchor in note.note.links] if found is None else [place.description for place in found]
 
 
 def note_lines(note: NoteFile, found: Sequence[Found] | None) -> Iterator[str]:

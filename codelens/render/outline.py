@@ -52,7 +52,7 @@ def _changed(unit: UnitRow, last: Changes | None) -> Record:
 
 
 def changed_lines(units: Sequence[UnitRow], last: Changes) -> Iterator[str]:
-    """day, commits that wrote its lines, author, line, kind and name; a day that it is no younger than has a ~ before it."""
+    """day, commits that wrote its lines, author, line, kind and name; a ~ before a day means that day or earlier."""
     for unit in symbols_of(units):
         change = last.get(unit.id)
         day = datetime.fromtimestamp(change.time, UTC).strftime("%Y-%m-%d") if change else "-"

@@ -45,8 +45,8 @@ class PathStyle(NamedTuple):
 
     def of(self, root: str, path: str) -> str:
         """`path` is relative to `root`; a folder's trailing slash stays. Where roots are left out, names tell them apart."""
-        shown = self._of(root, path)
-        return quoted_path(shown) if self.quoted else shown
+        text = self._of(root, path)
+        return quoted_path(text) if self.quoted else text
 
     def _of(self, root: str, path: str) -> str:
         if self.style == "root":
@@ -56,10 +56,10 @@ class PathStyle(NamedTuple):
         if self.style == "absolute":
             return whole
         try:
-            shown = os.path.relpath(whole, self.cwd)
+            text = os.path.relpath(whole, self.cwd)
         except ValueError:  # another drive
             return whole
-        return shown + "/" if path.endswith("/") else shown
+        return text + "/" if path.endswith("/") else text
 
 
 def real_path(hit: Hit) -> str:

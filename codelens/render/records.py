@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codelens.model.code import IndexInfo, UnitRow
+from codelens.model.code import IndexInfo, TreeLook, UnitRow
 from codelens.model.search import Candidate, Contribution, Hit, Notice, SearchResult, Trace
 from codelens.worktree.files import path_bytes
 
@@ -49,6 +49,7 @@ def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, floa
         "query": result.query,
         "results": [hit_record(hit) for hit in result.hits],
         "total": result.total,
+        "left_out": result.left_out,
         "search_modes": list(result.channels),
         "trigram_available": result.trigram_available,
         "notices": [notice_record(n) for n in result.notices],
@@ -125,9 +126,9 @@ def place_record(unit: UnitRow) -> Record:
     } | path_b64(unit.path)
 
 
-def path_b64(shown: str) -> Record:
+def path_b64(path: str) -> Record:
     """The path's own bytes, where they are not UTF-8 and `path` shows escapes."""
-    raw = path_bytes(shown)
+    raw = path_bytes(path)
     return {"path_b64": base64.b64encode(raw).decode()} if raw is not None else {}
 
 
@@ -166,6 +167,7 @@ def index_record(index: IndexInfo) -> Record:
         "schema": index.schema,
         "snapshot": index.snapshot,
         "embedder": index.embedder,
+        "indexed_at": index.indexed_at,
         "repositories": [
             {
                 "name": r.name,
@@ -173,6 +175,19 @@ def index_record(index: IndexInfo) -> Record:
                 "documents": r.documents,
                 "bytes": r.bytes,
             }
+            | ({} if r.tree is None else {"tree": _tree_record(r.tree)})
             for r in index.repositories
         ],
+    }
+
+
+def _tree_record(tree: TreeLook) -> Record:
+    """Whether a tree has changed since it was indexed, as far as a look tells."""
+    return {
+        "state": str(tree.state),
+        "files": tree.files,
+        "checked": tree.checked,
+        "new": list(tree.new),
+        "changed": list(tree.changed),
+        "deleted": list(tree.deleted),
     }

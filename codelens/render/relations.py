@@ -131,9 +131,9 @@ def related_lines(result: Related, paths: PathStyle) -> Iterator[str]:
     known: set[str] = set()
     for relation in result.relations:
         place = relation.place
-        said = place.text.rstrip("\r\n") if result.question in PLACES else step_text(relation, result.question)
+        text = place.text.rstrip("\r\n") if result.question in PLACES else step_text(relation, result.question)
         head = f"{paths.of(place.root, place.os_path)}:{place.line}:{place.column}:" if place.line else ""
-        line = f"{head}{for_line(said)}\n"
+        line = f"{head}{for_line(text)}\n"
         if result.question not in PLACES or line not in known:  # one line may call several things
             known.add(line)
             yield line
@@ -299,8 +299,8 @@ def graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
     yield "  </graph>\n</graphml>\n"
 
 
-def _values(target: str, fields: Sequence[tuple[str, str]], told: object) -> str:
-    values = ((name, getattr(told, name)) for name, _ in fields)
+def _values(target: str, fields: Sequence[tuple[str, str]], item: object) -> str:
+    values = ((name, getattr(item, name)) for name, _ in fields)
     return "".join(f'<data key="{target}_{name}">{_text(value)}</data>' for name, value in values if value != "")
 
 

@@ -49,9 +49,9 @@ def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
             used = f"  used by {central.used_by} file{'s' * (central.used_by != 1)}" if central.used_by else ""
             lines.append(Text("").append(number + "  ", NUMBER).append(for_terminal(rest)).append(used, DIM))
         yield styled(console, lines)
-    shown = sum(len(file) for file in result.files)
+    count = sum(len(file) for file in result.files)
     text = (
-        f"\n{shown} of {result.total} symbols, about {result.tokens} of {result.budget} tokens; --budget N changes that"
+        f"\n{count} of {result.total} symbols, about {result.tokens} of {result.budget} tokens; --budget N changes that"
     )
     yield styled(console, [Text(text, DIM)])
 
@@ -110,13 +110,13 @@ def _grow(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
     branches: list[tuple[Tree, Named | None]] = [(tree, None)]  # one for each depth
     for relation in relations:
         del branches[relation.depth + 1 :]
-        if len(branches) > relation.depth and branches[relation.depth][1] == relation.told:
+        if len(branches) > relation.depth and branches[relation.depth][1] == relation.listed:
             label = branches[relation.depth][0].label
             assert isinstance(label, Text)
             label.append_text(_site(relation))
             continue
         del branches[relation.depth :]
-        label = _label(relation.told, paths)
+        label = _label(relation.listed, paths)
         turned = relation.kind == "overrides" and relation.outgoing
         label.append("  overridden" if turned else f"  {relation.kind}", NUMBER)
         if relation.kind == "overrides":
@@ -125,7 +125,7 @@ def _grow(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
         label.append(for_terminal(remark(relation)), GUESS)
         label.append("  listed elsewhere" if relation.again else "", DIM)
         label.append_text(_site(relation))
-        branches.append((branches[-1][0].add(label), relation.told))
+        branches.append((branches[-1][0].add(label), relation.listed))
 
 
 def _site(relation: Relation) -> Text:
@@ -158,7 +158,7 @@ def _rings(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
     for name, relations in groups.items():
         lines = [Text(f"{name}: {len(relations)}", HEADING)]
         for relation in relations:
-            line = Text("  ") + _label(relation.told, paths)
+            line = Text("  ") + _label(relation.listed, paths)
             line.append(f"  {relation.kind} ", NUMBER).append(for_terminal(relation.target.qualified_name))
             lines.append(line.append(for_terminal(remark(relation)), GUESS))
         yield lines

@@ -82,13 +82,16 @@ def watch_record(event: WatchEvent) -> Record:
 
 def _moves(reports: Sequence[IndexReport]) -> str:
     """The changes of a run, after the root's name if several are watched."""
-    told = {
+    moves_by_name = {
         Path(r.root).name: _listed({"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed})
         for r in reports
     }
-    if len(told) == 1:
-        return next(iter(told.values())) or "nothing changed in files"
-    return "; ".join(f"{for_line(name)} {moves}" for name, moves in told.items() if moves) or "nothing changed in files"
+    if len(moves_by_name) == 1:
+        return next(iter(moves_by_name.values())) or "nothing changed in files"
+    return (
+        "; ".join(f"{for_line(name)} {moves}" for name, moves in moves_by_name.items() if moves)
+        or "nothing changed in files"
+    )
 
 
 def _seconds(reports: Sequence[IndexReport]) -> str:
@@ -153,8 +156,8 @@ def fault_lines(status: Status) -> Iterator[str]:
     """status --skipped: files whose text is indexed, and whose symbols are not or only in part."""
     for r in status.repositories:
         for path, fault in r.faults.items():
-            shown = f"{r.name}/{path}" if len(status.repositories) > 1 else path
-            yield f"{for_column(shown)}\tparsed in part: {for_line(fault)}\n"
+            name = f"{r.name}/{path}" if len(status.repositories) > 1 else path
+            yield f"{for_column(name)}\tparsed in part: {for_line(fault)}\n"
 
 
 def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
@@ -244,9 +247,9 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
 
 def references_text(counts: Mapping[str, int]) -> str:
     """Counts of references. Those out of fuel are part of the guessed and unresolved, so they come last."""
-    told = {name.replace("_", " "): number for name, number in counts.items()}
-    starved = told.pop("out of fuel", 0)
-    return (_listed(told) or "none") + (f" ({starved} out of fuel)" if starved else "")
+    named = {name.replace("_", " "): number for name, number in counts.items()}
+    starved = named.pop("out of fuel", 0)
+    return (_listed(named) or "none") + (f" ({starved} out of fuel)" if starved else "")
 
 
 def history_text(history: HistoryRead | None) -> str:

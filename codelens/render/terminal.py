@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from socket import gethostname
 from urllib.parse import quote
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.style import Style
 from rich.table import Table
@@ -22,13 +23,15 @@ from rich.text import Text
 from codelens.errors import UsageError
 from codelens.model.code import Freshness
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import Hit, SearchResult, SnippetLine
+from codelens.model.search import FileLines, Hit, SearchResult, SnippetLine
+from codelens.render.lines import OMITTED, LineView
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_terminal
+from codelens.text.lines import column_utf8
 
 MATCH = Style(bold=True, color="red")
 LEXERS = {"csharp": "c#", "tsx": "tsx", "text": ""}
-"""Our names of languages → Pygments', where they differ; an empty name is no highlighting."""
+"""Our names of languages → Pygments', where they differ; an empty name means no highlighting."""
 
 
 def snippet_text(line: SnippetLine, language: str, color: bool) -> Text:
@@ -77,6 +80,8 @@ class TerminalView:
     hyperlinks: str = ""
     """A name of LINKS, or a URL with {path}, {line}, {column}, {host}; empty for none."""
     line_numbers: bool = True
+    width: int = 0
+    """Cells of a line, to which long lines are cut; 0 shows them whole."""
 
 
 def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
@@ -88,17 +93,18 @@ def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
         files.setdefault((hit.root, hit.unit.path), []).append(hit)
     for i, hits in enumerate(files.values()):
         lines = [Text("")] if i else []
-        lines.append(_heading(hits[0], view, template))
+        place = link(template, hits[0]) if template else ""
+        lines.append(_heading(view.paths.of_hit(hits[0]), hits[0].freshness, place, view))
         for hit in hits:
             lines += _hit_lines(hit, view)
         yield styled(console, lines)
-    shown = len(result.hits)
-    if shown < result.total:
-        yield styled(console, [Text(f"\n{shown} of {result.total}; -m N shows more", DIM)])
+    count = len(result.hits)
+    if count < result.total:
+        yield styled(console, [Text(f"\n{count} of {result.total}; -m N shows more", DIM)])
 
 
 def make_console(color: bool) -> Console:
-    """Writes into memory; in colour it takes what stdout can show, or the sixteen of old where that is no terminal."""
+    """A console that writes into memory, with the colours that stdout can show, or 16 colours if stdout is not a terminal."""
     system = Console(file=sys.stdout, force_terminal=True)._color_system if color and sys.stdout.isatty() else None
     name = {1: "standard", 2: "256", 3: "truecolor"}.get(int(system or 1), "standard")
     return Console(
@@ -122,12 +128,35 @@ def styled(console: Console, lines: list[Text]) -> str:
     return capture.get()
 
 
-def _heading(hit: Hit, view: TerminalView, template: str) -> Text:
-    text = Text(for_terminal(view.paths.of_hit(hit)), HEADING)
-    if template and view.color:
-        text.stylize(Style(link=link(template, hit)))
-    if hit.freshness is not Freshness.FRESH:
-        text.append(f"  {hit.freshness} since it was indexed", Style(color="yellow"))
+def screen_lines(files: Iterable[FileLines], view: TerminalView, plain: LineView) -> Iterator[str]:
+    """Matching lines below the heading of their file, line by line. `plain` says what else is shown of them."""
+    console = make_console(view.color)
+    template = link_template(view.hyperlinks)
+    for i, file in enumerate(files):
+        path = Path(file.root, file.os_path)
+        heading = None
+        before = 0
+        for line in file.lines:
+            if heading is None:
+                column = column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
+                url = _url(template, path, line.number, column)
+                heading = _heading(plain.path(file), file.freshness, url, view)
+                yield styled(console, [Text(""), heading] if i else [heading])
+            if plain.context and before and line.number > before + 1:
+                yield styled(console, [Text("     ⋮", DIM)])
+            before = line.number
+            if plain.longest and len(line.text.encode("utf-8", "surrogateescape")) > plain.longest:
+                line = line._replace(text=OMITTED.format("matching" if line.matched else "context"), ranges=())
+            shown = SnippetLine(line.number, line.text, line.ranges)
+            yield styled(console, [_numbered(shown, file.language, view)])
+
+
+def _heading(path: str, freshness: Freshness, url: str, view: TerminalView) -> Text:
+    text = Text(for_terminal(path), HEADING)
+    if url and view.color:
+        text.stylize(Style(link=url))
+    if freshness is not Freshness.FRESH:
+        text.append(f"  {freshness} since it was indexed", Style(color="yellow"))
     return text
 
 
@@ -142,24 +171,53 @@ def _hit_lines(hit: Hit, view: TerminalView) -> list[Text]:
     for line in hit.snippet:
         if before is not None and line.number > before + 1:
             lines.append(Text("     ⋮", DIM))
-        number = Text(f"{line.number:>6}  " if view.line_numbers else "     ", Style(color="green"))
-        lines.append(number + snippet_text(line, unit.language, view.color))
+        lines.append(_numbered(line, unit.language, view))
         before = line.number
     return lines
+
+
+def _numbered(line: SnippetLine, language: str, view: TerminalView) -> Text:
+    number = Text(f"{line.number:>6}  " if view.line_numbers else "     ", Style(color="green"))
+    return number + snippet_text(fitted(line, view.width - len(number)) if view.width else line, language, view.color)
+
+
+LEAST_WIDTH = 20
+"""Cells of a line that are shown on the narrowest terminal. Chosen."""
+
+
+def fitted(line: SnippetLine, width: int) -> SnippetLine:
+    """A line that is longer than a terminal is wide, cut around its first match, with an ellipsis where text is left out."""
+    raw, width = line.text.rstrip("\r\n"), max(width, LEAST_WIDTH)
+    cells = cell_len(raw.expandtabs(8))
+    if cells <= width:
+        return line
+    room = max(LEAST_WIDTH, width * len(raw) // cells) - 2  # for two ellipses; wide characters take two cells
+    first, last = line.matches[0] if line.matches else (0, 0)
+    begin = 0 if last <= room else max(0, min(first - (room - (last - first)) // 2, first, len(raw) - room))
+    end = min(len(raw), begin + room)
+    before, after = "…" if begin else "", "…" if end < len(raw) else ""
+    shift = len(before) - begin
+    matches = tuple((max(start, begin) + shift, min(stop, end) + shift) for start, stop in line.matches)
+    shown = tuple((start, stop) for start, stop in matches if start < stop)
+    return SnippetLine(line.number, f"{before}{raw[begin:end]}{after}", shown)
 
 
 def link_template(name: str) -> str:
     """The URL template that a name or a URL stands for. Raises UsageError for one that names no path."""
     template = LINKS.get(name, name)
     if template and not ("{path}" in template and re.match(r"[a-z][a-z0-9+.-]*:", template)):
-        raise UsageError(f"--hyperlink-format: '{name}' is no URL with {{path}}", f"names: {', '.join(LINKS)}")
+        raise UsageError(f"--hyperlink-format: '{name}' is not a URL with {{path}}", f"names: {', '.join(LINKS)}")
     return template
 
 
 def link(template: str, hit: Hit) -> str:
     """The URL of a hit's place, after `link_template` has chosen the template."""
-    path = quote(Path(hit.root, real_path(hit)).as_posix().encode("utf-8", "surrogateescape"))
-    fill = {"path": path, "line": str(hit.line), "column": str(hit.column), "host": gethostname()}
+    return _url(template, Path(hit.root, real_path(hit)), hit.line, hit.column)
+
+
+def _url(template: str, path: Path, line: int, column: int) -> str:
+    quoted = quote(path.as_posix().encode("utf-8", "surrogateescape"))
+    fill = {"path": quoted, "line": str(line), "column": str(column), "host": gethostname()}
     return re.sub(r"\{(path|line|column|host)\}", lambda m: fill[m[1]], template)
 
 

@@ -140,11 +140,11 @@ def _options(options: SearchOptions) -> Record:
 
 def recompute(why: Parsed) -> tuple[int, list[str]]:
     """(scores recomputed, differences found) of the object that `why --json` prints."""
-    shown, differences = _candidates(why)
-    differences += [line for candidate in shown for line in _differences(candidate)]
+    candidates, differences = _candidates(why)
+    differences += [line for candidate in candidates for line in _differences(candidate)]
     if why["options"]["sort"] == "score" and not why["options"]["reverse"]:
-        differences += _order_differences(shown)
-    return len(shown), differences
+        differences += _order_differences(candidates)
+    return len(candidates), differences
 
 
 def _candidates(why: Parsed) -> tuple[list[Parsed], list[str]]:
@@ -189,10 +189,10 @@ def _part_differences(part: Parsed, before: Sequence[float]) -> Iterator[str]:
         yield f"{part['source']} is computed on {part['operands'][on]!r}, the sum so far is {so_far!r}"
 
 
-def _order_differences(shown: Sequence[Parsed]) -> Iterator[str]:
+def _order_differences(candidates: Sequence[Parsed]) -> Iterator[str]:
     """Ranks must follow the total order: score, then content."""
-    ordered = sorted(shown, key=_order)
-    for listed, expected in zip(shown, ordered, strict=True):
+    ordered = sorted(candidates, key=_order)
+    for listed, expected in zip(candidates, ordered, strict=True):
         if listed is not expected:
             yield f"#{listed['rank']} {listed['qualified_name']}: by its score {expected['qualified_name']} stands here"
 

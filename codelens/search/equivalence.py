@@ -108,12 +108,12 @@ HINT = "a class is a table: phrases = 'blast radius, ripple effect' and targets 
 _QUOTE = "'"
 
 
-def shipped_classes(said: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
+def shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
     """The shipped classes that may match: universal ones first, then by language.
 
     Only tables with a phrase whose words all begin as words of the query do are parsed: all of them take 10 ms, a few take 1.
     """
-    stems = tuple(dict.fromkeys(word for words in said for word in words))
+    stems = tuple(dict.fromkeys(word for words in query_phrases for word in words))
     found: list[EquivalenceClass] = []
     for path, head, tables in _shipped_tables():
         if some := [table for phrases, table in tables if _may_match(phrases, stems)]:
@@ -159,7 +159,7 @@ def _parse(text: str, path: Path | str, weight: float, own: bool) -> list[Equiva
 
 def _class(name: str, row: Any, weight: float, languages: tuple[str, ...], own: bool) -> EquivalenceClass:
     if not isinstance(row, dict):
-        raise ValueError(f"'{name}' is no class")
+        raise ValueError(f"'{name}' is not a class")
     if unknown := sorted(row.keys() - {"phrases", "targets", "weight", "languages"}):
         raise ValueError(f"class '{name}' has no '{unknown[0]}'")
     phrases = tuple(p.strip() for p in _text(name, row, "phrases").split(",") if p.strip())
@@ -168,27 +168,25 @@ def _class(name: str, row: Any, weight: float, languages: tuple[str, ...], own: 
         raise ValueError(f"class '{name}' has no {'targets' if phrases else 'phrases'}")
     weight = row.get("weight", weight)
     if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not 0 < weight <= 1:
-        raise ValueError(f"class '{name}': weight is above 0 and at most 1, not {weight!r}")
+        raise ValueError(f"class '{name}': weight must be above 0 and at most 1, not {weight!r}")
     languages = _languages(row["languages"], own) if "languages" in row else languages
     concept = EquivalenceClass(name, phrases, targets, float(weight), languages, own)
     if not usable_targets(concept):
-        raise ValueError(
-            f"class '{name}': each of its targets is shorter than {SHORTEST_TARGET} letters, or says nothing"
-        )
+        raise ValueError(f"class '{name}': all its targets are shorter than {SHORTEST_TARGET} letters, or too common")
     return concept
 
 
 def _text(name: str, row: Mapping[str, Any], key: str) -> str:
     value = row.get(key, "")
     if not isinstance(value, str):
-        raise ValueError(f"class '{name}': {key} is one string, not {value!r}")
+        raise ValueError(f"class '{name}': {key} must be a string, not {value!r}")
     return value
 
 
 def _languages(value: Any, own: bool) -> tuple[str, ...]:
     """The languages as documents name them. Shipped files use these names: the table of all languages is slow to read."""
     if not isinstance(value, str):
-        raise ValueError(f"languages is one string with blanks between, not {value!r}")
+        raise ValueError(f"languages must be a string with spaces between the names, not {value!r}")
     if not own:
         return tuple(value.split())
     known = accepted_names()

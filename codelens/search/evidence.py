@@ -74,7 +74,7 @@ class Evidence:
 
     def _read_query(self) -> None:
         query = self.query
-        self.said = words_said(query)
+        self.query_words = words_said(query)
         self.stems = {stem(t.text): t.text for t in reversed(query.words)}
         self.begun = {t.text.removesuffix(BEGINNING): t.text for t in query.words if t.text.endswith(BEGINNING)}
         self.names = {t.text: t for t in reversed(query.names)}
@@ -92,9 +92,9 @@ class Evidence:
         self.rarity: list[float] = []
         self.parts = [t.text for t in self.query.names if t.tier not in ("pair", "prefix")]
         """Folded texts of the query that may be parts of a name: its names, and words that no unit has."""
-        asked = [(t, 1.0) for t in self.query.words]
-        asked += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
-        for term, share in asked:
+        weighted = [(t, 1.0) for t in self.query.words]
+        weighted += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
+        for term, share in weighted:
             if term.text in self.terms:
                 continue
             frequency = self._store.postings.document_frequency(term.text)
@@ -121,8 +121,8 @@ class Evidence:
         found = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
         self.found |= found
         if not self._means:
-            told = (self._store.occurrences.mean_lengths(term) for term in self.terms)
-            self._means = next((tuple(lengths) for lengths in told if len(lengths)), ())
+            lengths_by_term = (self._store.occurrences.mean_lengths(term) for term in self.terms)
+            self._means = next((tuple(lengths) for lengths in lengths_by_term if len(lengths)), ())
         self._store.budget.check()
         self.bm25 |= {unit: self._bm25f(occurrences) for unit, occurrences in found.items()}
         if self._vector:
@@ -166,8 +166,8 @@ class Evidence:
                 if read is not None and read.commits:
                     present = read.time if self._now is None else self._now
                     self._presents[repository.name] = (present, store.history.most_commits(repository.id))
-        asked = sorted(d for d, name in documents.items() if name in self._presents and d not in self.aged)
-        for document, past in (store.history.of(asked) if asked else {}).items():
+        missing = sorted(d for d, name in documents.items() if name in self._presents and d not in self.aged)
+        for document, past in (store.history.of(missing) if missing else {}).items():
             present, most = self._presents[documents[document]]
             self.aged[document] = recency(past, present, self._now is not None), churn(past, most)
 
@@ -187,8 +187,8 @@ class Evidence:
         for document, found in counts.items():
             norm = SATURATION * (1 - IN_FILE_LENGTH_SHARE + IN_FILE_LENGTH_SHARE * lengths.get(document, 1) / mean)
             self.files[document] = math.fsum(self.rarity[place] * count / (count + norm) for place, count in found)
-            said = math.fsum(self.rarity[place] for place, _ in found if place < self.words)
-            self._said_in_files[document] = said / self.of_words if self.of_words else 0.0
+            held = math.fsum(self.rarity[place] for place, _ in found if place < self.words)
+            self._said_in_files[document] = held / self.of_words if self.of_words else 0.0
 
     def _rank_in_files(self) -> None:
         """File → its two nearest units: the nearest lifts its neighbours, and the second lifts the nearest."""
@@ -205,8 +205,8 @@ class Evidence:
         found = self.found.get(unit)
         if found is None or not self.of_words:
             return 0.0
-        said = (p for p, counts in found.counts.items() if not fields or any(counts[f] for f in fields))
-        return math.fsum(self.rarity[place] for place in said if place < self.words) / self.of_words
+        places = (p for p, counts in found.counts.items() if not fields or any(counts[f] for f in fields))
+        return math.fsum(self.rarity[place] for place in places if place < self.words) / self.of_words
 
     def share_named(self, unit: UnitId) -> float:
         """The same in name and container."""
@@ -246,5 +246,5 @@ class Evidence:
 
     def rarity_of(self, words: Iterable[str]) -> float:
         """The share of the query's words, by rarity, that these words of a name are forms of."""
-        said = {self.place[self._term_of(w)] for w in words}
-        return math.fsum(self.rarity[p] for p in sorted(said)) / self.of_words if self.of_words else 0.0
+        places = {self.place[self._term_of(w)] for w in words}
+        return math.fsum(self.rarity[p] for p in sorted(places)) / self.of_words if self.of_words else 0.0

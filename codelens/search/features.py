@@ -125,17 +125,17 @@ def _container_named(unit: UnitRow, e: Evidence) -> float:
 def _name_precision(unit: UnitRow, e: Evidence) -> float:
     if unit.kind in CHUNK_KINDS:
         return 0.0
-    words, said = e.words_of_name(unit.name)
-    return len(said) / len(words) if words else 0.0
+    words, matched = e.words_of_name(unit.name)
+    return len(matched) / len(words) if words else 0.0
 
 
 def _name_match(unit: UnitRow, e: Evidence) -> float:
     if unit.kind in CHUNK_KINDS:
         return 0.0
-    words, said = e.words_of_name(unit.name)
-    if not said:
+    words, matched = e.words_of_name(unit.name)
+    if not matched:
         return 0.0
-    precision, recall = len(said) / len(words), e.rarity_of(said)
+    precision, recall = len(matched) / len(words), e.rarity_of(matched)
     return 2 * precision * recall / (precision + recall) if recall else 0.0
 
 
@@ -179,18 +179,18 @@ def _token(unit: UnitRow, e: Evidence) -> float:
 
 
 def _stem_precision(unit: UnitRow, e: Evidence) -> float:
-    words, said = e.words_of_name(unit.path.rpartition("/")[2].partition(".")[0])
-    return len(said) / len(words) if words else 0.0
+    words, matched = e.words_of_name(unit.path.rpartition("/")[2].partition(".")[0])
+    return len(matched) / len(words) if words else 0.0
 
 
 def _role(role: str) -> Value:
     """1 on such a path, where the query does not ask for just that."""
-    return lambda unit, e: float(role in unit.roles and not ROLE_WORDS[role] & e.said)
+    return lambda unit, e: float(role in unit.roles and not ROLE_WORDS[role] & e.query_words)
 
 
 def _asked_role(role: str) -> Value:
     """1 on such a path, where the query asks for it."""
-    return lambda unit, e: float(role in unit.roles and bool(ROLE_WORDS[role] & e.said))
+    return lambda unit, e: float(role in unit.roles and bool(ROLE_WORDS[role] & e.query_words))
 
 
 # What vectors say
@@ -273,6 +273,10 @@ def _constant(text: str) -> Sentence:
     return lambda _, __, ___: text
 
 
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 FEATURES: Mapping[str, Feature] = {
     feature.name: feature
     for feature in (
@@ -335,14 +339,14 @@ FEATURES: Mapping[str, Feature] = {
         ),
         Feature("local", _local, lambda u, e, v: f"local to {u.container}"),
         Feature("quoted", _quoted, _constant("quoted by a document")),
-        Feature("lines", _lines, lambda u, e, v: f"{u.end_line - u.start_line + 1} lines, ln(1 + lines) / 5"),
-        Feature("parts", _parts, lambda u, e, v: f"{len(split_identifier(u.name))} words in its name"),
+        Feature("lines", _lines, lambda u, e, v: f"{_many(u.end_line - u.start_line + 1, 'line')}, ln(1 + lines) / 5"),
+        Feature("parts", _parts, lambda u, e, v: f"{_many(len(split_identifier(u.name)), 'word')} in its name"),
         Feature("recency", _aged(0), _aged_said(0)),
         Feature("churn", _aged(1), _aged_said(1)),
-        Feature("uses", _uses, lambda u, e, v: f"{e.uses[int(u.id)]} other files use it"),
+        Feature("uses", _uses, lambda u, e, v: f"used by {_many(e.uses[int(u.id)], 'other file')}"),
     )
 }
-"""Name → feature. Those of the walk over the graph are written by search/spread.py, once it has walked."""
+"""Name → feature. Those of the walk over the graph are written by search/walk.py, once it has walked."""
 
 
 def measure(
@@ -352,7 +356,7 @@ def measure(
 
     Raises OutOfTime with some of them measured.
     """
-    asked = [
+    features = [
         (name, feature.value, weights[name])
         for name, feature in FEATURES.items()
         if weights.get(name) and (not feature.channel or feature.channel in evidence.channels)
@@ -361,10 +365,10 @@ def measure(
     def says(unit: UnitRow, name: str, value: float) -> str:
         return FEATURES[name].says(unit, evidence, value)
 
-    for candidate in candidates if asked else ():
+    for candidate in candidates if features else ():
         budget.check()
         unit = candidate.unit
         candidate.says = says
-        for name, value_of, weight in asked:
+        for name, value_of, weight in features:
             if value := value_of(unit, evidence):
                 candidate.measured.append((name, weight, value))

@@ -54,7 +54,7 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, FileWo
     lengths = store.files.named_units({d for fields in found.values() for held in fields.values() for d in held})
     mean = names / documents if documents else 1.0
     scores: dict[DocumentId, list[float]] = {}
-    said: dict[DocumentId, dict[str, list[str]]] = {}
+    matched: dict[DocumentId, dict[str, list[str]]] = {}
     for term, fields in found.items():
         holding = {document for held in fields.values() for document in held}
         idf = math.log1p((documents - len(holding) + 0.5) / (len(holding) + 0.5))
@@ -64,8 +64,8 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, FileWo
             count = math.fsum(FIELDS[n] * c / (long if n == "names" else 1.0) for n, c in parts.items())
             scores.setdefault(document, []).append(idf * count * (K1 + 1) / (count + K1))
             for name in parts:
-                said.setdefault(document, {}).setdefault(name, []).append(term)
-    return {d: FileWords(total := math.fsum(parts), _reason(total, said[d])) for d, parts in scores.items()}
+                matched.setdefault(document, {}).setdefault(name, []).append(term)
+    return {d: FileWords(total := math.fsum(parts), _reason(total, matched[d])) for d, parts in scores.items()}
 
 
 def _found(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
@@ -83,8 +83,8 @@ def _found(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
     }
 
 
-def _reason(score: float, said: Mapping[str, Sequence[str]]) -> str:
-    parts = [f"{LABELS[name]} {', '.join(said[name])}" for name in FIELDS if name in said]
+def _reason(score: float, matched: Mapping[str, Sequence[str]]) -> str:
+    parts = [f"{LABELS[name]} {', '.join(matched[name])}" for name in FIELDS if name in matched]
     return f"BM25 {score:.2f}: {'; '.join(parts)}"
 
 
@@ -114,7 +114,7 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
     for name in UNSUITED:
         given = getattr(options, name)
         if given is not False and given not in ("", None):  # a depth of 0 equals False, and is given
-            raise UsageError(f"--{name} has nothing to say of files", "leave it out, or --files-only")
+            raise UsageError(f"--{name} does not apply to --files-only", "leave out one of the two")
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
     run = SearchRun.start(text, store, options, settings, profile)
     documents = _documents(run)
@@ -145,7 +145,9 @@ def _weights(options: SearchOptions) -> dict[str, Any]:
     profiles = load_weights()
     row = profiles.get(options.profile, {}).get("files") or profiles["codelens"]["files"]
     if unknown := sorted(set(options.weights) - set(row["channels"])):
-        raise UsageError(f"files have no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
+        raise UsageError(
+            f"--files-only has no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}"
+        )
     return {**row, "channels": {**row["channels"], **options.weights}}
 
 
@@ -200,7 +202,7 @@ def _retrieve(
 ) -> dict[str, Sequence[Match]]:
     """Channel → its files, best first. Raises UsageError for a mode that files do not have."""
     if run.options.mode not in MODES:
-        raise UsageError(f"files have no mode '{run.options.mode}'", f"modes: {', '.join(MODES)}")
+        raise UsageError(f"--files-only has no mode '{run.options.mode}'", f"modes: {', '.join(MODES)}")
     channels: Sequence[Channel] = (FileWordsChannel(documents), FileVectorsChannel(documents, int(cuts["units"])))
     chosen = [channel for channel in channels if channel.name in MODES[run.options.mode]]
     return run_channels(run, chosen, lambda name, _: int(cuts[name]))
@@ -211,9 +213,9 @@ def _named(query: Query, documents: Mapping[DocumentId, DocumentRow]) -> dict[Un
     words = [
         w for w in (*query.words, *query.identifiers, *query.phrases) if "." in w.strip(".") or "/" in w.strip("/")
     ]
-    asked = [a.strip().removeprefix("./").strip("/") for a in dict.fromkeys([query.text.strip(' `"'), *words])]
+    names = [a.strip().removeprefix("./").strip("/") for a in dict.fromkeys([query.text.strip(' `"'), *words])]
     found: dict[UnitId, tuple[float, str]] = {}
-    for name in filter(None, asked):
+    for name in filter(None, names):
         folded = f"/{name}".casefold()
         for document in documents.values():
             path = f"/{document.path}"
@@ -233,7 +235,7 @@ def _with_names(
     for unit, (value, name) in named.items() if weight else ():
         candidate = by_unit.setdefault(unit, Candidate(rows[unit]))
         operands = {"weight": weight, "value": value}
-        candidate.told.append(Contribution("named", weight * value, f"its path ends in {name}", "bonus", operands))
+        candidate.recorded.append(Contribution("named", weight * value, f"its path ends in {name}", "bonus", operands))
     return list(by_unit.values())
 
 

@@ -52,7 +52,7 @@ def fuse(
             candidate = candidates.setdefault(match.unit, Candidate(units[match.unit]))
             candidate.channels[channel] = rank
             reason = f"rank {rank}: {match.reason}"
-            candidate.told.append(
+            candidate.recorded.append(
                 _by_rank(channel, weight, k, rank, reason)
                 if share is None
                 else _by_share(channel, weight, k, share, reason)

@@ -16,8 +16,8 @@ from codelens.query.nodes import Pattern, Query, positive_leaves
 from codelens.search.terms import load_words
 
 SHAPES = ("identifier", "change", "task", "question")
-"""The sets of weights: what asks for a definition by name, what is to be changed by a commit's subject, what a task of some
-sentences is about, and what a sentence of documentation describes."""
+"""The sets of weights: a definition's name, a commit's subject that describes a change, a task of several sentences, and a
+sentence of documentation."""
 INTENTS: Mapping[str, Mapping[str, float]] = {
     "identifier": {"identifier": 1.0},
     "path": {"identifier": 1.0},
@@ -37,7 +37,7 @@ LEAST_SHARE = 0.005
 """Smaller shares are dropped, so that the printed shares are complete. Chosen."""
 _ASKING = frozenset(("how", "what", "where", "which", "why", "when", "who", "does", "do", "is", "are", "can"))
 _PREFIX = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
-"""`fix(parser):` and `lib/parse.c:` stand before what is to be changed."""
+"""`fix(parser):` and `lib/parse.c:` come before the change in a commit's subject."""
 _ARTICLES = frozenset(("a", "an", "the"))
 _LINKING_WORDS = (
     "a an the of to is are be that this it its if for in on by with from as and or which when was has have not can will"
@@ -59,12 +59,12 @@ SHARPNESS = 2.5
 .514, of repositories that were left out)."""
 
 
-def intent_of(query: Query, asked: str = "") -> Intent | None:
+def intent_of(query: Query, chosen: str = "") -> Intent | None:
     """The intent that `asked` names, else the one found from the query; None if nothing ranks. Raises UsageError."""
-    if asked:
-        if asked not in INTENTS:
-            raise UsageError(f"no intent '{asked}'", f"--intent is one of {', '.join(INTENTS)}")
-        return Intent(asked, "asked for", INTENTS[asked])
+    if chosen:
+        if chosen not in INTENTS:
+            raise UsageError(f"no intent '{chosen}'", f"--intent is one of {', '.join(INTENTS)}")
+        return Intent(chosen, "asked for", INTENTS[chosen])
     text = " ".join(part.text for part in query.ranking_texts).strip()
     words = text.split()
     if any(isinstance(leaf, Pattern) for leaf in positive_leaves(query.node)):
@@ -91,10 +91,10 @@ def _prose(text: str, count: int) -> Intent:
     shares = {"change": (1.0 - sentence) * (1.0 - long), "question": 0.0, "task": long}
     shares[as_what] += sentence * (1.0 - long)
     name = max(shares, key=lambda n: shares[n])
-    told = f"{count} words, {sentence:.0%} a sentence by its articles, verbs and linking words"
+    reason = f"{count} words, {sentence:.0%} a sentence by its articles, verbs and linking words"
     kept = {n: share for n, share in shares.items() if share >= LEAST_SHARE}
     total = math.fsum(kept.values())
-    return Intent(name, told, {n: share / total for n, share in kept.items()})
+    return Intent(name, reason, {n: share / total for n, share in kept.items()})
 
 
 def _signs(text: str, words: Sequence[str], count: int) -> Iterator[tuple[str, float]]:

@@ -1,6 +1,6 @@
 """An indexed place, or a text from outside → a query for things like it: its vector, its names, the names that it uses.
 
-Units inside the place or around it are no hits: they resemble it only because they are the same text.
+Units inside the place or around it are not hits: they resemble it only because they are the same text.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def _asking(
 ) -> ExpandedQuery:
     """A query of the names and the text, with the most distinctive terms of the names that are used."""
     query = expand([text] if text else [], names, names[0] if len(names) == 1 else text)
-    said = {t.text for t in query.words}
-    return replace(query, extra=_telling_terms(uses, said, store, least), vector=vector)
+    present = {t.text for t in query.words}
+    return replace(query, extra=_telling_terms(uses, present, store, least), vector=vector)
 
 
 def _telling_terms(uses: Mapping[str, int], present: Iterable[str], store: Store, least: int) -> tuple[Term, ...]:
@@ -122,7 +122,7 @@ def _indexed(target: UserTarget, store: Store) -> tuple[DocumentRow, UnitRow | N
         return target.document, None
     if target.unit is None:
         where = f"{target.path}: nothing is indexed at line {target.line}"
-        raise TargetError(where, hint="name a line with text, or the file alone")
+        raise TargetError(where, hint="name a line with text, or only the file")
     return target.document or store.documents.rows([target.unit.document])[0], target.unit
 
 
@@ -164,13 +164,13 @@ def _stale(document: DocumentRow, store: Store) -> tuple[Notice, ...]:
 def _without_vector(query: ExpandedQuery, embedder: Embedder | None) -> tuple[Notice, ...]:
     if query.vector or embedder is None:
         return ()
-    return (Notice("no-likeness", "what is to be resembled has no vector: names alone are compared"),)
+    return (Notice("no-likeness", "the code to compare with has no vector: only names are compared"),)
 
 
 MOST_GUESSES = 6
 """Languages that are tried, the index's most frequent first: each takes some 20 ms to load its grammar. Chosen."""
 MOST_PARSED = 100_000
-"""Bytes. What is longer is no snippet, and a grammar here has no worker that could be killed. Chosen."""
+"""Bytes. Longer text is not a snippet, and the grammar runs here without a worker process that could be killed. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: 
                 score, factor = candidate.score, factors[role]
                 operands = {"factor": factor, "of": score}
                 part = Contribution(role, (factor - 1.0) * score, f"{role} path", "factor", operands)
-                candidate.told.append(part)
+                candidate.recorded.append(part)
 
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
@@ -92,10 +92,10 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
     try:
         vector = run.query_vector() if "vector" in run.abilities and best else b""
     except EmbedderFault as fault:
-        run.notice("no-rerank", f"not ranked again: {fault}")
+        run.notice("no-rerank", f"not reranked: {fault}")
         return ordered
     if not vector:
-        run.notice("no-rerank", "not ranked again: there is no vector of the query to compare with")
+        run.notice("no-rerank", "not reranked: the query has no vector")
         return ordered
     distances = run.store.vectors.distances(UnitSet(sorted(candidate.unit.id for candidate in best)), vector)
     near = {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
@@ -107,7 +107,7 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
         reason = f"cosine {share:.3f}" if candidate.unit.id in near else "no vector of it"
         operands = {"of": of, "kept": kept, "had": had}
         part = Contribution("rerank", of * kept - had, f"{reason}, in the place of its score", "inherit", operands)
-        candidate.told.append(part)
+        candidate.recorded.append(part)
     return sorted(ordered, key=Candidate.order)
 
 

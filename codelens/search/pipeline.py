@@ -42,6 +42,10 @@ def rank(
         if options.like:
             run.find_likeness()
         run.terms = search_terms(run)
+        if not (run.terms.words or run.terms.names or run.likeness) and run.query.plain and text.strip():
+            run.notice(
+                "no-words", f"'{text.strip()}' has no word to look for; -F finds it as text, --regex as a pattern"
+            )
         if profile.by_intent:
             run.trace.intent = intent_of(run.query, options.intent)
 

@@ -16,7 +16,6 @@ from codelens.query.patterns import Ranges
 from codelens.search.run import SearchRun, limit_notices
 from codelens.search.terms import ExpandedQuery
 from codelens.store.documents import DocumentRow
-from codelens.store.texts import MAX_LINE
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.terms import BEGINNING
@@ -24,6 +23,8 @@ from codelens.worktree.files import freshness
 
 SCANNED_LINES = 400
 """Lines of a long unit in which the best lines are looked for."""
+SCANNED_CHARACTERS = 400
+"""Characters of a line in which words are marked: a longer line is no code that a person wrote. Chosen."""
 FEW_WORDS = 40
 """Words of a query up to which a line is first searched for each of them. At 80, looking at its tokens is as fast. Measured."""
 
@@ -36,30 +37,29 @@ _TOKEN = re.compile(r"\w+")
 def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
     """The part of the final order that --limit and --offset show."""
     options = run.options
-    shown = run.candidates[options.offset : options.offset + options.limit]
-    hits = _hits(run, shown)
+    page = run.candidates[options.offset : options.offset + options.limit]
+    hits = _hits(run, page)
     return SearchResult(
         query=run.query.text,
         hits=hits,
         total=len(run.candidates),
         channels=run.channels,
-        notices=(*run.notices, *_moved_places(run, shown), *limit_notices(run.budget)),
+        notices=(*run.notices, *_moved_places(run, page), *limit_notices(run.budget)),
         index=info,
         options=options,
         trace=run.trace,
         trigram_available="fuzzy" in run.abilities,
-        every_hit_matches=bool(run.literal),
     )
 
 
-def _hits(run: SearchRun, shown: Sequence[Candidate]) -> tuple[Hit, ...]:
+def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """The hits; those for which there is no time come without lines."""
     store, first = run.store, run.options.offset + 1
-    documents = {d.id: d for d in store.documents.rows({c.unit.document for c in shown})}
+    documents = {d.id: d for d in store.documents.rows({c.unit.document for c in page})}
     roots = {r.id: r.root for r in store.documents.repositories()}
     hits: list[Hit] = []
     brief = 0
-    for place, candidate in enumerate(shown):
+    for place, candidate in enumerate(page):
         document = documents[candidate.unit.document]
         hit = _without_lines(candidate, first + place, document, roots[document.repository])
         with store.budget.part(SHOWN):
@@ -69,7 +69,7 @@ def _hits(run: SearchRun, shown: Sequence[Candidate]) -> tuple[Hit, ...]:
             hits.append(hit)
             brief += 1
     if brief:
-        store.budget.cut.append(f"{brief} of {len(shown)} hits have no lines")
+        store.budget.cut.append(f"{brief} of {len(page)} hits have no lines")
     return tuple(hits)
 
 
@@ -79,14 +79,14 @@ def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow) -> Hit:
     places = run.scope.places(unit, document)
     marks = _marks(unit, lines, run.terms, places, options.literal or options.regex)
     line, column = _place(unit, lines, marks, places)
-    shown = _shown_lines(unit, line, marks, len(lines), options)
+    numbers = _shown_lines(unit, line, marks, len(lines), options)
     text = lines[line - 1] if line <= len(lines) else ""
     return replace(
         hit,
         line=line,
         column=column,
         column_utf16=column_utf16(text, column),
-        snippet=tuple(SnippetLine(n, lines[n - 1][:MAX_LINE], marks.get(n, ())) for n in shown if n <= len(lines)),
+        snippet=tuple(SnippetLine(n, lines[n - 1], marks.get(n, ())) for n in shown if n <= len(lines)),
     )
 
 
@@ -116,26 +116,26 @@ def _marks(
     found: dict[int, Ranges] = dict(places)
     if literal:
         return found
-    said = frozenset(t.text for t in query.words if not t.text.endswith(BEGINNING))
+    words = frozenset(t.text for t in query.words if not t.text.endswith(BEGINNING))
     begun = tuple(t.text.removesuffix(BEGINNING) for t in query.words if t.text.endswith(BEGINNING))
-    few = (*said, *begun) if len(said) + len(begun) <= FEW_WORDS else ()
+    few = (*words, *begun) if len(words) + len(begun) <= FEW_WORDS else ()
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
-        line = lines[number - 1][:MAX_LINE]
+        line = lines[number - 1][:SCANNED_CHARACTERS]
         folded = line.casefold()
         if few and not any(word in folded for word in few):  # ten times as fast as looking at its tokens
             continue
-        ranges = tuple(m.span() for m in _TOKEN.finditer(line) if _says(m[0], said, begun))
+        ranges = tuple(m.span() for m in _TOKEN.finditer(line) if _says(m[0], words, begun))
         if ranges:
             found[number] = tuple(sorted(set(found.get(number, ()) + ranges)))
     return found
 
 
 @lru_cache(maxsize=1 << 14)
-def _says(token: str, said: frozenset[str], begun: tuple[str, ...]) -> bool:
+def _says(token: str, query_words: frozenset[str], begun: tuple[str, ...]) -> bool:
     folded, words = token.casefold().strip("_"), split_identifier(token)
     if begun and (folded.startswith(begun) or any(word.startswith(begun) for word in words)):
         return True
-    return folded in said or not said.isdisjoint(words)
+    return folded in query_words or not query_words.isdisjoint(words)
 
 
 def _place(
@@ -162,9 +162,9 @@ def _shown_lines(unit: UnitRow, line: int, marks: Mapping[int, Ranges], last: in
     return sorted({line, *others[: max(0, options.snippet_lines - 1)]})
 
 
-def _moved_places(run: SearchRun, shown: Sequence[Candidate]) -> Sequence[Notice]:
+def _moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]:
     """A notice for each place of the shown notes that moved or is lost, in the order of the hits."""
-    notes = dict.fromkeys(c.unit.document for c in shown if c.unit.kind in NOTE_KINDS)
+    notes = dict.fromkeys(c.unit.document for c in page if c.unit.kind in NOTE_KINDS)
     if not notes:
         return ()
     from codelens.notes.finder import AnchorState, Finder  # few searches show notes
@@ -176,7 +176,7 @@ def _moved_places(run: SearchRun, shown: Sequence[Candidate]) -> Sequence[Notice
             continue
         finder = Finder(run.store, document.repository)
         found = map(finder.find, read_note(run.texts.of(document).text, document.path).links)
-        texts += [f"{document.path}: {place.told}" for place in found if place.standing is not AnchorState.HERE]
+        texts += [f"{document.path}: {place.description}" for place in found if place.standing is not AnchorState.HERE]
     if len(texts) > MOST_MOVED:
         more = f"{len(texts) - MOST_MOVED} more places are not where they were: `codelens note list`"
         texts = [*texts[:MOST_MOVED], more]

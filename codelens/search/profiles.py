@@ -58,7 +58,7 @@ def _profile(name: str, row: Any) -> Mapping[str, Any]:
     if name not in load_weights():
         raise ValueError(f"there is no profile '{name}'")
     if not isinstance(row, dict) or list(row) != [SECTION] or not isinstance(row[SECTION], dict):
-        raise ValueError(f"of profile '{name}' it may have the table [{name}.{SECTION}] alone")
+        raise ValueError(f"for profile '{name}' only the table [{name}.{SECTION}] is allowed")
     return {SECTION: {feature: _weight(feature, weight) for feature, weight in row[SECTION].items()}}
 
 
@@ -74,9 +74,9 @@ def _weight(feature: str, weight: Any) -> float | Mapping[str, float]:
 
 def _number(feature: str, value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ValueError(f"'{feature}' wants a number, or one for each set, not {value!r}")
+        raise ValueError(f"'{feature}' must be a number, or a number for each set, not {value!r}")
     if not abs(value) <= MOST:  # so that no NaN passes
-        raise ValueError(f"'{feature}' is from -{MOST:g} to {MOST:g}, not {value!r}")
+        raise ValueError(f"'{feature}' must be from -{MOST:g} to {MOST:g}, not {value!r}")
     return float(value)
 
 
@@ -162,12 +162,14 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
     if unknown := sorted(set(options.weights) - set(row["channels"])):
         raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
     if unasked := sorted(name for name in options.weights if not row["cuts"].get(name)):
-        asked = sorted(name for name, cut in row["cuts"].items() if cut)
-        raise UsageError(f"profile {options.profile} asks no channel '{unasked[0]}'", f"channels: {', '.join(asked)}")
+        channels = sorted(name for name, cut in row["cuts"].items() if cut)
+        raise UsageError(
+            f"profile {options.profile} does not use the channel '{unasked[0]}'", f"channels: {', '.join(channels)}"
+        )
     if options.fusion not in FUSIONS:
         raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
     if "quality" in row and options.fusion != "rrf":
-        raise UsageError(f"profile {options.profile} joins channels by ranks alone", "leave --fusion out")
+        raise UsageError(f"profile {options.profile} joins channels only by rank", "leave out --fusion")
     profile = Profile(
         ranker=row["ranker"],
         rrf_k=options.rrf_k or row["rrf_k"],
@@ -216,7 +218,7 @@ def _of_depth(profile: Profile, options: SearchOptions) -> Profile:
     """--depth and --decay, for the ways that have them."""
     if options.decay is not None:
         if not profile.expansion:
-            raise UsageError("--decay is of the expansion", "add --expand bfs")
+            raise UsageError("--decay needs an expansion", "add --expand bfs")
         profile = replace(profile, expansion={**profile.expansion, "decay": options.decay})
     if options.depth is None:
         return profile
@@ -225,4 +227,4 @@ def _of_depth(profile: Profile, options: SearchOptions) -> Profile:
     if profile.composite and profile.composite["walk"]["steps"]:
         walk = {**profile.composite["walk"], "hops": options.depth}
         return replace(profile, composite={**profile.composite, "walk": walk})
-    raise UsageError("--depth: what this profile does has no depth", "add --expand bfs")
+    raise UsageError("--depth does not apply to this profile", "add --expand bfs")

@@ -77,7 +77,7 @@ def running_by(store: Store, now: int | None, notices: list[Notice]) -> RunningO
     def nothing(units: Collection[UnitRow]) -> Mapping[UnitId, Running]:
         return {}
 
-    def asked(units: Collection[UnitRow]) -> Mapping[UnitId, Running]:
+    def read(units: Collection[UnitRow]) -> Mapping[UnitId, Running]:
         try:
             with Traces.reading(path) as traces:
                 held, newest = traces.of({unit.path for unit in units}), traces.newest()
@@ -88,7 +88,7 @@ def running_by(store: Store, now: int | None, notices: list[Notice]) -> RunningO
         seen = {unit.id: held.get(place_of(unit)) for unit in units}
         return {unit: running(one, present, now is not None) for unit, one in seen.items() if one}
 
-    return asked if path.is_file() else nothing
+    return read if path.is_file() else nothing
 
 
 def running(seen: Observed, present: int, named: bool = False) -> Running:
@@ -97,7 +97,7 @@ def running(seen: Observed, present: int, named: bool = False) -> Running:
     recency = next((value for most, value in BANDS if days <= most), OLD)
     whole = int(days)
     before = f"{whole} day{'' if whole == 1 else 's'} before" if whole else "within a day of"
-    told = f"last seen to run {before} {'the present as named' if named else 'the newest trace'}"
+    reason = f"last seen to run {before} {'the present as named' if named else 'the newest trace'}"
     share = min(1.0, math.log(seen.times) / math.log(MANY))
     times = f"seen to run {seen.times} time{'' if seen.times == 1 else 's'}"
-    return Running(Aged(recency, told), Aged(LEAST + (MOST - LEAST) * share, times))
+    return Running(Aged(recency, reason), Aged(LEAST + (MOST - LEAST) * share, times))

@@ -109,9 +109,9 @@ class Recollection:
 
     def of(self, units: Iterable[UnitRow]) -> dict[UnitId, Remembered]:
         """Unit → what is remembered of it; empty where nothing is of any of them."""
-        asked = list(units)
-        recalled = self._read(lambda memory: memory.recall({unit.path for unit in asked}), None)
-        return {unit.id: recalled.of(place_of(unit)) for unit in asked} if recalled and recalled.places else {}
+        wanted = list(units)
+        recalled = self._read(lambda memory: memory.recall({unit.path for unit in wanted}), None)
+        return {unit.id: recalled.of(place_of(unit)) for unit in wanted} if recalled and recalled.places else {}
 
     def _read(self, ask: Callable[[Memory], T], nothing: T) -> T:
         """The answer of the memory; `nothing`, with a notice, if it cannot be read."""

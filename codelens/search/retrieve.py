@@ -55,7 +55,7 @@ def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:
     if not chosen:
         fitting = [mode for mode, names in MODES.items() if any(profile.cuts.get(name) for name in names)]
         raise UsageError(
-            f"profile {run.options.profile} asks no channel of mode {mode}", f"modes: {', '.join(fitting)}"
+            f"profile {run.options.profile} has no channel for mode {mode}", f"modes: {', '.join(fitting)}"
         )
 
     def most(channel: str, matches: Mapping[str, Sequence[Match]]) -> int:

@@ -82,7 +82,7 @@ class SearchRun:
             notice = Notice("phrase", f"nothing holds {quoted} with all other conditions; it is read as words")
             query = replace(loose, notices=(*query.notices, notice))
             scope = build_scope(store, query, options, texts, settings)
-        notices = [*query.notices, *_moved_trees(store), *unknown_repositories(query, scope)]
+        notices = [*query.notices, *moved_trees(store), *unknown_repositories(query, scope)]
         return cls(store, options, settings, profile, query, texts, scope, notices)
 
     @property
@@ -97,7 +97,7 @@ class SearchRun:
 
     @property
     def itself(self) -> Mapping[UnitId, UnitRow]:
-        """The units of the original that hits are to resemble, which are no hits themselves."""
+        """The units of the original that hits are to resemble, which are not hits themselves."""
         return self.likeness.itself if self.likeness else {}
 
     @property
@@ -134,13 +134,13 @@ class SearchRun:
         if held.fuzzy:
             found.add("fuzzy")
         else:
-            self.notice("no-fuzzy", "the index was built without trigrams: no substrings, no typing mistakes")
+            self.notice("no-fuzzy", "the index was built without trigrams: no substrings, no typo correction")
         if not held.vector:
             self.notice("no-vector", "the index was built without vectors")
         elif self.embedder() is None:
             self.notices.append(_why_no_embedder(self.store, self.settings))
         elif not self.store.load_vectors():
-            self.notice("no-vec0", "sqlite-vec cannot be loaded here: no vector results")
+            self.notice("no-vec0", "no vector results: sqlite-vec cannot be loaded")
         else:
             found.add("vector")
         return frozenset(found)
@@ -244,7 +244,7 @@ def _with_meta(node: Node | None, comparisons: Sequence[str]) -> Node:
     return And(parts) if len(parts) > 1 else parts[0]
 
 
-def _moved_trees(store: Store) -> list[Notice]:
+def moved_trees(store: Store) -> list[Notice]:
     """A notice for each tree that is no longer where it was indexed."""
     text = "{}: nothing of what was indexed is there; the index was moved without its tree"
     return [Notice("moved", text.format(row.root)) for row in store.strays()]
@@ -258,4 +258,4 @@ def _why_no_embedder(store: Store, settings: Settings) -> Notice:
         except UsageError as fault:
             return Notice("no-model", f"no vector results: {fault}; {fault.hint}")
     other = store.meta("embedder")
-    return Notice("other-embedder", f"the vectors are of another embedder ({other}): run `codelens index`")
+    return Notice("other-embedder", f"the vectors come from another embedder ({other}): run `codelens index`")

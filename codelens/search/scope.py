@@ -116,8 +116,8 @@ class SearchScope:
         if self.units is None:
             return None
         document = self._document(unit)
-        if said := _option_against(document, self.repositories[document.repository], self.options):
-            return Blame(said, f"{document.path} ({document.language})", ())
+        if refused := _option_against(document, self.repositories[document.repository], self.options):
+            return Blame(refused, f"{document.path} ({document.language})", ())
         facts = self._facts(unit, document)
         matching = self.matching
         if self.changes:
@@ -197,9 +197,9 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     scope = SearchScope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):
         return scope
-    if _asks_metadata(query.node):
+    if asks_metadata(query.node):
         scope.metadata = load_metadata(settings.metadata)
-    if _asks_for_changes(query):
+    if asks_for_changes(query):
         scope.changes = LastChanges(store, texts)
     node = with_words_together(query.node, matching)
     demand = Demand(node, matching, scope.demands_text, scope.repositories, scope.metadata, scope.changes)
@@ -250,19 +250,21 @@ def unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
 def without_metadata(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice where `meta:` asks for what no row of the person's table has."""
     leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
-    asked = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
+    names = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
     columns = {column.lower(): column for column in scope.metadata.columns}
-    if not asked or set(asked) <= columns.keys():
+    if not names or set(names) <= columns.keys():
         return []
-    missing = next(name for name in asked if name not in columns)
+    missing = next(name for name in names if name not in columns)
     there = f"it has {', '.join(sorted(columns.values()))}" if columns else "name a file: --metadata FILE"
-    return [Notice("metadata", f"no metadata says '{missing}'; {there}")]
+    return [Notice("metadata", f"no metadata has '{missing}'; {there}")]
 
 
-def documents_in_scope(store: Store, options: SearchOptions) -> list[DocumentRow]:
-    """The documents that the options, without any query, let take part; in order of repository and path."""
+def documents_in_scope(
+    store: Store, options: SearchOptions, among: Collection[DocumentId] | None = None
+) -> list[DocumentRow]:
+    """The documents, of all or `among` these, that the options let take part; in order of repository and path."""
     names = {row.id: row.name for row in store.documents.repositories()}
-    return [d for d in store.documents.rows() if not _option_against(d, names[d.repository], options)]
+    return [d for d in store.documents.rows(among) if not _option_against(d, names[d.repository], options)]
 
 
 def _restricts(options: SearchOptions) -> bool:
@@ -308,16 +310,18 @@ def _of_document(node: Node | None, document: DocumentRow, scope: SearchScope) -
     return evaluate(node, facts, matching_of(document, scope.matching, scope.changes))
 
 
-def _asks_metadata(node: Node | None) -> bool:
+def asks_metadata(node: Node | None) -> bool:
+    """True if a condition needs the user's metadata table."""
     match node:
         case And(parts) | Or(parts):
-            return any(map(_asks_metadata, parts))
+            return any(map(asks_metadata, parts))
         case Not(part):
-            return _asks_metadata(part)
+            return asks_metadata(part)
     return isinstance(node, Filter) and node.field == "meta"
 
 
-def _asks_for_changes(query: Query) -> bool:
+def asks_for_changes(query: Query) -> bool:
+    """True if a condition needs the last change of files or units."""
     return any(isinstance(leaf, Filter) and leaf.field in CHANGE_FIELDS for leaf in leaves(query.node))
 
 
@@ -327,7 +331,7 @@ def _with_trigrams(
     """(those whose trigrams allow the query, the only parts that allow it in large ones); all of them where nothing can be
     required, or there are no trigrams."""
     node = scope.query.node
-    expression = _expression(literal_requirements(node)) if store.features().fuzzy else ""
+    expression = trigram_expression(literal_requirements(node)) if store.features().fuzzy else ""
     if not expression:
         return documents, {}
     allowed, words = store.postings.documents_matching(expression), demanded_words(node)
@@ -336,13 +340,14 @@ def _with_trigrams(
     return [d for d in documents if d.id in allowed or d.id in named], parts
 
 
-def _expression(plan: Plan) -> str:
+def trigram_expression(plan: Plan) -> str:
+    """The full-text expression of a plan; empty if it requires nothing."""
     if isinstance(plan, Substring):
         return all_trigrams(plan.text[:LONGEST_SOUGHT])
     if not isinstance(plan, AllOf | AnyOf):
         return ""
     wanted = plan.parts[:MOST_SOUGHT] if isinstance(plan, AllOf) else plan.parts
-    parts = [f"({part})" if part else "" for part in map(_expression, wanted)]
+    parts = [f"({part})" if part else "" for part in map(trigram_expression, wanted)]
     if isinstance(plan, AllOf):
         return " AND ".join(filter(None, parts))
     return " OR ".join(parts) if all(parts) else ""  # one alternative that demands nothing lets everything through

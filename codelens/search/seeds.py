@@ -163,8 +163,8 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     chosen = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS][: seeding.candidates]
     if len(chosen) < seeding.fewest:
         chosen = _filled(chosen, fused, rankings, seeding, store)
-    said = frozenset({*words_said(query), *(term.text for term in query.names)})
-    kept = _without_noise(chosen, said, trace)
+    words = frozenset({*words_said(query), *(term.text for term in query.names)})
+    kept = _without_noise(chosen, words, trace)
     size = store.units.count()
     ordered = by_folder(kept) if seeding.focus else kept
     if size > seeding.dense:
@@ -172,10 +172,10 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     most = max((n for least, n in seeding.seeds.items() if int(least) <= size), default=0)
     seeds = _weighted(ordered[:most], seeding)
     for unit in _implementors(kept, seeding, store):
-        if unit.id not in seeds and not noise_of(unit, said):
+        if unit.id not in seeds and not noise_of(unit, words):
             seeds[unit.id] = Seed(unit, seeding.last_weight, "implements an interface among the matches", True)
     for unit in _on_paths(rankings.get("path", ()), seeding, store):
-        if unit.id not in seeds and not noise_of(unit, said):
+        if unit.id not in seeds and not noise_of(unit, words):
             seeds[unit.id] = Seed(unit, seeding.path_weight, "a type where the path says the query's words", False)
     return Seeds(seeds, {c.unit.id: c for c in fused})
 
@@ -208,9 +208,9 @@ def _filled(
     return list(found.values())[: seeding.filled]
 
 
-def _without_noise(units: Sequence[UnitRow], said: Collection[str], trace: Trace) -> list[UnitRow]:
+def _without_noise(units: Sequence[UnitRow], words: Collection[str], trace: Trace) -> list[UnitRow]:
     """The units that are not noise; all of them if all are noise, because then the query means them."""
-    reasons = {unit.id: noise_of(unit, said) for unit in units}
+    reasons = {unit.id: noise_of(unit, words) for unit in units}
     kept = [unit for unit in units if not reasons[unit.id]]
     if not kept:
         return list(units)

@@ -29,7 +29,7 @@ def source(store: Store, path: str, repository: str = "") -> SourceFile:
         raise TargetError(f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out")
     if len(found) > 1:
         names = tuple(sorted(repositories[d.repository].name for d in found))
-        raise TargetError(f"several repositories have {path}", names, "say which, by its name")
+        raise TargetError(f"several repositories have {path}", names, "put the repository's name before the path")
     document = found[0]
     home = repositories[document.repository]
     return SourceFile(

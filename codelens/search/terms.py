@@ -382,7 +382,7 @@ def _parsed(text: str, path: str) -> Aliases:
 
 def _key(word: str) -> str:
     if tokens(word) != [word]:
-        raise ValueError(f"alias '{word}' is not one word of letters and digits")
+        raise ValueError(f"alias '{word}' must be one word of letters and digits")
     return word.casefold()
 
 
@@ -390,6 +390,6 @@ def _words(word: str, meant: object) -> tuple[str, ...]:
     """An empty text switches a shipped alias off."""
     if not isinstance(meant, str):
         raise ValueError(
-            f"alias '{word}' stands for one string with blanks between the words, not a {type(meant).__name__}"
+            f"alias '{word}' must map to a string with spaces between the words, not a {type(meant).__name__}"
         )
     return tuple(tokens(meant))

@@ -90,7 +90,7 @@ class Surroundings:
 
         for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
             if other <= 0 or other == node:
-                continue  # documents are no stations: everything of a file would be next to all that it imports
+                continue  # documents are not stations: everything of a file would be next to all that it imports
             name = NAME_OF_KIND[kind]
             weight = weights.get(name, 0.0)
             confidence = TIER_OF_NUMBER[tier].confidence
@@ -118,11 +118,11 @@ class ByContent:
 
     def numbers(self, units: Iterable[UnitId]) -> dict[UnitId, int]:
         """Unit → its number, of 63 bits."""
-        asked = list(units)
-        for unit, *content in self._store.units.contents(u for u in asked if u not in self._number):
+        units = list(units)
+        for unit, *content in self._store.units.contents(u for u in units if u not in self._number):
             number = xxhash.xxh3_64_intdigest(repr(content).encode()) >> 1
             self._number[unit], self.unit[number] = number, unit
-        return {unit: self._number[unit] for unit in asked if unit in self._number}
+        return {unit: self._number[unit] for unit in units if unit in self._number}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), by number."""
@@ -137,7 +137,7 @@ class ByContent:
 def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, store: Store) -> Spread | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
 
-    A seed's part is the square of where its score stands between the first that is no seed any more and the best, so that the
+    A seed's part is the square of where its score stands between the first that is not a seed any more and the best, so that the
     first few lead (ranking.md's recipe), whatever all of them have in common.
     """
     symbols = [(c, score) for c, score in ranked if c.unit.kind not in UNWALKED_KINDS][: spreading.seeds + 1]
@@ -314,7 +314,7 @@ def _inherit(
     direction = "" if last.outgoing else ", against it"
     reason = f"from {names[hops[0].source]}{stations} by {last.kind}{direction}, {kept:.4g} of its score"
     operands = {"of": of, "kept": kept, "had": had}
-    candidate.told.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
+    candidate.recorded.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
 
 
 def _names_of_stations(ways: Collection[Expanded], known: Mapping[UnitId, Candidate], store: Store) -> dict[int, str]:

@@ -37,8 +37,8 @@ def explain(
     """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names that fit nothing."""
     with store.spending(settings.query_seconds):
         found = _explained(text, targets, store, info, options, settings)
-        told = limit_notices(store.budget)
-    return replace(found, search=replace(found.search, notices=(*found.search.notices, *told))) if told else found
+        notices = limit_notices(store.budget)
+    return replace(found, search=replace(found.search, notices=(*found.search.notices, *notices))) if notices else found
 
 
 def _explained(
@@ -52,8 +52,8 @@ def _explained(
         asker = _Asker(store, options, settings, ranking)
         return WhyResult(result, tuple(asker.explain(t) for t in resolved))
     order = ranking.candidates
-    shown = range(options.offset, min(len(order), options.offset + options.limit))
-    return WhyResult(result, tuple(ranked(order[i].unit.qualified_name, order, i) for i in shown))
+    page = range(options.offset, min(len(order), options.offset + options.limit))
+    return WhyResult(result, tuple(ranked(order[i].unit.qualified_name, order, i) for i in page))
 
 
 def ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
@@ -102,9 +102,9 @@ class _Asker:
         place = self._run.rank_of(target.unit.id)
         if place is None:
             loss = Loss(
-                "out of time", f"there was no time to find out why it is no candidate: {target.text}", MORE_TIME
+                "out of time", f"there was no time to find out why it is not a candidate: {target.text}", MORE_TIME
             )
-            with self._store.budget.part(SHOWN, f"why {target.text} is no candidate"):
+            with self._store.budget.part(SHOWN, f"why {target.text} is not a candidate"):
                 self._store.budget.check()
                 loss = self._not_parsed(target) or self._not_candidate(target.unit)
             return Explanation(target.text, None, None, None, None, loss)
@@ -150,7 +150,7 @@ class _Asker:
 
     def _not_candidate(self, unit: UnitRow) -> Loss:
         if unit.id in self._run.itself:
-            text = f"it is what is to be resembled, or lies in it or around it: {self._options.like}"
+            text = f"--like names this code, or code inside or around it: {self._options.like}"
             return Loss("itself", text, "")
         if blame := self._run.scope.blame(unit):
             query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
@@ -165,10 +165,10 @@ class _Asker:
         if cut := self._cut(unit):
             channel, place, most = cut
             return Loss("cut", f"{channel} ranks it {place}, and gives {most} matches", _say(query), query)
-        said = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
+        terms = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
         own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
-        asked = "the original" if self._options.like else "the query"
-        text = f"no channel matched: {asked} says {said}; its name says {own}"
+        subject = "the original" if self._options.like else "the query"
+        text = f"{subject} says {terms}; its name says {own}"
         return Loss("no channel", text, _say(query), query)
 
     def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
@@ -256,7 +256,7 @@ class _Asker:
             try:
                 with self._store.spending(self._settings.query_seconds, apart=True):
                     ranking = rank(query, self._store, self._options, self._settings)
-            except CodelensError:  # as --strict-query raises: then it is no remedy
+            except CodelensError:  # as --strict-query raises: then it is not a remedy
                 continue
             if any(notice.code == OUT_OF_TIME for notice in ranking.notices):
                 self._store.budget.cut.append("not every remedy was tried")
@@ -331,8 +331,8 @@ def _explained_files(
     ranking = rank_files(text, store, options, settings)
     result, order = answer(ranking, info), ranking.candidates
     if not targets:
-        shown = range(options.offset, min(len(order), options.offset + options.limit))
-        return WhyResult(result, tuple(ranked(order[i].unit.path, order, i) for i in shown))
+        page = range(options.offset, min(len(order), options.offset + options.limit))
+        return WhyResult(result, tuple(ranked(order[i].unit.path, order, i) for i in page))
     explanations = []
     for target in resolved:
         document = target.unit.document if target.unit else target.document.id if target.document else None
@@ -372,5 +372,5 @@ def _lost_file(document: DocumentId, ranking: SearchRun, store: Store, options: 
         return Loss("filtered", f"an option keeps {path} out", "--root-scope, or without -t, -g, PATH and the like")
     if ranking.scope.units is not None and document not in store.files.holding(ranking.scope.units):
         return Loss("filtered", f"nothing in {path} satisfies the conditions of the query", "leave a condition out")
-    said = ", ".join(term for _, term, _ in ranking.trace.terms) or "nothing"
-    return Loss("no channel", f"the query says {said}; no word of it is {path}'s, and none of its units lies near", "")
+    terms = ", ".join(term for _, term, _ in ranking.trace.terms) or "nothing"
+    return Loss("no channel", f"the query says {terms}; no word of it is {path}'s, and none of its units lies near", "")

@@ -28,14 +28,14 @@ def main() -> None:
     """The argument names index, roots, settings and whether the roots are walked as they were before. Ends with its stdin."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     end_at_eof(signal.SIGTERM)
-    asked = json.loads(sys.argv[1])
+    request = json.loads(sys.argv[1])
     try:
         reports = Index.build(
-            Path(asked["index"]),
-            [Path(root) for root in asked["roots"]],
-            Settings(**asked["settings"]),
+            Path(request["index"]),
+            [Path(root) for root in request["roots"]],
+            Settings(**request["settings"]),
             progress=_ProgressLines(),
-            as_indexed=asked["as_indexed"],
+            as_indexed=request["as_indexed"],
         )
         _say({"ended": True, "wrote": any(report.wrote for report in reports)})
     except KeyboardInterrupt:

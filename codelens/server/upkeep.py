@@ -102,7 +102,7 @@ class Upkeep:
         return work
 
     def tend(self, seconds: float) -> None:
-        """Begin what is to be done: build what is not there, update what is stale. Waits for the look at the trees that long."""
+        """Build a missing index, or update a stale one. Waits up to `seconds` for the look at the trees."""
         if look := self._begun(always=False):
             look.join(seconds)
 

@@ -115,7 +115,7 @@ def file_faults(path: Path) -> Iterator[str]:
     with path.open("rb") as file:
         head = file.read(100)
         if not head.startswith(MAGIC):
-            yield "the header is no database's"
+            yield "the header is not that of a database"
             return
         size = int.from_bytes(head[16:18], "big")
         size = 65_536 if size == 1 else size

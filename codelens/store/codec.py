@@ -110,10 +110,10 @@ def unpack_bindings(columns: bytes) -> tuple[Binding, ...]:
     """The packed bindings in their order."""
     if not columns:
         return ()
-    texts, hows, names, said, units, starts = _unpacked(columns)
+    texts, hows, names, texts_of, units, starts = _unpacked(columns)
     text = texts.__getitem__
     rows = zip(
-        *(map(text, hows), map(text, names), map(text, said), map(_unit, units)), accumulate(starts), strict=True
+        *(map(text, hows), map(text, names), map(text, texts_of), map(_unit, units)), accumulate(starts), strict=True
     )
     return tuple(map(_binding, rows))
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import apsw
 
-from codelens.errors import CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError
+from codelens.errors import READ_ONLY, CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError, unwritable
 from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, has_checksums, vfs_for
 from codelens.worktree.place import BESIDE, LOCK
 
@@ -103,13 +103,15 @@ def report_write_faults(path: Path) -> Iterator[None]:
     """Turn a full or failing disk into CannotWrite. Committed work stays."""
     try:
         yield
-    except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as fault:
+    except (apsw.FullError, apsw.IOError) as fault:
         raise CannotWrite(f"{path} cannot be written: {fault}") from fault
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as fault:
+        raise CannotWrite(f"{path} cannot be written: {fault}", READ_ONLY) from fault
     except OSError as fault:
         named = Path(os.fsdecode(fault.filename)) if isinstance(fault.filename, (str, bytes)) else path
         if fault.errno not in _DISK_FAULTS or not named.is_relative_to(path.parent):
             raise
-        raise CannotWrite(f"{named} cannot be written: {fault.strerror}") from fault
+        raise unwritable(named, fault) from fault
 
 
 _DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", "ENOSPC", "EPERM", "EROFS")}
@@ -307,7 +309,7 @@ def _locked_file(beside: Path) -> int:
         try:
             handle = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
         except OSError as fault:
-            raise CannotWrite(f"{beside} cannot be written: {fault.strerror}") from None
+            raise unwritable(beside, fault) from None
         if not _names_a_process(handle):
             os.close(handle)
             raise UsageError(

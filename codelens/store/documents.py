@@ -219,6 +219,31 @@ class Documents:
         found = self._connection.execute(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", (path,))
         return list(map(_document_row, found))
 
+    def at(self, repository: RepositoryId, path: str) -> DocumentRow | None:
+        """The document with this path in a repository."""
+        sql = f"SELECT {_ROW} FROM documents WHERE repository_id = ? AND path = ?"
+        row = self._connection.execute(sql, (repository, path)).fetchone()
+        return None if row is None else _document_row(row)
+
+    def holds_below(self, repository: RepositoryId, folder: str) -> bool:
+        """True if a document or a skipped file lies below a folder, given with its final slash."""
+        return any(
+            self._connection.execute(
+                f"SELECT 1 FROM {table} WHERE repository_id = ?1 AND path > ?2 AND path < ?3 LIMIT 1",
+                (repository, folder, folder[:-1] + "0"),  # the next character after the slash
+            ).fetchone()
+            for table in ("documents", "skips")
+        )
+
+    def times(self, repository: RepositoryId) -> dict[str, int]:
+        """Path → change time, or modification time where that is unknown, in ns; files modified last come first."""
+        sql = (
+            "SELECT path, coalesce(nullif(ctime_ns, 0), mtime_ns) FROM documents WHERE repository_id = ? "
+            "ORDER BY mtime_ns DESC, path"
+        )
+        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
+        return dict(rows)
+
     def linkable(
         self, repository: RepositoryId, only: DocumentId | None = None
     ) -> list[tuple[int, str, str, str, str]]:
@@ -288,6 +313,11 @@ class Documents:
         for path, reason, detail, size, mtime, inode, ctime in self._connection.execute(sql, (repository,)):
             stamp = FileStamp(size, mtime, inode, ctime) if size is not None else None
             yield Skip(path, SkipReason(reason), detail, stamp)
+
+    def is_skipped(self, repository: RepositoryId, path: str) -> bool:
+        """True if the last run left out exactly this path; that of a folder ends in a slash."""
+        sql = "SELECT 1 FROM skips WHERE repository_id = ? AND path = ?"
+        return self._connection.execute(sql, (repository, path)).fetchone() is not None
 
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
         """Delete the skips of the paths in `gone`, and store `new` ones, which replace others of the same path."""

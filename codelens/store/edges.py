@@ -61,37 +61,37 @@ class EdgeTable:
 
         Incoming edges are left out at a node that has more than `widest` of them: so many say little.
         """
-        asked = json.dumps(sorted(set(nodes)))
+        numbers = json.dumps(sorted(set(nodes)))
         out = (
             "SELECT e.source, e.target, e.kind, e.tier FROM json_each(?1) n CROSS JOIN edges e ON e.source = n.value "
             f"WHERE e.target < {EXTERNAL}"
         )
-        for source, target, kind, tier in self._connection.execute(out, (asked,)):
+        for source, target, kind, tier in self._connection.execute(out, (numbers,)):
             yield source, target, kind, tier, True
         into = (
             "SELECT e.target, e.source, e.kind, e.tier FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value WHERE "
             f"(SELECT count(*) FROM (SELECT 1 FROM edges t WHERE t.target = n.value LIMIT {widest + 1})) <= {widest}"
         )
-        for target, source, kind, tier in self._connection.execute(into, (asked,)):
+        for target, source, kind, tier in self._connection.execute(into, (numbers,)):
             yield target, source, kind, tier, False
 
     def nested(self, nodes: Iterable[int]) -> Iterator[tuple[int, int, bool]]:
         """Tuples (node, unit, whether the node contains it) of units directly inside or around these units, without
         chunks.
         """
-        asked = json.dumps(sorted(set(nodes)))
+        numbers = json.dumps(sorted(set(nodes)))
         up = (
             "SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
             "JOIN units p ON p.id = u.parent_id WHERE p.kind NOT IN ('toplevel', 'section', 'text')"
         )
-        for unit, parent in self._connection.execute(up, (asked,)):
+        for unit, parent in self._connection.execute(up, (numbers,)):
             yield unit, parent, False
         down = (
             "SELECT p.id, c.id FROM json_each(?1) n CROSS JOIN units p ON p.id = n.value "
             "JOIN units c ON c.document_id = p.document_id AND c.parent_id = p.id "
             "WHERE p.kind IN ('class', 'struct', 'interface', 'trait', 'enum', 'type', 'module') AND NOT c.local"
         )
-        for parent, unit in self._connection.execute(down, (asked,)):
+        for parent, unit in self._connection.execute(down, (numbers,)):
             yield parent, unit, True
 
     def degree(self, nodes: Iterable[int], kinds: Collection[str]) -> dict[int, int]:
@@ -138,10 +138,10 @@ class EdgeTable:
 
     def files_using(self, nodes: Iterable[int]) -> dict[int, int]:
         """Unit → number of other documents with an edge to it, without tests; units without any are left out."""
-        told = ", ".join(str(KINDS[kind]) for kind in ("inherits", "overrides", "member_of"))
+        kinds = ", ".join(str(KINDS[kind]) for kind in ("inherits", "overrides", "member_of"))
         sql = (
             "SELECT e.target, count(DISTINCT s.document_id) FROM json_each(?1) n CROSS JOIN units t ON t.id = n.value "
-            f"JOIN edges e ON e.target = t.id AND e.kind NOT IN ({told}) JOIN units s ON s.id = e.source "
+            f"JOIN edges e ON e.target = t.id AND e.kind NOT IN ({kinds}) JOIN units s ON s.id = e.source "
             "JOIN documents d ON d.id = s.document_id "
             "WHERE s.document_id <> t.document_id AND d.roles NOT LIKE '%test%' GROUP BY e.target"
         )
@@ -259,7 +259,7 @@ class EdgeTable:
         """Delete edges and all dependencies of these documents, which are all of a repository, and mark them as not
         linked.
         """
-        asked = (json.dumps(documents),)
+        numbers = (json.dumps(documents),)
         for sql in (
             "DELETE FROM edges WHERE source IN (SELECT id FROM units WHERE document_id IN (SELECT value FROM json_each(?1)))",
             "DELETE FROM edges WHERE source IN (SELECT -value FROM json_each(?1))",
@@ -267,7 +267,7 @@ class EdgeTable:
             "UPDATE documents SET linked = '' WHERE linked <> '' AND id IN (SELECT value FROM json_each(?1))",
             "DELETE FROM link_asks WHERE rowid IN (SELECT value FROM json_each(?1) UNION ALL SELECT -value FROM json_each(?1))",
         ):
-            self._connection.execute(sql, asked).fetchall()
+            self._connection.execute(sql, numbers).fetchall()
 
     def forget_offered(self, documents: Iterable[DocumentId]) -> None:
         """Delete the dependencies of the names that documents offer."""

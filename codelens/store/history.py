@@ -34,8 +34,8 @@ class Histories:
             "SELECT c.commits, c.changed_at FROM documents d "
             "JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ?"
         )
-        asked = sorted(set(documents))
-        return {i: History(int(n), int(at)) for i in asked for n, at in self._connection.execute(sql, (i,))}
+        wanted = sorted(set(documents))
+        return {i: History(int(n), int(at)) for i in wanted for n, at in self._connection.execute(sql, (i,))}
 
     def most_commits(self, repository: RepositoryId) -> int:
         """The highest number of commits of any document; 0 without a history."""
@@ -51,6 +51,11 @@ class Histories:
         sql = "SELECT path, commits, changed_at FROM changes WHERE repository_id = ?"
         rows = self._connection.execute(sql, (repository,))
         return {str(path): History(int(commits), int(at)) for path, commits, at in rows}
+
+    def newest(self, repository: RepositoryId, limit: int) -> list[str]:
+        """Paths that were committed last, also of files that are not documents."""
+        sql = "SELECT path FROM changes WHERE repository_id = ? ORDER BY changed_at DESC, path LIMIT ?"
+        return [str(path) for (path,) in self._connection.execute(sql, (repository, limit))]
 
     def replace(self, repository: RepositoryId, read: HistoryRead, files: Mapping[str, History]) -> None:
         """Replace what is stored; writes only rows that differ. Part of the caller's transaction."""

@@ -170,7 +170,7 @@ class Memory:
             "stamps": "t.at",
             "vocabulary": "t.word, t.count, t.at",
         }
-        found = {table: self._exported(table, told) for table, told in columns.items()}
+        found = {table: self._exported(table, names) for table, names in columns.items()}
         answers = self._rows("SELECT id, query, words, at, session FROM answers ORDER BY id")
         found["answers"] = [_told_answer(self._answer(row[:4], row[4])) for row in list(answers)]
         return found
@@ -347,5 +347,5 @@ def _remembered(row: dict[str, Any]) -> Remembered:
 
 def _told_answer(answer: RecordedAnswer) -> dict[str, Any]:
     places = [{**one.place._asdict(), "rank": one.rank, "line": one.line, "used": one.used} for one in answer.places]
-    told = {"query": answer.query, "words": list(answer.words), "at": answer.at, "session": answer.session}
-    return {**told, "places": places}
+    record = {"query": answer.query, "words": list(answer.words), "at": answer.at, "session": answer.session}
+    return {**record, "places": places}

@@ -122,19 +122,19 @@ class Postings:
 
         Comments with tasks (TODO) get no rows, so that they do not change the statistics of other units.
         """
-        told = [u.kind != TODO for u in units]
+        searchable = [u.kind != TODO for u in units]
         self._connection.executemany(
             f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)",
             [
                 (unit, p.body, p.name, p.concepts, p.path, p.container, p.doc, p.signature)
-                for unit, p in compress(zip(ids, postings, strict=True), told)
+                for unit, p in compress(zip(ids, postings, strict=True), searchable)
             ],
         ).fetchall()
         if not fuzzy:
             return
         self._connection.executemany(
             "INSERT INTO name_trigrams (rowid, name) VALUES (?, ?)",
-            [(i, fold_identifier(u.name)) for i, u in compress(zip(ids, units, strict=True), told)],
+            [(i, fold_identifier(u.name)) for i, u in compress(zip(ids, units, strict=True), searchable)],
         ).fetchall()
 
     def add_text(self, document: DocumentId, trigram_text: str) -> None:
@@ -311,8 +311,8 @@ class OccurrenceCounter:
             "SELECT u.document_id, count(*) FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
             f"WHERE u.kind <> '{TODO}' GROUP BY u.document_id"
         )
-        asked = f"[{','.join(map(str, sorted(documents)))}]"
-        return {DocumentId(d): n for d, n in self._connection.execute(sql, (asked,))}
+        numbers = f"[{','.join(map(str, sorted(documents)))}]"
+        return {DocumentId(d): n for d, n in self._connection.execute(sql, (numbers,))}
 
     def files(self) -> int:
         """Number of files."""

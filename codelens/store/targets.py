@@ -114,7 +114,9 @@ def _by_name(text: str, store: Store) -> UnitRow:
     )
     if not fitting:
         raise NothingNamed(
-            f"nothing is named {text or 'nothing'}", _alike(last, store), "name it as PATH:LINE, or search for it first"
+            f"nothing is named {text or 'nothing'}",
+            _alike(last, store),
+            "name it as PATH:LINE; if it is new, run `codelens index` first",
         )
     whole = [u for u in fitting if u.qualified_name == wanted]
     fitting = whole if len(whole) == 1 else fitting

@@ -3,7 +3,7 @@ share.
 
 A query is compared with the signs of all vectors first, then with the whole vectors of the nearest ones. Both scan
 plain tables with sqlite-vec's functions: 500 000 vectors of 256 dimensions take 110 CPU ms on a slow machine (280 for
-whole vectors only). Cells around centroids are no alternative: questions lie far from all code, with a cosine of .45 to
+whole vectors only). Cells around centroids are not an alternative: questions lie far from all code, with a cosine of .45 to
 the twentieth nearest, so that half of 256 cells hold only .90 of the nearest twenty, and half of 1024 cells .93.
 """
 
@@ -108,11 +108,11 @@ class Vectors:
         return int(row[0]) if row else 0
 
 
-def _whole_classes(near: Sequence[tuple[int, float]], asked: int) -> list[int]:
+def _whole_classes(near: Sequence[tuple[int, float]], wanted: int) -> list[int]:
     """Ids without those that tie with the last of a full page, because chance decided which of these were included. All
     ids if all tie.
     """
-    if len(near) < asked or near[0][1] == near[-1][1]:
+    if len(near) < wanted or near[0][1] == near[-1][1]:
         return [i for i, _ in near]
     return [i for i, far in near if far < near[-1][1]]
 

@@ -64,7 +64,7 @@ _STRING = re.compile(r"""[rbfuRBFU]{0,2}(["'`]).*?\1""")
 def steps(text: str) -> tuple[ExpressionStep, ...]:
     """The steps of an expression without arguments of calls: 'a.f()' → a, f, call; empty if it cannot name a definition."""
     text = text.strip()
-    made = text.startswith("new ")
+    constructed = text.startswith("new ")
     while match := _PREFIX.match(text):
         text = text[match.end() :]
     if text.startswith("("):
@@ -82,7 +82,7 @@ def steps(text: str) -> tuple[ExpressionStep, ...]:
     found = [ExpressionStep("name", match[0])]
     rest = text[match.end() :]
     found += _following(rest)
-    if made and found[-1].how != "call":
+    if constructed and found[-1].how != "call":
         found.append(ExpressionStep("call"))
     return tuple(found)
 

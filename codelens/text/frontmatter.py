@@ -129,7 +129,7 @@ def _node(field: str) -> Any:
     try:
         for event in yaml.parse(field, Loader=yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
-                raise ValueError("aliases are not read")
+                raise ValueError("aliases are not supported")
             opens = isinstance(event, yaml.CollectionStartEvent)
             depth += opens - isinstance(event, yaml.CollectionEndEvent)
             nodes += opens or isinstance(event, yaml.ScalarEvent)

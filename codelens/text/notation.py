@@ -30,7 +30,7 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a TOML text. Raises ValueError, also for a key of 50 parts or more."""
     if _MANY_PARTS.search(text):
-        raise ValueError("a key of too many parts")
+        raise ValueError("a key has too many parts")
     try:
         return tomllib.loads(text)
     except RecursionError:

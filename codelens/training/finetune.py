@@ -96,18 +96,18 @@ def fine_tune(
     file: ModelFile,
     trees: Sequence[Path],
     recipe: Recipe = OWN,
-    told: Callable[[TrainingStep], object] = lambda step: None,
+    report: Callable[[TrainingStep], object] = lambda step: None,
     progress: ProgressSink | None = None,
 ) -> FineTuned:
     """Fine-tune a model on trees. Raises UsageError if they hold too little, or scipy is not installed."""
     started = time.perf_counter()
     sparse()
     own = own_pairs(trees, progress)
-    return replace(tuned(file, own, recipe, told), seconds=time.perf_counter() - started)
+    return replace(tuned(file, own, recipe, report), seconds=time.perf_counter() - started)
 
 
 def tuned(
-    file: ModelFile, own: OwnPairs, recipe: Recipe, told: Callable[[TrainingStep], object] = lambda step: None
+    file: ModelFile, own: OwnPairs, recipe: Recipe, report: Callable[[TrainingStep], object] = lambda step: None
 ) -> FineTuned:
     """Fine-tune a model on pairs."""
     started = time.perf_counter()
@@ -125,7 +125,7 @@ def tuned(
         if step % max(1, recipe.steps // LOOKS) == 0 or step == recipe.steps:
             found = exam.score(VALIDATION, now)
             best.offer(now, found, step)
-            told(TrainingStep(step, recipe.steps, loss, found))
+            report(TrainingStep(step, recipe.steps, loss, found))
 
     train(exam.corpus, places[LEARNT], recipe, base.copy(), hear)
     last = best.model
@@ -178,10 +178,10 @@ class Exam:
 
     def figures(self, part: str, model: Model) -> dict[str, float]:
         """Kind of question → MRR@10, for kinds with enough questions."""
-        asked = {kind: self._of_kind(part, number) for number, kind in enumerate(KINDS)}
+        by_kind = {kind: self._of_kind(part, number) for number, kind in enumerate(KINDS)}
         return {
             kind: mean_reciprocal_rank(self.corpus, pairs, model)
-            for kind, pairs in asked.items()
+            for kind, pairs in by_kind.items()
             if len(pairs) >= FEWEST_ASKED
         }
 

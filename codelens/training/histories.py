@@ -34,7 +34,7 @@ FEWEST_WORDS = 3
 READ_AT_ONCE = 50
 """Commits whose files are read from git at once; a process per file took half of the time."""
 _AROUND = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+|\s*\(?#\d+\)?\s*$|^\[[^\]]*\]\s*")
-"""Prefixes and suffixes of a subject that are no part of the question: `fix(parser):`, `[core]`, `lib/parse.c:`, `(#123)`."""
+"""Prefixes and suffixes of a subject that are not part of the question: `fix(parser):`, `[core]`, `lib/parse.c:`, `(#123)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class _CommitQuestion:
 
 def history_pairs(repository: Repository, progress: ProgressSink | None = None) -> Iterator[tuple[str, Pair]]:
     """(commit, pair), newest first. Raises GitError."""
-    asked = [found for commit in commits(repository, MOST_COMMITS) if (found := _question(commit))]
-    rest = iter(asked)
+    questions = [found for commit in commits(repository, MOST_COMMITS) if (found := _question(commit))]
+    rest = iter(questions)
     done = 0
     while together := list(islice(rest, READ_AT_ONCE)):
         texts = texts_at(repository, [(one.commit, path) for one in together for path, _ in one.files])
@@ -60,7 +60,7 @@ def history_pairs(repository: Repository, progress: ProgressSink | None = None) 
                 yield from ((one.commit, pair) for pair in pairs)
         done += len(together)
         if progress:
-            progress(Progress("history", done, len(asked), together[-1].query))
+            progress(Progress("history", done, len(questions), together[-1].query))
 
 
 def _question(commit: Commit) -> _CommitQuestion | None:
@@ -160,8 +160,8 @@ def _by_time(committed: Sequence[tuple[str, Pair]]) -> Iterator[tuple[Pair, str]
 
 
 def _asked_in_one_part(pairs: Sequence[OwnPair]) -> Iterator[OwnPair]:
-    asked: dict[str, set[str]] = {part: {_asked(p) for p in pairs if p.part == part} for part in (LEARNT, VALIDATION)}
-    before = {LEARNT: set[str](), VALIDATION: asked[LEARNT], HELD_OUT: asked[LEARNT] | asked[VALIDATION]}
+    by_part: dict[str, set[str]] = {part: {_asked(p) for p in pairs if p.part == part} for part in (LEARNT, VALIDATION)}
+    before = {LEARNT: set[str](), VALIDATION: by_part[LEARNT], HELD_OUT: by_part[LEARNT] | by_part[VALIDATION]}
     return (pair for pair in pairs if _asked(pair) not in before[pair.part])
 
 

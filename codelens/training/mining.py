@@ -188,12 +188,12 @@ def text_pairs(text: TextMap, path: str, language: str, counts: Counter[str]) ->
 def _block_pairs(text: TextMap, path: str, language: str, unit: Unit) -> Iterator[Pair]:
     body = text.utf8[unit.body_start : unit.span.end].decode("utf-8", "replace")
     for comment, block, line in commented_blocks(body):
-        asked = sentence(comment)
-        if len(asked.split()) >= FEWEST_COMMENT_WORDS:
+        query = sentence(comment)
+        if len(query.split()) >= FEWEST_COMMENT_WORDS:
             nameless = replace(unit, name="", signature="", doc="")
             fields = next(embedded_pieces(path, nameless, block))
             start = text.line_column(unit.body_start)[0]
-            yield Pair("comment", asked, fields, language, path, start + line)
+            yield Pair("comment", query, fields, language, path, start + line)
 
 
 def tree_definitions(root: Path) -> Iterator[EmbeddedFields]:
@@ -219,12 +219,12 @@ def is_code(language: str) -> bool:
 
 def _questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
     fields = next(embedded_pieces(path, bare, body))
-    if unit.doc and (asked := sentence(unit.doc, unit.name)):
-        yield "value" if unit.kind in VALUE_KINDS else "doc", asked, fields
-    if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (asked := _name_asked(unit)):
+    if unit.doc and (query := sentence(unit.doc, unit.name)):
+        yield "value" if unit.kind in VALUE_KINDS else "doc", query, fields
+    if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (query := _name_asked(unit)):
         nameless = without_name(fields, unit.name)
         if len(set(tokens(nameless.body))) >= FEWEST_TOKENS:
-            yield "name", asked, nameless
+            yield "name", query, nameless
 
 
 def _name_asked(unit: Unit) -> str:
@@ -271,8 +271,10 @@ def _without_doc_string(body: str, doc: str) -> str:
 
 def _leaks(query: str, fields: EmbeddedFields) -> bool:
     """True if the question's first words appear in the answer."""
-    asked = " ".join(tokens(query.lower())[:LEAK])
-    return any(f" {asked} " in f" {' '.join(tokens(t.lower()))} " for t in (fields.name, fields.signature, fields.body))
+    query_start = " ".join(tokens(query.lower())[:LEAK])
+    return any(
+        f" {query_start} " in f" {' '.join(tokens(t.lower()))} " for t in (fields.name, fields.signature, fields.body)
+    )
 
 
 def _place(pair: Pair) -> tuple[str, int, str, str]:
@@ -281,16 +283,16 @@ def _place(pair: Pair) -> tuple[str, int, str, str]:
 
 def _once(pairs: Iterable[Pair], counts: Counter[str]) -> list[Pair]:
     """Keep each question about a name, and each body of a kind, once: the first by position."""
-    asked: set[tuple[str, str, str]] = set()
+    seen: set[tuple[str, str, str]] = set()
     answered: set[tuple[str, str, str]] = set()
     kept: list[Pair] = []
     for pair in pairs:
         question = (pair.kind, pair.query.lower(), pair.fields.name)
         answer = (pair.kind, " ".join(tokens(pair.fields.signature)), " ".join(tokens(pair.fields.body)))
-        if question in asked or answer in answered:
+        if question in seen or answer in answered:
             counts[f"{pair.kind}: again in its package"] += 1
             continue
-        asked.add(question)
+        seen.add(question)
         answered.add(answer)
         kept.append(pair)
     return kept

@@ -2,7 +2,7 @@
 
 A text is the sum of its words' rows, each times its weight and √count / √(length of the text); code is four such sums, each
 times its factor. Cosines times a temperature are the logits; the loss is the mean of both directions of InfoNCE (van den Oord
-et al. 2018). Pairs that ask the same are no negatives of each other. Factors are learnt for each kind of question, from pairs
+et al. 2018). Pairs that ask the same are not negatives of each other. Factors are learnt for each kind of question, from pairs
 without a dropped field; this and the former found .562 instead of .549.
 
 Rows are sums of their own vector and those of letter runs they share, so that rare words learn from words that are spelt like
@@ -47,14 +47,14 @@ def gradients(
     bags = np.concatenate([pairs * TEXTS_OF_PAIR + text for text in range(TEXTS_OF_PAIR)])
     shares, used = matrix(corpus, bags)
     forget(shares, n, recipe, random)
-    asked, told = shares[:n], shares[n:]
+    query_shares, code_shares = shares[:n], shares[n:]
     rows, in_query, in_code = model.rows[used], np.exp(model.query[used])[:, None], np.exp(model.code[used])[:, None]
     kept = random.random((FIELDS, n), np.float32) >= np.array(recipe.dropped, np.float32)[:, None]
     kept[:, ~kept.any(axis=0)] = True
     kinds = corpus.kinds[pairs]
     mix = kept * np.exp(model.factors[kinds]).T
-    query, query_norm = normalised(asked @ (in_query * rows))
-    fields = (told @ (in_code * rows)).reshape(FIELDS, n, -1)
+    query, query_norm = normalised(query_shares @ (in_query * rows))
+    fields = (code_shares @ (in_code * rows)).reshape(FIELDS, n, -1)
     code, code_norm = normalised(np.einsum("fn,fnd->nd", mix, fields))
 
     similar = query @ code.T
@@ -66,8 +66,8 @@ def gradients(
     d_factors = np.zeros_like(model.factors)
     by_pair = np.stack([np.einsum("nd,nd->n", field, d_code) for field in fields])
     np.add.at(d_factors, kinds, (by_pair * mix * kept.all(axis=0)).T)
-    by_query = asked.T @ d_query
-    by_code = told.T @ d_fields.reshape(FIELDS * n, -1)
+    by_query = query_shares.T @ d_query
+    by_code = code_shares.T @ d_fields.reshape(FIELDS * n, -1)
     return loss, Gradients(
         used,
         in_query * by_query + in_code * by_code,
@@ -257,7 +257,7 @@ Told = Callable[[int, float, Model], object]
 """Called with the step, from 1, its loss and the model."""
 
 
-def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, told: Told | None = None) -> None:
+def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: Told | None = None) -> None:
     """Train the model in place on the chosen pairs of the corpus."""
     random = np.random.default_rng(recipe.seed)
     heat = Adam(np.array([math.log(model.temperature)], np.float32))
@@ -275,8 +275,8 @@ def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, told: Tol
         heat.move(everything, found.heat, rate * recipe.weight_rate, step)
         heat.value[0] = min(float(heat.value[0]), MOST_HEAT)
         model.temperature = math.exp(float(heat.value[0]))
-        if told:
-            told(step, loss, model)
+        if report:
+            report(step, loss, model)
     model.factors[:, BODY] += np.float32(math.log(recipe.body))
 
 

@@ -269,7 +269,7 @@ class Watch:
         for root in came:
             self._emit(WatchStep.BACK, f"{root} is back")
         if gone and not self._roots.present():
-            raise UsageError("no folder is left to watch", "name another folder to watch")
+            raise UsageError("no folders left to watch", "name another folder to watch")
         self._renew = self._renew or bool(gone or came)
 
     def _note_changes(self, batch: frozenset[str], now: float) -> None:

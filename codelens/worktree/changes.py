@@ -60,7 +60,7 @@ def head_of(root: Path) -> Head:
     """The head of a folder's history, found without running git where the refs are files. Raises GitError."""
     repository = enclosing_repository(root)
     if repository is None:
-        raise GitError("no git repository")
+        raise GitError("not a git repository")
     below = root.relative_to(repository.top).as_posix()
     cut = (read_regular(repository.common / "shallow") or b"").decode("ascii", "replace").split()
     commit = _commit_in_files(repository) or _commit_by_git(repository)

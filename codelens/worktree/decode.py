@@ -14,12 +14,12 @@ import codecs
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from codelens.model.extraction import DecodedText
+from codelens.model.fast_dataclass import dataclass
 
 _WINDOW = re.compile(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")
 """Text around non-ASCII bytes. It starts at least 24 bytes after the previous one, so never inside a character."""

@@ -78,14 +78,14 @@ def shown_path(os_path: str) -> str:
     return _MISTAKABLE.sub(rb"\\x5c", os.fsencode(os_path)).decode("utf-8", "backslashreplace")
 
 
-def os_path_of(shown: str) -> str:
+def os_path_of(text: str) -> str:
     """The path that opens the file; the inverse of shown_path."""
-    if "\\x" not in shown:
-        return shown
-    raw = os.fsencode(_ESCAPED.sub(lambda found: os.fsdecode(bytes([int(found[1], 16)])), shown))
+    if "\\x" not in text:
+        return text
+    raw = os.fsencode(_ESCAPED.sub(lambda found: os.fsdecode(bytes([int(found[1], 16)])), text))
     return os.fsdecode(raw)
 
 
-def path_bytes(shown: str) -> bytes | None:
+def path_bytes(text: str) -> bytes | None:
     """The path's own bytes if its text needed escapes, else None."""
-    return os.fsencode(os_path_of(shown)) if "\\x" in shown else None
+    return os.fsencode(os_path_of(text)) if "\\x" in text else None

@@ -146,14 +146,14 @@ def _write(hook: Path, text: str) -> None:
     """
     target = hook.resolve()
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
-    made = target.with_name(f"{target.name}.codelens-{os.getpid()}")
+    temporary = target.with_name(f"{target.name}.codelens-{os.getpid()}")
     try:
-        made.write_bytes(os.fsencode(text))
-        made.chmod(mode | ((mode & 0o444) >> 2))
-        made.replace(target)
+        temporary.write_bytes(os.fsencode(text))
+        temporary.chmod(mode | ((mode & 0o444) >> 2))
+        temporary.replace(target)
     except OSError as fault:
         with suppress(OSError):
-            made.unlink()
+            temporary.unlink()
         raise CannotWrite(
             f"{target}: {fault.strerror or fault}", f"check permissions and free space of {target.parent}"
         ) from None

@@ -14,9 +14,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.files import shown_path
 from codelens.worktree.patterns import Rule, read_rule
 from codelens.worktree.repository import (
@@ -64,7 +65,7 @@ class _Patterns:
 class RuleFile:
     """An ignore file with the folder that its patterns are relative to."""
 
-    shown: str
+    name: str
     lead: bytes
     """The root's path below this file's folder, with a slash, if the file lies above the root."""
     cut: int
@@ -86,7 +87,7 @@ class RuleFile:
 
     def source(self, rule: Rule) -> str:
         """The text FILE:LINE: pattern, as in `git check-ignore -v`."""
-        return f"{self.shown}:{rule.line}: {rule.text.decode('utf-8', 'backslashreplace')}"
+        return f"{self.name}:{rule.line}: {rule.text.decode('utf-8', 'backslashreplace')}"
 
 
 def read_rule_file(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
+from codelens.errors import unwritable
 from codelens.worktree.repository import Repository, enclosing_repository, repository_at
 
 INDEX_FOLDER = ".codelens"
@@ -59,11 +60,14 @@ def new_index_place(start: Path) -> Path:
 def prepare_index_folder(index: Path) -> None:
     """Create the index's folder; if it is named .codelens, add a .gitignore that keeps everything but notes out of git.
 
-    Folders chosen with --db get no .gitignore.
+    Folders chosen with --db get no .gitignore. Raises CannotWrite.
     """
-    index.parent.mkdir(parents=True, exist_ok=True)
-    if index.parent.name == INDEX_FOLDER:
-        keep_out_of_git(index.parent)
+    try:
+        index.parent.mkdir(parents=True, exist_ok=True)
+        if index.parent.name == INDEX_FOLDER:
+            keep_out_of_git(index.parent)
+    except OSError as fault:
+        raise unwritable(fault.filename or index.parent, fault) from None
 
 
 def keep_out_of_git(folder: Path) -> None:

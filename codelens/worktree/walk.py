@@ -1,7 +1,7 @@
 """Walks a tree: every file below a folder, to be read or skipped with a reason, in the order of the paths' bytes.
 
 The walk, `--explain-path` and `Sight`, which checks names of changed files, share one set of decisions. Links are not
-followed, so there are no loops. Hidden files have names that begin with a dot; `.github` is no exception, but
+followed, so there are no loops. Hidden files have names that begin with a dot; `.github` is not an exception, but
 `!.github` in .codelensignore includes it. git's own folder is not part of the tree.
 """
 
@@ -11,12 +11,14 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.code import SeenFile, Skip, SkipReason
+from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.classify import classify_folder, classify_name
 from codelens.worktree.files import shown_path, stamp_of
 from codelens.worktree.ignore import GIT, OWN, IgnoreScope, outermost_scope
@@ -54,13 +56,24 @@ _MOUNT_POINT = 0xA000_0003
 _Step = SeenFile | Skip | _Folder
 
 
-def walk(root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> Iterator[SeenFile | Skip]:
+def walk(
+    root: Path, settings: Settings, own: frozenset[str] = frozenset(), entered: dict[str, int] | None = None
+) -> Iterator[SeenFile | Skip]:
     """Everything below `root`, except the absolute paths in `own`, which codelens writes, and .git.
 
-    Works without git, but asks it once for tracked files when there are ignored paths. Raises UsageError if the root is
-    not a readable folder; other failures are skips.
+    Works without git, but asks it once for tracked files when there are ignored paths. Adds each folder that it lists
+    to `entered`: its path with a final slash, '/' for the root, and the modification time in ns that it had before.
+    Raises UsageError if the root is not a readable folder; other failures are skips.
     """
-    return _descend(_resolved(root), settings, own, lambda folder: True)
+    root = _resolved(root)
+
+    def enter(folder: _Folder) -> bool:
+        if entered is not None:
+            with suppress(OSError):
+                entered[folder.path or "/"] = os.lstat(f"{root}/{folder.path}".rstrip("/") or "/").st_mtime_ns
+        return True
+
+    return _descend(root, settings, own, enter)
 
 
 def explain_path(
@@ -95,8 +108,10 @@ class Sight:
     The rules of a folder are those at the first question about it.
     """
 
-    def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> None:
+    def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset(), ask_git: bool = True) -> None:
+        """Without `ask_git` no process is started: files that git tracks although a rule ignores them are not visited."""
         self._root, self._settings, self._own = _resolved(root), settings, own
+        self._ask_git = ask_git
         self._folders: dict[str, _Here | None] = {}
 
     def holds(self, path: str) -> bool:
@@ -114,6 +129,13 @@ class Sight:
             return here is not None
         is_folder = _is_real_folder(f"{self._root}/{path}")
         return not isinstance(_judge_name(name, os.fsencode(name), is_folder, here), Skip)
+
+    def takes(self, folder: str, entry: os.DirEntry[str]) -> bool:
+        """True if the walk reads this file, or enters this folder. `folder` is relative to the root, empty for it."""
+        if entry.name == ".git" or entry.path in self._own or (here := self._entered(folder)) is None:
+            return False
+        _, is_folder, _ = _ordered(entry)
+        return not isinstance(_judge(entry, os.fsencode(entry.name), is_folder, here), Skip)
 
     def _entered(self, path: str) -> _Here | None:
         """State for a folder's entries; None if the folder is left out. A folder that can no longer be read has no
@@ -135,10 +157,12 @@ class Sight:
     def _read(self, folder: _Folder) -> _Here | None:
         entered = _enter(folder, self._root, self._settings)
         if not isinstance(entered, Skip):
-            return entered[0]
-        if entered.reason != SkipReason.UNREADABLE:
+            here = entered[0]
+        elif entered.reason == SkipReason.UNREADABLE:
+            here = _here(folder, folder.scope, self._root, self._settings)
+        else:
             return None
-        return _here(folder, folder.scope, self._root, self._settings)
+        return here if self._ask_git else replace(here, scope=replace(here.scope, tracked=None))
 
 
 def _is_real_folder(path: str) -> bool:
@@ -158,7 +182,9 @@ def _descend(
     root: Path, settings: Settings, own: frozenset[str], enter: Callable[[_Folder], bool]
 ) -> Iterator[SeenFile | Skip]:
     """Walk depth first with an explicit stack, so that no tree is too deep."""
-    stack = [_steps(_Folder("", outermost_scope(root, settings.no_ignore)), root, settings, own)]
+    top = _Folder("", outermost_scope(root, settings.no_ignore))
+    enter(top)
+    stack = [_steps(top, root, settings, own)]
     while stack:
         step = next(stack[-1], None)
         if step is None:
@@ -192,9 +218,9 @@ def _enter(folder: _Folder, root: Path, settings: Settings) -> tuple[_Here, list
         return Skip(shown_path(folder.path), SkipReason.UNREADABLE, fault.strerror or str(fault))
     names = {entry.name for entry in entries}
     if folder.path and not folder.wanted and not settings.include_vendored:
-        made = classify_folder(folder.path.split("/")[-2], names)
-        if made:
-            return Skip(shown_path(folder.path), *made)
+        role = classify_folder(folder.path.split("/")[-2], names)
+        if role:
+            return Skip(shown_path(folder.path), *role)
     known = names - {GIT} if _is_own(folder.path) else names  # notes are read even if git ignores the index
     return _here(folder, folder.scope.inside(folder.path, known, folder.inherited), root, settings), entries
 
@@ -244,9 +270,9 @@ def _judge_name(name: str, raw: bytes, is_folder: bool, here: _Here) -> Skip | _
         return Skip(shown_path(path), SkipReason.HIDDEN, "its name begins with a dot")
     if not is_folder:
         return wanted
-    made = None if wanted or here.settings.include_vendored else classify_folder(name)
-    if made:
-        return Skip(shown_path(path), *made)
+    role = None if wanted or here.settings.include_vendored else classify_folder(name)
+    if role:
+        return Skip(shown_path(path), *role)
     return _Folder(path, here.scope, verdict.source if verdict and verdict.holds_tracked else "", wanted)
 
 
@@ -272,17 +298,17 @@ def _judge_file(entry: os.DirEntry[str], path: str, settings: Settings, wanted: 
         return Skip(shown_path(path), SkipReason.UNREADABLE, fault.strerror or str(fault))
     if not stat.S_ISREG(found.st_mode):
         return _judge_other(entry, path, found.st_mode)
-    shown = shown_path(path)
+    text = shown_path(path)
     stamp = stamp_of(found)
     if not found.st_mode & 0o444 and not os.access(entry.path, os.R_OK):
-        return Skip(shown, SkipReason.UNREADABLE, os.strerror(errno.EACCES), stamp)
+        return Skip(text, SkipReason.UNREADABLE, os.strerror(errno.EACCES), stamp)
     named = None if wanted or settings.include_vendored else classify_name(path)
     if named:
-        return Skip(shown, *named, stamp)
+        return Skip(text, *named, stamp)
     if found.st_size > settings.max_file_size:
         detail = f"{_size(found.st_size)}, limit {_size(settings.max_file_size)}"
-        return Skip(shown, SkipReason.TOO_LARGE, detail, stamp)
-    return SeenFile(shown, path, stamp)
+        return Skip(text, SkipReason.TOO_LARGE, detail, stamp)
+    return SeenFile(text, path, stamp)
 
 
 def _judge_other(entry: os.DirEntry[str], path: str, mode: int) -> Skip:

@@ -1,4 +1,4 @@
-"""What a shell is given for tab completion: a script that it reads, and answers to what was typed."""
+"""Tab completion: the script that a shell reads, and the answers to typed text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 CHECK = {"bash": "-n", "zsh": "-n", "fish": "--no-execute"}
 """The flag with which a shell reads a script and runs nothing of it."""

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from codelens.context.counters import count_chars
-from tests.cli.conftest import Run
+from tests.cli.goldens import GOLDEN, QUERY, shown
 from tests.cli.lamps import write_lamps
-from tests.cli.test_golden import GOLDEN, QUERY, shown
-from tests.render.test_formats import check
+from tests.commands import Run
+from tests.render.schema import check
 from tests.worktree.conftest import git
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["markdown", "xml", "json", "compact"])
 def test_formats(format: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
-    """Of a file, since its symbols and callers stay the same while the ranking is tuned."""
+    """A pack for a file, because its symbols and callers stay the same while the ranking is tuned."""
     arguments = ["--files", "notes/notes/auth.py", "--format", format, "--budget", "700", "--path-style", "root"]
     ran = run("context", *arguments, "--counter", "chars", cwd=indexed)
     assert (ran.code, ran.err) == (0, "")
@@ -121,7 +121,7 @@ def test_a_change_between_commits_and_the_same_from_stdin(
     assert run("context", "--diff", "a.diff").out == ran.out
 
 
-def test_a_file_that_changed_since_is_said(lamps: Path, run: Run) -> None:
+def test_a_file_that_changed_since_is_reported(lamps: Path, run: Run) -> None:
     (lamps / "lamps.py").write_text("def other():\n    pass\n")
     ran = run("context", "light lamp", "-t", "py", cwd=lamps)
     assert ran.err == "codelens: warning: 1 files in it changed since they were indexed\n"
@@ -134,7 +134,7 @@ def test_a_task_from_stdin(lamps: Path) -> None:
     assert b"light_lamp" in ran.stdout
 
 
-def test_kept_packs_are_told_and_removed(lamps: Path, run: Run, tmp_path: Path) -> None:
+def test_kept_packs_are_listed_and_removed(lamps: Path, run: Run, tmp_path: Path) -> None:
     first = run("context", "light lamp", "-v", cwd=lamps)
     second = run("context", "light lamp", "-v")
     assert first.out == second.out

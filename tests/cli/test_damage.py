@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from codelens.store.connection import writer_lock
+from tests.commands import Run
 from tests.writable import writable
 from tools.campaign import Report
 from tools.faults import damage
-
-from .conftest import Run
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +49,7 @@ def test_no_damage_is_answered_wrongly(tmp_path: Path) -> None:
     assert report.failures == []
 
 
-def test_index_makes_a_damaged_index_anew_and_says_so(own: Path, run: Run) -> None:
+def test_index_rebuilds_a_damaged_index_and_says_so(own: Path, run: Run) -> None:
     run("index", "-q", "--no-vector", cwd=own)
     index = own / ".codelens/index.db"
     memory = index.with_name("memory.db")
@@ -68,7 +67,7 @@ def test_index_makes_a_damaged_index_anew_and_says_so(own: Path, run: Run) -> No
     assert memory.read_bytes() == b"whatever users said"
 
 
-def test_a_damaged_list_of_folders_is_told_when_the_index_is_made_anew(own: Path, run: Run) -> None:
+def test_a_damaged_list_of_folders_is_reported_when_the_index_is_built_again(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     index = own / ".codelens/index.db"
     with writable(index) as connection:
@@ -140,7 +139,7 @@ def test_a_build_that_was_killed_is_named_and_can_be_cleaned(own: Path, run: Run
     index.rename(index.with_name("index.db.building"))
     ran = run("search", "password", cwd=own)
     assert ran.code == 3
-    assert "index.db.building was begun and never finished" in ran.err
+    assert "index.db.building was started but never finished" in ran.err
     assert run("index", "--remove", "--yes", cwd=own).code == 0
     assert not (own / ".codelens").exists()
 

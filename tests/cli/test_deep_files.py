@@ -9,7 +9,7 @@ import pytest
 from codelens.embed.folders import read_json
 from codelens.embed.model_file import MAGIC, ModelFile
 from codelens.errors import UsageError
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 DEEP = 100_000
 HOSTILE = {

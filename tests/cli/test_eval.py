@@ -13,7 +13,7 @@ from codelens.errors import install_command
 from codelens.evaluation.metrics import METRICS
 from codelens.evaluation.report import PLACES
 from tests.accepted import accepted
-from tests.cli.conftest import SAMPLES, Run
+from tests.commands import SAMPLES, Run
 
 TREC = ("--topics", str(SAMPLES / "notes/queries.jsonl"), "--qrels", str(SAMPLES / "notes/qrels.tsv"))
 
@@ -63,7 +63,7 @@ def test_the_table(tasks: Path, indexes: Path, run: Run) -> None:
         *("shape change", "shape identifier", "shape question"),
     ]
     assert rows[0].split()[1] == "3"
-    assert "not asked, for want of an index: 1 of elsewhere" in ran.err
+    assert "skipped because there is no index: 1 of elsewhere" in ran.err
 
 
 def test_the_object(tasks: Path, indexes: Path, run: Run) -> None:
@@ -136,11 +136,11 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "no task to ask"),
-        (["--topics", "t"], "--topics and --qrels go together"),
-        (["{tasks}", "--jobs", "0"], "--jobs is at least 1"),
+        ([], "no tasks"),
+        (["--topics", "t"], "use --topics and --qrels together"),
+        (["{tasks}", "--jobs", "0"], "--jobs must be at least 1"),
         (["{tasks}", "--indexes", "nowhere"], "no such folder: nowhere"),
-        (["{tasks}", "--suffix", "-v1"], "--suffix is of"),
+        (["{tasks}", "--suffix", "-v1"], "--suffix needs"),
         (["{tasks}", "--db", "x.db", "--indexes", "."], "use either --indexes or --db"),
         (["{tasks}", "--metrics", "MRR,magic"], "no metric 'magic'"),
         (["{tasks}", "--mode", "magic"], "no mode 'magic'"),
@@ -148,10 +148,10 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
         (["{tasks}", "--out", "nowhere/run.json"], "nowhere/run.json"),
         (["{tasks}", "--plot", "plot.magic"], "--plot plot.magic"),
         (["{tasks}", "--compare"], "--compare takes two saved runs"),
-        (["{tasks}", "{tasks}", "--compare"], "is no saved run"),
-        (["{tasks}", "--rows", "walk"], "--rows chooses rows of --ablate"),
+        (["{tasks}", "{tasks}", "--compare"], "is not a saved run"),
+        (["{tasks}", "--rows", "walk"], "--rows needs --ablate"),
         (["{tasks}", "--ablate", "--compare"], "use either"),
-        (["{tasks}", "--ablate", "--plot", "x.png"], "--plot draws a measurement"),
+        (["{tasks}", "--ablate", "--plot", "x.png"], "use --plot without"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(arguments: list[str], said: str, tasks: Path, indexed: Path, run: Run) -> None:

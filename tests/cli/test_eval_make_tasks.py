@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.cli.test_help import GOLDEN
+from tests.cli.goldens import GOLDEN
+from tests.commands import Run
 from tests.evaluation.histories import History
 
 
@@ -26,7 +26,7 @@ def clone(tmp_path: Path) -> Path:
 def test_help(run: Run, golden: Callable[[Path, str], None]) -> None:
     ran = run("eval", "make-tasks", "--help")
     assert ran.code == 0
-    golden(GOLDEN / "eval-make-tasks.txt", ran.out)
+    golden(GOLDEN / "help" / "eval-make-tasks.txt", ran.out)
 
 
 def test_it_says_what_it_made_and_what_it_left_out(run: Run, clone: Path, tmp_path: Path) -> None:
@@ -60,14 +60,14 @@ def test_nothing_to_ask_is_its_own_exit_code(run: Run, tmp_path: Path) -> None:
     [
         (["."], "--out is missing"),
         (["../none", "--out", "../new"], "no such folder"),
-        (["..", "--out", "../new"], "is in no git repository"),
+        (["..", "--out", "../new"], "is not in a git repository"),
         (["--out", "../new", "--head", "nope"], "no commit 'nope'"),
         (["--out", "../new", "--head=--all"], "no commit '--all'"),
         (["--out", "../new", "--name", "a/b"], "'a/b' cannot be part of a file name"),
         (["--out", "../new", "--commits", "-1"], "at least 0"),
         (["--out", "../new", "--topics", "-1"], "at least 0"),
         (["--out", "../new", "--max-files", "0"], "at least 1"),
-        (["--out", "../full"], "did not make: mine.txt"),
+        (["--out", "../full"], "did not write: mine.txt"),
         (["--out", "tasks"], "lies in a git repository"),
         (["../empty", "--out", "../new"], "no commit 'HEAD'"),
     ],

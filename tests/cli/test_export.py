@@ -12,9 +12,9 @@ import pytest
 
 from codelens.index import Index
 from tests.accepted import accepted
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.graph.linked import FILES, linked
-from tests.render.test_formats import check
+from tests.render.schema import check
 from tests.search.trees import QUICK, Tree
 
 networkx = pytest.importorskip("networkx")  # the extra `graph`

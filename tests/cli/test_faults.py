@@ -12,7 +12,7 @@ import pytest
 
 import codelens.cli.search
 from codelens.cli.main import main
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ from tests.cli.conftest import Run
         (["symbols"], "no file"),
         (["symbols", "nowhere.py"], "nowhere.py is not in the index"),
         (["index", "nowhere"], "not a folder"),
-        (["index", "--progress", "loud"], "--progress is auto, json or none"),
+        (["index", "--progress", "loud"], "--progress must be auto, json or none"),
     ],
 )
 def test_usage(arguments: list[str], said: str, indexed: Path, run: Run) -> None:
@@ -84,7 +84,7 @@ def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch, indexed: Path
     assert (ran.code, ran.err) == (130, "codelens: interrupted\n")
 
 
-def test_a_bug_is_one_line_and_a_trace_where_asked(monkeypatch: pytest.MonkeyPatch, indexed: Path, run: Run) -> None:
+def test_a_bug_is_one_line_and_a_traceback_with_debug(monkeypatch: pytest.MonkeyPatch, indexed: Path, run: Run) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("the\x1b[31m gears")
 
@@ -143,6 +143,6 @@ def test_closed_streams(closed: str, own: Path) -> None:
     assert shell("search -").returncode == (1 if "<" in closed else 0)
 
 
-def test_an_empty_query_is_said(indexed: Path, run: Run) -> None:
+def test_an_empty_query_is_reported(indexed: Path, run: Run) -> None:
     ran = run("search", " ", cwd=indexed)
     assert (ran.code, ran.out, ran.err) == (1, "", "codelens: note: the query is empty\n")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.cli.test_search import FORMATS
-
-GOLDEN = Path(__file__).parents[1] / "golden"
-QUERY = "lock an account after wrong passwords"
+from tests.cli.goldens import FORMATS, GOLDEN, QUERY, shown
+from tests.commands import Run
 
 WHY = {
     "text": [QUERY, "RateLimiter.check"],
@@ -27,22 +23,15 @@ WHY = {
 }
 
 
-def shown(out: str, indexed: Path) -> str:
-    """The temporary folder has another name each time; colours are the business of Rich and its version."""
-    out = re.sub(r"\x1b\[[0-9;]*m", "", out)
-    out = re.sub(r'"snapshot": "[0-9a-f]{16}"', '"snapshot": "…"', out)  # depends on the versions of the grammars
-    return out.replace(indexed.as_uri(), "file:///samples").replace(str(indexed), "/samples")
-
-
 @pytest.mark.parametrize("name", FORMATS)
 def test_search(name: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
     """A literal query: its hits and their scores stay the same while the ranking is tuned."""
-    ran = run("search", "-F", "hash_password", "-m", "3", *FORMATS[name], cwd=indexed)
+    ran = run("search", "-F", "hash_password", "--sort", "score", "-m", "3", *FORMATS[name], cwd=indexed)
     golden(GOLDEN / "search" / f"{name}.txt", shown(ran.out, indexed))
 
 
 def test_ranking(indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
-    """What the ranking makes of a question in prose: to be read when a weight changes."""
+    """The ranking of a question in prose; read it when a weight changes."""
     ran = run("search", QUERY, "--format", "{rank} {score} {path} {qualified_name}  {channels}", cwd=indexed)
     golden(GOLDEN / "search" / "ranking.txt", shown(ran.out, indexed))
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.accepted import accepted
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.graph.linked import linked
-from tests.render.test_formats import check
+from tests.render.schema import check
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "graph"
 
@@ -36,7 +36,7 @@ FOUND, NOTHING, WRONG = 0, 1, 2
 
 @pytest.fixture(scope="module")
 def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tree with its index beside it, in the place where commands look for it; tests do not change it."""
+    """A tree with an index where commands look for it; tests do not change it."""
     folder = tmp_path_factory.mktemp("shapes")
     linked(folder).close()
     return _settled(folder)
@@ -138,7 +138,7 @@ def test_quiet_is_the_exit_code(shapes: Path, run: Run) -> None:
     assert (ran.code, ran.out, ran.err) == (FOUND, "", "")
 
 
-def test_what_cannot_be_known_is_said_on_stderr(shapes: Path, run: Run) -> None:
+def test_unknown_facts_are_reported_on_stderr(shapes: Path, run: Run) -> None:
     ran = run("callers", "Shape.name", cwd=shapes)
     assert ran.out == "tree/app/draw.py:19:11:    thing.name()\n"
     assert "1 of 1 are guesses" in ran.err

@@ -10,7 +10,7 @@ from codelens.cli.main import COMMANDS
 from codelens.cli.memory import COMMANDS as MEMORY_COMMANDS
 from codelens.cli.model import COMMANDS as MODEL_COMMANDS
 from codelens.cli.note import COMMANDS as NOTE_COMMANDS
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "help"
 

@@ -1,4 +1,4 @@
-"""What status and doctor say of git's history."""
+"""The git history in the output of status and doctor."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.render.test_formats import check
+from tests.commands import Run
+from tests.render.schema import check
 from tests.worktree.git_history import DAY, START, Past
 
 pytestmark = pytest.mark.slow
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
 
 def test_status_and_doctor_say_how_much_is_known_and_why_no_more(own: Path, run: Run) -> None:
     run("index", cwd=own)
-    assert "\nhistory     unknown: no git repository\n" in run("status", cwd=own).out
-    assert "less    history of notes: unknown: no git repository\n" in run("doctor", cwd=own).out
+    assert "\nhistory     unknown: not a git repository\n" in run("status", cwd=own).out
+    assert "less    history of notes: unknown: not a git repository\n" in run("doctor", cwd=own).out
     head = Past(own).commit({})
     run("index", cwd=own)
     said = f"1 commit read, up to {head[:12]}\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codelens.worktree.hooks import BEGIN, NAMES
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.watching.watched import await_true, finds, is_fresh
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="looks at modes and links of POSIX")
@@ -112,14 +112,14 @@ def test_a_broken_index_fails_no_commit_and_says_nothing(hooked: Path) -> None:
 
 def test_without_an_index_nothing_happens(repository: Path, run: Run) -> None:
     assert run("hooks", "install", cwd=repository).err.endswith(
-        "there is no index here yet: `codelens index` makes it\n"
+        "there is no index here yet: `codelens index` creates it\n"
     )
     assert run("hooks", "run").code == 0
     assert not index_of(repository).parent.exists()
 
 
 @pytest.mark.parametrize("text", [OWN_HOOK, OWN_HOOK.removeprefix("#!/bin/sh\n"), "#!/usr/bin/env bash\nexec true"])
-def test_a_hook_of_ones_own_runs_as_before_and_is_left_as_it_was(text: str, repository: Path, run: Run) -> None:
+def test_an_existing_hook_runs_as_before_and_is_left_as_it_was(text: str, repository: Path, run: Run) -> None:
     hook = repository / ".git/hooks/post-rewrite"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(text)
@@ -234,7 +234,7 @@ def test_outside_a_repository(tmp_path: Path, run: Run) -> None:
     assert run("hooks", "run").code == 0
 
 
-def test_a_hook_that_cannot_be_written_is_said_and_leaves_nothing(repository: Path, run: Run) -> None:
+def test_a_hook_that_cannot_be_written_is_reported_and_leaves_nothing(repository: Path, run: Run) -> None:
     hooks = repository / ".git/hooks"
     hooks.mkdir(exist_ok=True)
     (hooks / NAMES[0]).symlink_to(repository / "gone/hook")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.render.test_formats import check
+from tests.commands import Run
+from tests.render.schema import check
 
 
 def test_index_says_what_it_did_on_stderr(own: Path, run: Run) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
 from tests.cli.lamps import write_lamps
+from tests.commands import Run
 
 pytestmark = pytest.mark.slow
 
-NO_TRIGRAMS = "codelens: note: the index was built without trigrams: no substrings, no typing mistakes\n"
+NO_TRIGRAMS = "codelens: note: the index was built without trigrams: no substrings, no typo correction\n"
 NO_VECTORS = "codelens: note: the index was built without vectors\n"
 
 
@@ -63,7 +63,7 @@ def test_a_change_that_kept_size_and_time_is_seen(lamps: Path, run: Run) -> None
 
 
 def test_rebuild_is_a_new_file_that_says_the_same(lamps: Path, run: Run) -> None:
-    """Of every tree that the old one held, also those that are not named."""
+    """A rebuild keeps every tree of the old index, named or not."""
     other = write_lamps(lamps.parent / "other")
     db = lamps.parent / "both.db"
     asked = ("search", "--json", "level of a lamp", "--db", str(db))

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.render.test_formats import check
+from tests.commands import Run
+from tests.render.schema import check
 
 RESERVE = "shop/server/internal/catalog/catalog.go:70"
 """Within Catalog.Reserve."""
@@ -114,7 +114,7 @@ def test_why_names_what_lost_a_target(indexed: Path, run: Run) -> None:
     itself = run("why", "--like", RESERVE, "Catalog.Reserve", cwd=indexed)
     assert itself.code == 1
     assert "like: Catalog.Reserve  method  server/internal/catalog/catalog.go:" in itself.out
-    assert "lost at: itself: it is what is to be resembled" in itself.out
+    assert "lost at: itself: --like names this code, or code inside or around it" in itself.out
     filtered = run("why", "--like", RESERVE, "Catalog.Find", "-e", "lang:go is:test", cwd=indexed)
     assert "lost at: filtered: is:test does not hold" in filtered.out
     assert "codelens search --like " in filtered.out
@@ -133,8 +133,8 @@ def test_why_names_what_lost_a_target(indexed: Path, run: Run) -> None:
         (("--like", RESERVE, "lang:go"), "no such file or folder: lang:go"),
         (("--like", RESERVE, "--lang", "go"), "--lang needs --like -"),
         (("--like", "-", "-f", "-"), "both read stdin"),
-        (("--like", RESERVE, "--mode", "fuzzy"), "profile likeness asks no channel of mode fuzzy"),
-        (("--like", RESERVE, "--weights", "path=1"), "profile likeness asks no channel 'path'"),
+        (("--like", RESERVE, "--mode", "fuzzy"), "profile likeness has no channel for mode fuzzy"),
+        (("--like", RESERVE, "--weights", "path=1"), "profile likeness does not use the channel 'path'"),
     ],
 )
 def test_what_cannot_be_resembled_is_one_line_with_a_hint(
@@ -147,7 +147,7 @@ def test_what_cannot_be_resembled_is_one_line_with_a_hint(
     assert "\nhint: " in ran.err
 
 
-def test_a_changed_file_is_said_to_be_another(own: Path, run: Run) -> None:
+def test_a_changed_file_is_reported(own: Path, run: Run) -> None:
     assert run("index", "-q", cwd=own).code == 0
     (own / "notes/auth.py").write_text("# nothing\n" + (own / "notes/auth.py").read_text())
     ran = run("search", "--like", "notes/auth.py:30", cwd=own)

@@ -13,7 +13,7 @@ import pytest
 from codelens.cli.editor import at_line
 from codelens.config import Settings
 from codelens.index import Index
-from tests.cli.conftest import Ran, Run
+from tests.commands import Ran, Run
 
 NOW = "1700000000"
 COMMANDS = [
@@ -184,7 +184,7 @@ def test_open_starts_the_editor_at_the_line(
         ("somebodys-editor", ["/a b.py"]),
     ],
 )
-def test_how_editors_are_told_a_line(editor: str, arguments: list[str]) -> None:
+def test_how_editors_get_a_line(editor: str, arguments: list[str]) -> None:
     assert at_line(editor, Path("/a b.py"), 7) == arguments
 
 
@@ -218,7 +218,7 @@ def test_looking_and_forgetting_work_while_it_is_off(run: Run, shop: Path, monke
     run("memory", "pin", "Shop.sell", cwd=shop)
     monkeypatch.delenv("CODELENS_MEMORY")
     ran = run("memory", "show", "Shop", cwd=shop)
-    assert ran.code == 1 and "nothing is recorded of Shop" in ran.err
+    assert ran.code == 1 and "nothing is recorded about Shop" in ran.err
     ran = run("memory", "show", "app.py:2", cwd=shop)
     assert (ran.code, ran.out) == (0, "app.py Shop.sell (method): pinned\n")
     assert "memory is off" in ran.err

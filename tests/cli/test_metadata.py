@@ -1,6 +1,4 @@
-"""--metadata and --meta on the command line, and what is said where nothing could be asked."""
-
-# ruff: noqa: F401, F811 - a fixture that is imported is used by its name
+"""--metadata and --meta on the command line, and the message when no channel can run."""
 
 from __future__ import annotations
 
@@ -9,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.search.test_budget import large
+from tests.commands import Run
 
 TABLE = "path,category,stars\nnotes/auth.py,login,12\nnotes/markup.py,text,\n"
 
@@ -42,7 +39,7 @@ def test_a_bad_row_is_one_line(table: Path, indexed: Path, run: Run) -> None:
     ran = run("search", "password meta:stars>1", "--metadata", str(table), cwd=indexed)
     assert (ran.code, ran.out) == (2, "")
     error, hint = ran.err.splitlines()
-    assert error == f"codelens: error: {table}: line 4: stars is a number from 0 on, not 'lots'"
+    assert error == f"codelens: error: {table}: line 4: stars must be a number from 0 on, not 'lots'"
     assert hint.startswith("hint: a row for each path or repository")
 
 
@@ -52,12 +49,12 @@ def test_a_table_of_the_environment(table: Path, indexed: Path, run: Run, monkey
     assert [Path(line).name for line in ran.out.splitlines()] == ["auth.py"]
 
 
-def test_nothing_could_be_asked(large: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_channel_could_run(large: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODELENS_QUERY_SECONDS", "1e-9")
     asked = ("widget", "--profile", "marketplace", "--mode", "exact")
     ran = run("search", *asked, "--json", cwd=large)
     record = json.loads(ran.out)
     assert (ran.code, record["exit_code"], record["results"]) == (2, 2, [])
     assert [notice["code"] for notice in record["notices"]] == ["nothing-asked", "out-of-time"]
-    assert ran.err.startswith("codelens: error: neither words nor vectors could be asked: the result is empty\n")
+    assert ran.err.startswith("codelens: error: neither words nor vectors could be searched: the result is empty\n")
     assert run("why", *asked, cwd=large).code == 2

@@ -18,7 +18,7 @@ from codelens.errors import install_command
 from codelens.training.corpus import as_rows
 from codelens.training.model import Recipe, write_quantised
 from codelens.training.trainer import train
-from tests.cli.conftest import Ran, Run
+from tests.commands import Ran, Run
 from tests.embed.models import WORDS, make_model
 from tests.training.own_trees import write_repository, write_tree
 from tests.training.small import corpus
@@ -27,7 +27,7 @@ from tools.model.build import begin, build, frequencies
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the user's models and configuration are; nothing of this machine's user counts."""
+    """Empty folders for the user's models and configuration, instead of those of this machine's user."""
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.delenv("CODELENS_MODEL", raising=False)
@@ -106,7 +106,7 @@ def test_list_marks_the_one_in_use_and_says_who_set_it(
     mine.write_bytes(b"no model at all")
     text = run("model", "list", cwd=home)
     assert text.code == 0
-    assert "is no embedding of codelens" in text.out.splitlines()[-1]
+    assert "is not a model file of codelens" in text.out.splitlines()[-1]
     monkeypatch.setenv("CODELENS_MODEL", "gone")
     assert "no model is called 'gone'" in run("model", "list", cwd=home).out.splitlines()[-1]
 
@@ -191,21 +191,21 @@ def test_a_model_is_found_by_its_name(
         ("use no-model", "no model is called 'no-model'"),
         ("export hashing out.txt", "'hashing' has no model file"),
         ("export mine", "which model, and to which file?"),
-        ("export mine out --format onnx", "--format is model, npz, text, not 'onnx'"),
-        ("export mine there.txt", "there.txt is there already"),
+        ("export mine out --format onnx", "--format must be one of model, npz, text, not 'onnx'"),
+        ("export mine there.txt", "there.txt already exists"),
         ("export mine .", ". is a folder"),
         ("export mine no/folder/x", "No such file or directory"),
         ("train nowhere --from mine", "not a folder: nowhere"),
         ("train tree --from hashing", "'hashing' has no model file"),
         ("train tree --from mine --name a/b", "'a/b' is not a valid name for a model"),
-        ("train tree --from mine --name codelens", "'codelens' always means"),
-        ("train tree --from mine --name mine", "is there already, of other code"),
-        ("train tree --from mine --steps 0", "--steps is at least 1"),
+        ("train tree --from mine --name codelens", "'codelens' is the name of a shipped model"),
+        ("train tree --from mine --name mine", "already exists, trained on other code"),
+        ("train tree --from mine --steps 0", "--steps must be at least 1"),
         ("train tree --from mine", "only 0 pairs of words and code"),
-        ("train tree --from mine --progress bar", "--progress is auto, json or none"),
+        ("train tree --from mine --progress bar", "--progress must be auto, json or none"),
         ("eval nowhere", "not a folder: nowhere"),
         ("eval tree --models nope", "no model is called 'nope'"),
-        ("eval tree --models ,", "--models names none"),
+        ("eval tree --models ,", "--models is empty"),
     ],
 )
 def test_a_wrong_word_is_one_line_and_a_hint(arguments: str, said: str, mine: Path, run: Run, home: Path) -> None:
@@ -265,7 +265,7 @@ def test_train_writes_nothing_that_gained_nothing(base: Path, run: Run, home: Pa
     write_repository(home / "shop", seed=1)
     command = ("model", "train", "shop", "--from", str(base), "--steps", "1")
     ran = run(*command, "--progress", "json", cwd=home)
-    assert (ran.code, "nothing is written" in ran.err) == (1, True)
+    assert (ran.code, "nothing written" in ran.err) == (1, True)
     steps = [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
     assert [s["done"] for s in steps if s["phase"] == "train"] == [1]
     folder = models_folder()

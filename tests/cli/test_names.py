@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codelens.render.paths import quoted_path
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no such names")
 

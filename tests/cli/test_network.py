@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.embed.endpoints import Endpoint, endpoint
 from tests.embed.folders import make_graph
 
@@ -89,8 +89,6 @@ def test_doctor_tells_the_model_and_what_is_installed(
     assert "ok      model: tiny\n" in out
     assert "ok      onnx: its models can be used\n" in out
     monkeypatch.setenv("CODELENS_MODEL", "https://host/v1#m")
-    assert (
-        "less    model: m at host is asked over the network, which is not allowed; --allow-network" in run("doctor").out
-    )
+    assert "less    model: m at host needs the network, which is not allowed; --allow-network" in run("doctor").out
     monkeypatch.setenv("CODELENS_MODEL", str(tmp_path / "none"))
     assert f"less    model: no model at {tmp_path / 'none'}; " in run("doctor").out

@@ -1,4 +1,4 @@
-"""`codelens note`: files that are written, changed and removed, the index beside them, and what is refused."""
+"""`codelens note`: writing, changing and removing note files, updating the index, and refusals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from codelens.store.connection import writer_lock
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 NET = "def connect(host):\n    return open_socket(host)\n\n\ndef close(it):\n    it.end()\n"
 Typed = Callable[[str], None]
@@ -37,7 +37,7 @@ def indexed_root(root: Path, run: Run) -> Path:
 
 @pytest.fixture(autouse=True)
 def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
-    """What is piped in; nothing unless a test says so."""
+    """Standard input; empty unless a test pipes text."""
 
     def pipe(text: str) -> None:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False, buffer=io.BytesIO(text.encode())))
@@ -107,7 +107,7 @@ def test_ids_are_readable_and_never_twice(root: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_place_follows_the_code_and_is_said_when_lost(indexed_root: Path, run: Run) -> None:
+def test_a_place_follows_the_code_and_is_reported_when_lost(indexed_root: Path, run: Run) -> None:
     run("note", "add", "Here", "--at", "src/net.py:2", "--at", "close", "-m", "x", cwd=indexed_root)
     net = indexed_root / "src/net.py"
     net.write_text("# one\n# two\n" + NET)
@@ -162,7 +162,7 @@ def test_what_people_wrote_by_hand_stays(indexed_root: Path, run: Run) -> None:
     )
 
 
-def test_front_matter_that_is_not_understood_is_said(indexed_root: Path, run: Run) -> None:
+def test_invalid_front_matter_is_reported(indexed_root: Path, run: Run) -> None:
     (indexed_root / ".codelens/notes").mkdir()
     (indexed_root / ".codelens/notes/odd.md").write_text("---\nkind: song\nlinks: [/etc/passwd:1]\n---\nzebra\n")
     ran = run("note", "list", cwd=indexed_root)
@@ -231,7 +231,7 @@ def test_a_folder_of_notes_that_is_a_link_is_not_written(indexed_root: Path, run
     assert [p.name for p in (tmp_path / "elsewhere").iterdir()] == ["a.md"]
 
 
-def test_a_folder_of_notes_that_is_a_file_is_said(indexed_root: Path, run: Run) -> None:
+def test_a_folder_of_notes_that_is_a_file_is_reported(indexed_root: Path, run: Run) -> None:
     (indexed_root / ".codelens/notes").write_text("no folder\n")
     ran = run("note", "add", "x", "-m", "x", cwd=indexed_root)
     assert (ran.code, ran.out) == (2, "")
@@ -241,7 +241,7 @@ def test_a_folder_of_notes_that_is_a_file_is_said(indexed_root: Path, run: Run) 
 def test_without_an_index_notes_are_files_all_the_same(root: Path, run: Run) -> None:
     ran = run("note", "add", "Early", "--at", "src/net.py:2", "--at", "connect", "-m", "x", cwd=root / "src")
     assert (ran.code, ran.out) == (0, "early: Early\n  src/net.py:2\n  connect\n")
-    assert "`codelens index` takes .codelens/notes in" in ran.err
+    assert "`codelens index` includes .codelens/notes" in ran.err
     assert json.loads(run("note", "list", "--json").out)["notes"][0]["places"][0]["standing"] == "unknown"
     assert not (root / ".codelens/index.db").exists()
     run("index", "-q")
@@ -256,7 +256,7 @@ def test_a_writer_elsewhere_is_no_failure(indexed_root: Path, run: Run) -> None:
     with writer_lock(indexed_root / ".codelens/index.db"):
         ran = run("note", "add", "Busy", "-m", "x", cwd=indexed_root)
     assert ran.code == 0
-    assert "the next `codelens index` takes the note in" in ran.err
+    assert "the next `codelens index` includes the note" in ran.err
     run("index", "-q")
     assert run("search", "kind:note busy").code == 0
 

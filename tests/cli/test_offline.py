@@ -113,7 +113,7 @@ COMMANDS = [
 
 @pytest.mark.slow
 def test_no_command_opens_a_socket(guarded: Guarded) -> None:
-    """Each ends with 0, and all that the journal holds beside that is the start of workers."""
+    """Each command exits with 0, and the journal holds only the start of workers."""
     ran = guarded.run("-c", ALL, *COMMANDS)
     assert ran.code == 0
     assert [line for line in ran.journal if line != "start"] == [f"{command}: 0" for command in COMMANDS]

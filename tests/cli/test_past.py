@@ -10,8 +10,8 @@ import pytest
 
 from codelens.index import Index
 from tests.accepted import accepted
-from tests.cli.conftest import Run
-from tests.render.test_formats import check
+from tests.commands import Run
+from tests.render.schema import check
 from tests.search.trees import QUICK
 from tests.worktree.conftest import git, git_tree
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.cli.test_golden import GOLDEN, QUERY, shown
+from tests.cli.goldens import GOLDEN, QUERY, shown
+from tests.commands import Run
 
 PROFILES = ("knowing", "knowing-base", "graph-memory", "marketplace")
 
@@ -23,7 +23,7 @@ def test_ranking(profile: str, indexed: Path, run: Run, golden: Callable[[Path, 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_why(profile: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
-    """Of what was found, and of what was not."""
+    """The account of a unit that was found and of one that was not."""
     ran = run("why", "--all", "--profile", profile, QUERY, "RateLimiter.check", "read_form", cwd=indexed)
     golden(GOLDEN / "profiles" / f"why_{profile}.txt", shown(ran.out, indexed))
 
@@ -66,9 +66,9 @@ def test_a_remedy_keeps_the_expansion(indexed: Path, run: Run) -> None:
         (["--depth", "2"], "--expand bfs"),
         (["--expand", "bfs", "--decay", "1.5"], "between 0 and 1, not 1.5"),
         (["--decay", "0.5"], "--expand bfs"),
-        (["--profile", "marketplace", "--fusion", "minmax"], "leave --fusion out"),
-        (["--profile", "marketplace", "--mode", "fuzzy"], "asks no channel of mode fuzzy"),
-        (["--meta", "cli"], "compares nothing"),
+        (["--profile", "marketplace", "--fusion", "minmax"], "leave out --fusion"),
+        (["--profile", "marketplace", "--mode", "fuzzy"], "has no channel for mode fuzzy"),
+        (["--meta", "cli"], "has no comparison"),
         (["--metadata", "none.csv"], "does not exist"),
     ],
 )

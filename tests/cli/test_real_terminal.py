@@ -1,4 +1,4 @@
-"""What a person sees: the commands on a pseudo-terminal, one stream at a time."""
+"""The output that a person sees: commands on a pseudo-terminal, one stream at a time."""
 
 from __future__ import annotations
 

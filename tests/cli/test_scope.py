@@ -11,8 +11,8 @@ import pytest
 
 from codelens.index import Index
 from codelens.worktree.place import prepare_index_folder
-from tests.cli.conftest import Ran, Run
-from tests.render.test_formats import check
+from tests.commands import Ran, Run
+from tests.render.schema import check
 from tests.search.trees import QUICK
 from tests.worktree.conftest import git, git_tree
 

@@ -11,25 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.accepted import accepted
-from tests.cli.conftest import Run
-from tests.render.test_formats import check
-
-FORMATS = {
-    "plain": [],
-    "json": ["--json"],
-    "jsonl": ["--jsonl"],
-    "vimgrep": ["--vimgrep"],
-    "csv": ["--csv"],
-    "tsv": ["--tsv"],
-    "sarif": ["--sarif"],
-    "markdown": ["--markdown"],
-    "format": ["--format", "{rank} {path}:{line} {qualified_name}"],
-    "terminal": ["--pretty"],
-    "context": ["-C", "1"],
-    "files": ["-l"],
-    "counts": ["-c"],
-    "matches": ["-o"],
-}
+from tests.cli.goldens import FORMATS
+from tests.commands import Run
+from tests.render.schema import check
 
 
 def test_results_go_to_stdout_one_a_line(indexed: Path, run: Run) -> None:
@@ -150,7 +134,7 @@ def test_query_from_stdin(indexed: Path, run: Run, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_a_changed_file_is_said(own: Path, run: Run) -> None:
+def test_a_changed_file_is_reported(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     (own / "notes/auth.py").write_text("# all new\n")
     ran = run("search", "--json", "verify_password", "-m", "1", cwd=own)
@@ -257,7 +241,7 @@ def test_colour_in_a_pipe_changes_no_letter_and_no_layout(
     colored = run(*ask, "--color", "always", cwd=indexed).out
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
     assert "\x1b[1;31mhash_password\x1b[0m(" in colored
-    overlapping = ("search", '"def hash_password" password hash', "-m", "2", "-C", "1")
+    overlapping = ("search", '"def hash_password" password hash', "--sort", "score", "-m", "2", "-C", "1")
     colored_too = run(*overlapping, "--color", "always", cwd=indexed).out
     assert "\x1b[1;31mdef\x1b[0m\x1b[1;31m hash_password\x1b[0m(" in colored_too
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored_too) == run(*overlapping, cwd=indexed).out
@@ -278,7 +262,7 @@ def test_an_index_that_was_moved_without_its_tree_says_so(own: Path, tmp_path: P
     assert "the index was moved without its tree" in ran.err
     refused = run("index", "--db", "away/x.db", cwd=tmp_path)
     assert refused.code == 2
-    assert "name the folder that is to be indexed" in refused.err
+    assert "name the folder to index" in refused.err
     own.rename(tmp_path / "renamed")
     run("index", "-q", cwd=tmp_path / "renamed")
     (tmp_path / "renamed").rename(tmp_path / "moved")
@@ -306,7 +290,7 @@ def test_only_matching_shows_every_match_once(own: Path, run: Run) -> None:
     assert sorted(lines) == sorted(["lit.py:2:18:lamplight", *(f"lit.py:{n}:14:lamplight" for n in range(3, 12))])
 
 
-def test_a_repository_that_there_is_not_is_said(indexed: Path, run: Run) -> None:
+def test_an_unknown_repository_is_reported(indexed: Path, run: Run) -> None:
     ran = run("search", "repo:nope stock", cwd=indexed)
     assert ran.code == 1
     assert "no repository fits repo:nope; there are notes, shop" in ran.err

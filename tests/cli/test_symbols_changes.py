@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from codelens.index import Index
-from tests.cli.conftest import Run
-from tests.render.test_formats import check
+from tests.commands import Run
+from tests.render.schema import check
 from tests.search.trees import QUICK
 from tests.worktree.git_history import DAY_1, DAY_2, DAY_3, Past, three_commits
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.accepted import accepted
-from tests.cli.conftest import SAMPLES, Run
+from tests.commands import SAMPLES, Run
 
 SPANS = SAMPLES / "shop/spans.json"
 
 
 @pytest.fixture
 def shop(indexed: Path, tmp_path: Path) -> Path:
-    """A copy of the indexed samples, which a test may write beside."""
+    """A copy of the indexed samples; a test may write files next to its index."""
     folder = Path(shutil.copytree(indexed, tmp_path / "samples"))
     accepted(folder / ".codelens/index.db")
     return folder
@@ -60,7 +60,7 @@ def test_what_makes_no_sense(shop: Path, run: Run) -> None:
         ran = run("graph", "traces", *arguments, cwd=shop)
         assert (ran.code, ran.out) == (2, "")
         assert ran.err.splitlines()[0] == f"codelens: error: {said}"
-    assert run("graph", "traces", cwd=shop).code == 1, "nothing was kept"
+    assert run("graph", "traces", cwd=shop).code == 1, "no traces were stored"
 
 
 def test_a_pack_that_was_kept_is_not_served_once_there_are_traces(shop: Path, indexed: Path, run: Run) -> None:

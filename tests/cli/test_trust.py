@@ -15,9 +15,8 @@ import zstandard
 from codelens.config import data_folder
 from codelens.index import Index
 from codelens.store.store import Store
+from tests.commands import Run
 from tests.writable import writable
-
-from .conftest import Run
 
 pytestmark = pytest.mark.slow
 
@@ -145,7 +144,7 @@ def test_files_of_like_names_and_all_versions_of_git_s_list(version: str, own: P
     assert run("search", "password", cwd=own).code == 3
 
 
-def test_a_log_beside_an_accepted_index_is_not_read(planted: Path, run: Run) -> None:
+def test_a_log_next_to_an_accepted_index_is_not_read(planted: Path, run: Run) -> None:
     run("index", "--trust", cwd=planted)
     (planted / ".codelens/index.db-wal").write_bytes(b"anything")
     assert run("search", "password", cwd=planted).code == 3

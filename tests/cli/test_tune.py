@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from codelens.config import load_weights
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.evaluation.boats import history
 from tests.evaluation.histories import History
 
@@ -76,7 +76,7 @@ def test_what_gains_nothing_is_not_kept(run: Run, tmp_path: Path) -> None:
     ran = run("tune", "--keep", "own.toml", cwd=top)
     assert ran.code == 1
     assert "codelens: no gain: nDCG@10 " in ran.err
-    assert "codelens: nothing is written: own.toml" in ran.err
+    assert "codelens: nothing written: own.toml" in ran.err
     assert not (top / "own.toml").exists()
 
 
@@ -118,7 +118,7 @@ def test_an_interrupt_leaves_nothing_behind(strange: Path, temporary: Path) -> N
             [
                 "..",
             ],
-            "is in no git repository",
+            "is not in a git repository",
         ),
         (["--head", "nope"], "no commit 'nope'"),
         (["--keep", "none/own.toml"], "there is no folder"),

@@ -1,4 +1,4 @@
-"""How a tree is walked is remembered with its index; what a run would do can be asked beforehand."""
+"""The index remembers how its tree is walked; a dry run shows what a run would do."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import Run
+
 from ..render.test_formats import check
-from .conftest import Run
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def hiding(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_hidden_files_stay_until_the_index_is_made_anew(hiding: Path, run: Run) -> None:
+def test_hidden_files_stay_until_the_index_is_built_again(hiding: Path, run: Run) -> None:
     run("index", "-q", "--hidden", cwd=hiding)
     assert run("search", "hidden", "--require-fresh", cwd=hiding).code == 0
     assert run("search", "hidden", "--refresh", cwd=hiding).code == 0
@@ -75,7 +76,7 @@ def test_explain_path_knows_what_the_content_says(own: Path, run: Run) -> None:
     assert "picture.dat: skipped: binary" in run("index", "--explain-path", "picture.dat", cwd=own).out
 
 
-def test_a_root_within_a_root_is_said(own: Path, run: Run) -> None:
+def test_a_root_within_a_root_is_reported(own: Path, run: Run) -> None:
     ran = run("index", ".", "docs", "--db", "both.db", cwd=own)
     assert f"{own / 'docs'} lies within {own}" in ran.err
 
@@ -99,10 +100,10 @@ def test_a_root_that_is_gone_is_not_fresh(hiding: Path, tmp_path: Path, run: Run
     ("content", "said"),
     [
         ('hyperlink_format = "https://example.org/{path}"\n', "a project may not set 'hyperlink_format'"),
-        ('profile = "zzz"\n', "'profile' is one of codelens, likeness, rrf, knowing"),
-        ("query_seconds = -1\n", "'query_seconds' is at least 0"),
-        ("limit = 0\n", "'limit' is at least 1"),
-        ("query_seconds = nan\n", "'query_seconds' is at least 0"),
+        ('profile = "zzz"\n', "'profile' must be one of codelens, likeness, rrf, knowing"),
+        ("query_seconds = -1\n", "'query_seconds' must be at least 0"),
+        ("limit = 0\n", "'limit' must be at least 1"),
+        ("query_seconds = nan\n", "'query_seconds' must be at least 0"),
     ],
 )
 def test_a_project_s_settings_are_checked_when_they_are_read(content: str, said: str, own: Path, run: Run) -> None:

@@ -21,7 +21,7 @@ import pytest
 from codelens.errors import install_command
 from codelens.index import Index
 from codelens.watching.process import WatchProcess
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.watching.watched import PATIENCE, await_true, finds
 
 pytestmark = pytest.mark.slow
@@ -108,7 +108,7 @@ def test_sigterm_is_peace(own: Path) -> None:
 
 @posix
 def test_sigterm_in_the_midst_of_an_update(tmp_path: Path) -> None:
-    """The update did not happen, the index is what it was, and nothing lies beside it."""
+    """No update happened: the index is unchanged, and there are no files next to it."""
     root = tmp_path / "tree"
     root.mkdir()
     (root / "first.py").write_text("def first(): pass\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 QUERY = "where is the shopping cart total computed"
 ONE = "[codelens.features]\nparts = 7.5\nbm25 = { question = 2, change = 1.0 }\n"
@@ -45,7 +45,7 @@ def test_search_why_and_context_rank_by_it(run: Run, indexed: Path, own: Path, m
     assert (ran.code, len(ran.err.splitlines())) == (2, 2)
 
 
-def test_a_setting_is_a_path_beside_its_file(run: Run, own: Path, tmp_path: Path) -> None:
+def test_a_setting_is_a_path_relative_to_its_file(run: Run, own: Path, tmp_path: Path) -> None:
     assert Settings().weights == ""
     (tmp_path / ".codelens.toml").write_text('weights = "own.toml"\n')
     told = json.loads(run("config", "--json", cwd=tmp_path).out)["settings"]["weights"]

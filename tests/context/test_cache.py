@@ -1,4 +1,4 @@
-"""Packs that are kept: served where nothing has changed, never where anything has, and saying nothing of what was asked."""
+"""Cached packs: served only if nothing has changed; their files do not contain the request."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_index_of_new_content_serves_no_old_pack(tree: Tree) -> None:
     assert pack(tree).cached, "the content is the old one again"
 
 
-def test_a_file_that_has_changed_on_disk_makes_the_pack_anew(tree: Tree) -> None:
+def test_a_file_that_has_changed_on_disk_makes_the_pack_again(tree: Tree) -> None:
     pack(tree)
     tree.write({"cart.py": "def total(lines):\n    return 0\n"})
     made = pack(tree)
@@ -101,7 +101,7 @@ def test_a_file_that_has_changed_on_disk_makes_the_pack_anew(tree: Tree) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 1}', "null", "\0" * 9])
-def test_a_damaged_pack_is_made_anew(damage: str, tree: Tree) -> None:
+def test_a_damaged_pack_is_made_again(damage: str, tree: Tree) -> None:
     first = pack(tree)
     [file] = packs(tree)
     file.write_text(damage)
@@ -111,7 +111,7 @@ def test_a_damaged_pack_is_made_anew(damage: str, tree: Tree) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["text", "key"])
-def test_a_pack_that_was_tampered_with_is_made_anew(key: str, tree: Tree) -> None:
+def test_a_pack_that_was_tampered_with_is_made_again(key: str, tree: Tree) -> None:
     first = pack(tree)
     [file] = packs(tree)
     record = json.loads(file.read_text())
@@ -119,7 +119,7 @@ def test_a_pack_that_was_tampered_with_is_made_anew(key: str, tree: Tree) -> Non
     assert pack(tree) == first
 
 
-def test_what_was_asked_is_not_written_down(tree: Tree) -> None:
+def test_the_request_is_not_stored(tree: Tree) -> None:
     for format in ("markdown", "xml", "json", "compact"):
         pack(tree, format=format)
     assert len(packs(tree)) == 4

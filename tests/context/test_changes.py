@@ -1,4 +1,4 @@
-"""Where a hunk stands in a text that may be of another state."""
+"""Locating a hunk in a text that may be of another revision."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_lines_that_have_moved_are_found_where_they_are() -> None:
     assert placed(WITH_CONTEXT[0], moved, "utf-8").lines == (42,)
 
 
-def test_an_insertion_that_is_not_there_is_told_by_the_line_above() -> None:
+def test_a_missing_insertion_is_placed_by_the_line_above() -> None:
     there, missing = placed(WITHOUT[1], NEW_TEXT, "utf-8"), placed(WITHOUT[1], OLD_TEXT, "utf-8")
     assert (there.lines, there.state) == ((8,), NEW)
     assert (missing.lines, missing.state) == ((7,), OLD)
 
 
-def test_a_deletion_is_told_by_the_line_above_the_gap() -> None:
+def test_a_deletion_is_placed_by_the_line_above_the_gap() -> None:
     [hunk] = hunks("@@ -3 +2,0 @@", "-    two")
     assert placed(hunk, OLD_TEXT, "utf-8").lines == (3,)
     assert placed(hunk, ["def a():", "    one", "", ""], "utf-8") == placed(hunk, ["other"], "utf-8")

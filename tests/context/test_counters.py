@@ -43,12 +43,12 @@ def test_without_a_vocabulary_nothing_is_fetched(installed: Path) -> None:
         counter_of("tiktoken")
 
 
-def test_a_vocabulary_with_another_digest_would_be_fetched_again_so_it_is_none(installed: Path) -> None:
+def test_a_vocabulary_with_another_digest_is_not_used_since_it_would_be_fetched_again(installed: Path) -> None:
     (installed / hashlib.sha1(ADDRESS.encode()).hexdigest()).write_bytes(b"not the vocabulary")
     assert counter_of("auto").name == "chars/4"
 
 
-def test_a_tokenizer_that_keeps_nothing_is_not_asked(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tokenizer_without_a_vocabulary_is_not_used(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
     assert counter_of("auto").name == "chars/4"
 

@@ -202,7 +202,7 @@ def test_with_less_room_come_signatures_and_then_a_list_of_what_was_cut() -> Non
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_budget_below_the_frame_is_refused_and_names_what_it_takes(format: str) -> None:
-    with pytest.raises(UsageError, match="a budget of 1 tokens does not hold an empty pack, which takes"):
+    with pytest.raises(UsageError, match="a budget of 1 tokens is too small: an empty pack takes"):
         packed(1, format)
 
 

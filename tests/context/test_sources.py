@@ -239,5 +239,5 @@ def test_without_git_a_range_is_an_error_that_names_the_other_way(tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [0, -1, -(10**9)])
 def test_a_budget_of_nothing_is_refused(budget: int, shop: Shop) -> None:
-    with pytest.raises(UsageError, match="--budget is at least 1"):
+    with pytest.raises(UsageError, match="--budget must be at least 1"):
         shop.pack(TASK, query="total", budget=budget)

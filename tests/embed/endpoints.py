@@ -1,4 +1,4 @@
-"""A server on this machine that speaks as OpenAI's `/embeddings` does, and writes down what it is asked."""
+"""A local server with OpenAI's `/embeddings` interface that records its requests."""
 
 from __future__ import annotations
 

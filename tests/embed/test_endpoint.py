@@ -1,4 +1,4 @@
-"""A model that is asked over the network: only where that is allowed, with patience, and with a key that nobody sees."""
+"""A model over the network: used only if allowed, with retries, and with a key that is never shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def entries(number: int) -> list[EmbeddedFields]:
 
 
 def test_nothing_is_sent_where_it_is_not_allowed(other: Endpoint) -> None:
-    with pytest.raises(UsageError, match="over the network, which is not allowed") as told:
+    with pytest.raises(UsageError, match="needs the network, which is not allowed") as told:
         open_embedder(other.setting)
     assert "--allow-network" in told.value.hint
     open_embedder(other.setting, allow_network=True).fingerprint()
@@ -43,7 +43,7 @@ def test_nothing_is_sent_where_it_is_not_allowed(other: Endpoint) -> None:
 
 def test_an_index_names_no_address_and_no_folder(other: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> None:
     for setting in (other.setting, str(tmp_path_factory.mktemp("model"))):
-        with pytest.raises(UsageError, match="counts only as a setting of yours"):
+        with pytest.raises(UsageError, match="used only if your own settings name it"):
             open_noted(setting)
     assert lasting_name(other.setting) == other.setting
 
@@ -69,13 +69,13 @@ def test_a_question(other: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(asked.key, asked.body["input"]) for asked in other.asked] == [(None, ["lamp on"])]
 
 
-def test_dimensions_may_be_asked_for(other: Endpoint) -> None:
+def test_dimensions_may_be_requested(other: Endpoint) -> None:
     setting = other.setting.replace("#", "?dimensions=8#")
     embedder = open_embedder(setting, allow_network=True)
     assert len(embedder.embed_query("lamp")) == embedder.dimensions == other.asked[0].body["dimensions"] == 8
     assert embedder.fingerprint() != open_embedder(other.setting, allow_network=True).fingerprint()
     other.answers = [given({"data": [{"index": 0, "embedding": [1.0] * 9}]})]
-    with pytest.raises(EmbedderFault, match="vectors of 9 dimensions, where 8 were wanted"):
+    with pytest.raises(EmbedderFault, match="vectors of 9 dimensions, expected 8"):
         embedder.embed_query("lamp")
 
 
@@ -137,20 +137,20 @@ ROW = {"index": 0, "embedding": [1.0, 2.0]}
         ((200, {}, b"[" * 100_000), "does not answer"),
         ((200, {}, b"\xff\xfe"), "does not answer with JSON"),
         ((200, {"Content-Length": "99"}, b"{}"), "the answer ends too early"),
-        (given([]), "no list `data`"),
-        (given({"data": "none"}), "no list `data`"),
+        (given([]), "`data` must be a list"),
+        (given({"data": "none"}), "`data` must be a list"),
         (given({"data": []}), "0 vectors for 1 texts"),
         (given({"data": [ROW, ROW]}), "2 vectors for 1 texts"),
-        (given({"data": [{**ROW, "index": 1}]}), "numbered otherwise"),
-        (given({"data": [{**ROW, "index": True}]}), "numbered otherwise"),
-        (given({"data": [{**ROW, "embedding": "AAAA"}]}), "no list of numbers"),
-        (given({"data": [{**ROW, "embedding": [1, "2"]}]}), "no list of numbers"),
+        (given({"data": [{**ROW, "index": 1}]}), "not those of the texts"),
+        (given({"data": [{**ROW, "index": True}]}), "not those of the texts"),
+        (given({"data": [{**ROW, "embedding": "AAAA"}]}), "must be a list of numbers"),
+        (given({"data": [{**ROW, "embedding": [1, "2"]}]}), "must be a list of numbers"),
         (given({"data": [{**ROW, "embedding": []}]}), "a vector of 0 dimensions"),
-        (given({"data": [{**ROW, "embedding": [float("nan")]}]}), "infinite or none"),
-        (given({"data": [{**ROW, "embedding": [10**400, 1]}]}), "no vectors that can be used"),
+        (given({"data": [{**ROW, "embedding": [float("nan")]}]}), "infinite or NaN"),
+        (given({"data": [{**ROW, "embedding": [10**400, 1]}]}), "does not return usable vectors"),
     ],
 )
-def test_answers_that_are_none(answer: Answer, said: str, other: Endpoint) -> None:
+def test_invalid_answers(answer: Answer, said: str, other: Endpoint) -> None:
     other.answers = [answer] * 2
     with pytest.raises(EmbedderFault, match=said) as told:
         open_embedder(other.setting, allow_network=True).embed_query("lamp")
@@ -179,7 +179,7 @@ def test_a_host_that_is_dead() -> None:
         "https://host/v1?dimensions=99999#m", "https://host/v\x1b1#m",
     ],
 )  # fmt: skip
-def test_addresses_that_are_none(setting: str) -> None:
+def test_invalid_addresses(setting: str) -> None:
     with pytest.raises(UsageError) as told:
         open_embedder(setting, allow_network=True)
     assert "magic" not in str(told.value) and "api-key" not in str(told.value)

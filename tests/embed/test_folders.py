@@ -184,7 +184,7 @@ def test_a_damaged_folder_is_one_line(make: Any, damage: Any, said: str, tmp_pat
     [
         (sentence_layout(pooling_mode="lasttoken"), "pools by lasttoken"),
         (sentence_layout(pooling_mode_max_tokens=True), "pools by max_tokens, mean_tokens"),
-        ({"modules": [{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}]}, "not known here: Dense"),
+        ({"modules": [{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}]}, "unknown module: Dense"),
     ],
 )
 def test_a_layout_that_asks_for_more_is_refused(layout: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -194,18 +194,18 @@ def test_a_layout_that_asks_for_more_is_refused(layout: dict[str, Any], said: st
 
 def test_an_input_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     embedder = opened(make_graph(tmp_path / "m", inputs=("input_ids", "pixels")))
-    with pytest.raises(UsageError, match="wants an input that is not known here: pixels"):
+    with pytest.raises(UsageError, match="needs an unknown input: pixels"):
         embedder.embed_query("open")
 
 
 def test_a_folder_without_a_model_says_what_one_has(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    with pytest.raises(UsageError, match="holds no model") as told:
+    with pytest.raises(UsageError, match="contains no usable model") as told:
         opened(tmp_path)
     assert "tokenizer.json" in told.value.hint
 
 
-def test_settings_that_are_no_json_are_told(tmp_path: Path) -> None:
+def test_settings_that_are_not_json_are_reported(tmp_path: Path) -> None:
     (make_graph(tmp_path / "m") / "modules.json").write_text("[")
     with pytest.raises(UsageError, match=r"cannot read .*modules\.json"):
         opened(tmp_path / "m")

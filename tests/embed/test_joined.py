@@ -7,7 +7,7 @@ from codelens.embed.base import EmbeddedFields, joined
 from codelens.embed.registry import HASHING, open_embedder
 
 
-def test_one_vector_is_as_it_is_and_none_is_none() -> None:
+def test_one_vector_stays_as_it_is_and_no_vectors_give_none() -> None:
     (vector,) = open_embedder(HASHING).embed_code([EmbeddedFields("parse_header", "", "", "")])
     assert joined([vector]) is vector
     assert joined([]) == b""

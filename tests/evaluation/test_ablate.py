@@ -70,7 +70,7 @@ def test_a_mode_has_rows_for_its_own_channels() -> None:
     assert not any(row.name.startswith("- channel") for row in of("codelens", mode="vector")[1])
 
 
-def test_edits_go_as_deep_as_they_are_told() -> None:
+def test_edits_go_as_deep_as_the_limit() -> None:
     profile = load_profile(SearchOptions(profile="knowing"))
     changed = Ablation("x", ((("composite", "seeds", "paths"), 0), (("composite", "walk", "kinds", "calls"), GONE)))(
         profile

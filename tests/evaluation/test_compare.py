@@ -42,7 +42,7 @@ def test_the_same_run_twice_is_no_difference() -> None:
     ],
 )
 def test_p_is_the_share_of_signs_that_reach_as_far(differences: tuple[float, ...], p_value: float) -> None:
-    """Of 10,000 drawn, so within four standard errors of the share of all of them; the same in each run."""
+    """10,000 sign flips are drawn, so p lies within four standard errors of the exact share; equal in each run."""
     before, after = changed(*differences)
     found = compare(before, after)
     assert found.p_value == pytest.approx(p_value, abs=4 * (p_value * (1 - p_value) / 10_000) ** 0.5 + 1e-4)
@@ -66,7 +66,7 @@ def test_only_tasks_of_both_runs_count() -> None:
 
 
 def write_run(path: Path, rows: Mapping[tuple[str, str], float]) -> Path:
-    """As score.py writes it: tasks of two repositories may bear one id; a task that failed has no value."""
+    """Write a run as score.py does: two repositories may share a task id; a failed task has no value."""
     values = [{"repo": repo, "id": name, "strict_ndcg@10": value, "other": 1} for (repo, name), value in rows.items()]
     path.write_text(json.dumps({"cmd": "x", "rows": [*values, {"repo": "x", "id": "failed", "strict_ndcg@10": None}]}))
     return path
@@ -75,7 +75,7 @@ def write_run(path: Path, rows: Mapping[tuple[str, str], float]) -> Path:
 def test_a_run_is_read(tmp_path: Path) -> None:
     run = load_run(write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1}))
     assert run.values == {"strict_ndcg@10": {"a/1": 0.5, "b/1": 1.0}}
-    assert run.said == {"cmd": "x"}
+    assert run.about == {"cmd": "x"}
 
 
 def test_the_mean_over_repositories(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_the_mean_over_repositories(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [1]}', '{"rows": [{"repo": "a"}]}'])
 def test_what_is_no_run_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(UsageError, match=r"run\.json is no saved run"):
+    with pytest.raises(UsageError, match=r"run\.json is not a saved run"):
         load_run(tmp_path / "run.json")
 
 

@@ -1,4 +1,4 @@
-"""The measurement by documentation, on trees of the test's own: what is asked, what is found, and the table."""
+"""The measurement by documentation, on small trees: its questions, its results and its table."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_a_commit_to_tests_alone_teaches_only_where_its_subject_speaks_of_tests(
     assert fit_weights([*many(20), *unsaid], {}, 0.1).tasks["commit"] == 40, "one's own habits are one's own"
 
 
-def test_answers_aside_of_the_code_deserve_nothing_beside_answers_in_it() -> None:
+def test_answers_outside_the_code_gain_nothing_next_to_answers_in_it() -> None:
     none = np.zeros((3, len(COLUMNS)), np.float32)
     both = Sample("a/1", "a", "commit", (), 2, none, np.array([0, 1, -1]), np.array([False, True, False]))
     aside = Sample("a/2", "a", "commit", (), 1, none, np.array([-1, 0, -1]), np.array([False, True, False]))
@@ -254,7 +254,7 @@ def test_the_shipped_manifest() -> None:
     assert not [repository for repository, why in refused.items() if why]
 
 
-def test_a_manifest_that_is_none(tmp_path: Path) -> None:
+def test_an_invalid_manifest(tmp_path: Path) -> None:
     path = tmp_path / "m.tsv"
     for text in ("", "name\n", "name\trepository\thead\tlanguage\na\tb\n"):
         path.write_text(text)

@@ -1,4 +1,4 @@
-"""What the learner is told of a task is what a search reckons with, and old and new are parted as time does."""
+"""The learner sees the same numbers as a search, and tasks are split into older and newer ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks made of a git history: what is asked, what answers it, on which tree, and that it can be repeated."""
+"""Tasks made from a git history: queries, answers, the tree, and repeatability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
-from codelens.evaluation.make_tasks import MadeTasks, TaskCounts, make_tasks, name_meant, repository_meant, told
+from codelens.evaluation.make_tasks import (
+    MadeTasks,
+    TaskCounts,
+    make_tasks,
+    name_meant,
+    repository_meant,
+    summary_lines,
+)
 from codelens.evaluation.tasks import read_tasks
 from codelens.index import Index
 from codelens.model.search import SearchOptions
@@ -138,7 +145,7 @@ def test_what_makes_no_task_is_counted(made: tuple[Path, MadeTasks]) -> None:
     kept = dict(made[1].tasks)["commits"]
     assert kept + sum(left_out.values()) == made[1].looked_at == 18
     assert "18 commits looked at, 8 kept; left out: 2 changes no definition, 2 no source file" in "\n".join(
-        told("larder", made[1])
+        summary_lines("larder", made[1])
     )
 
 
@@ -219,7 +226,7 @@ def test_the_base_is_no_farther_than_the_tasks_need(larder: Path, tmp_path: Path
     assert dict(made.left_out).get("more than were wanted", 0) <= 1
 
 
-def test_a_head_of_ones_own_is_taken(larder: Path, tmp_path: Path) -> None:
+def test_another_head_is_used(larder: Path, tmp_path: Path) -> None:
     made = make_tasks(repository_meant(larder), "larder", tmp_path / "old", SMALL, head="side~14")
     assert [row["query"] for row in rows(tmp_path / "old", "commits")] == [
         "store: allow twenty jars in all",
@@ -296,7 +303,7 @@ def test_what_others_made_is_not_written_over(larder: Path, tmp_path: Path, name
         (folder / name).mkdir()
     else:
         (folder / name).write_text('{"mine": 1}\n')
-    with pytest.raises(UsageError, match=f"did not make: {name}"):
+    with pytest.raises(UsageError, match=f"did not write: {name}"):
         make_tasks(repository_meant(larder), "larder", folder, SMALL)
     assert [entry.name for entry in folder.iterdir()] == [name]
 
@@ -307,7 +314,7 @@ def test_repositories_share_a_folder(larder: Path, tmp_path: Path) -> None:
     assert len(list((tmp_path / "both").glob("*.jsonl"))) == 12
 
 
-def test_a_folder_that_cannot_be_is_said(larder: Path, tmp_path: Path) -> None:
+def test_an_impossible_folder_is_reported(larder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is not a folder"):
         make_tasks(repository_meant(larder), "larder", tmp_path / "file", SMALL)
@@ -326,7 +333,7 @@ def test_a_repository_is_named_as_its_folder_is(larder: Path, tmp_path: Path) ->
     for wrong in ("a/b", "..", "-x"):
         with pytest.raises(UsageError):
             name_meant(wrong, repository_meant(larder))
-    with pytest.raises(UsageError, match="no git repository"):
+    with pytest.raises(UsageError, match="not in a git repository"):
         repository_meant(tmp_path)
     with pytest.raises(UsageError, match="no such folder"):
         repository_meant(tmp_path / "none")

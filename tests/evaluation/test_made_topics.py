@@ -1,4 +1,4 @@
-"""Guides and comments that name definitions: what they ask, what answers, and that no answer's name is said."""
+"""Tasks made from guides and comments that name definitions: queries without the names of their answers."""
 
 from __future__ import annotations
 

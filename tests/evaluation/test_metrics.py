@@ -57,7 +57,7 @@ def test_a_perfect_order_is_one_and_precision_is_of_ten() -> None:
 
 
 def test_the_ideal_order_has_ten_places() -> None:
-    """Of twelve answers ten can be shown: nDCG reaches 1, recall does not."""
+    """Ten of twelve answers fit: nDCG reaches 1, recall does not."""
     found = asked("abcdefghijkl", "abcdefghij")
     assert found["strict_ndcg@10"] == pytest.approx(1.0)
     assert found["strict_r@10"] == pytest.approx(10 / 12)
@@ -74,7 +74,7 @@ def test_candidates_count_below_the_first_ten() -> None:
     assert (found["strict_r@10"], found["candidates"]) == (0.0, 0.5)
 
 
-def test_tasks_are_told_apart() -> None:
+def test_tasks_are_distinguished() -> None:
     task = Task("t", "r", "q", (Relevant("a", ()),))
     both = figures({"r/1": judge(task, [NamedHit("a", "")], strict), "r/2": judge(task, [NamedHit("b", "")], strict)})
     assert [both[key]["strict_mrr"] for key in ("r/1", "r/2")] == [1.0, 0.0]

@@ -31,7 +31,7 @@ def test_a_task_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ("[]", "not an object"),
         (json.dumps(GOOD | {"query": 3}), "'query'"),
         (json.dumps({k: v for k, v in GOOD.items() if k != "repo"}), "'repo'"),
@@ -126,7 +126,7 @@ def test_qrels(tmp_path: Path) -> None:
         read_qrels(write(tmp_path / "qrels", "1 0 a.py 1\n1 0 a.py\n"))
 
 
-def test_topics_without_an_answer_are_said(tmp_path: Path) -> None:
+def test_topics_without_an_answer_are_reported(tmp_path: Path) -> None:
     topics = write(tmp_path / "topics", "1\tone\n2\ttwo\n3\tthree\n")
     tasks, notes = read_trec(topics, write(tmp_path / "qrels", "1 0 a.py 1\n2 0 a.py 0\n9 0 a.py 1\n"))
     assert tasks == [Task("1", "", "one", (Relevant("", ("a.py",), pinned=True),))]

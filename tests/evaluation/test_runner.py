@@ -1,4 +1,4 @@
-"""Asking tasks of small indexes: which index is asked what, what is kept of an answer, how answers are grouped."""
+"""Running tasks on small indexes: the index for each task, the stored results, and their groups."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_the_shape_of_a_query_is_what_the_ranking_takes_it_for(query: str, name:
     assert shape(query) == name
 
 
-def test_the_digest_is_of_what_is_asked() -> None:
+def test_the_digest_covers_the_tasks() -> None:
     first, second = task("a", "1", "x", "y"), task("b", "1", "x", "y")
     assert digest([first, second]) == digest([second, first])
     assert digest([first]) != digest([second])

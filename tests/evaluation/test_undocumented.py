@@ -1,4 +1,4 @@
-"""Sources without their documentation: what is taken out, what stays in its line, and what may be asked for."""
+"""Sources without documentation: the removed text, unchanged line numbers, and possible queries."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_documentation_goes_and_lines_stay(language: str, source: str) -> None:
     assert all(mark in bare for mark in ("@Override", "#[inline]") if mark in source)
 
 
-def test_what_can_still_be_read_is_not_asked() -> None:
+def test_text_that_is_still_readable_makes_no_query() -> None:
     source = '''\
 def fetch(number):
     """Returns one letter of the pile."""

@@ -1,4 +1,4 @@
-"""Commands leave no processes behind, whether they are killed or asked to end."""
+"""Commands leave no processes behind, whether they are killed or terminated."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_killed(name: str, prepared: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_asked_to_end(name: str, prepared: Path, tmp_path: Path) -> None:
+def test_terminated(name: str, prepared: Path, tmp_path: Path) -> None:
     """stderr has only the expected line: no traceback, and no warning about leftovers."""
     case = CASES[name]
     with begun(case, prepared, tmp_path) as (process, children, errors):

@@ -1,4 +1,4 @@
-"""Whatever is typed: the parser raises only QueryError, and only where that was asked for; no character is lost."""
+"""For any input, the parser raises only QueryError, and only if the query is strict; no character is lost."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def told(related: Related) -> list[str]:
     return [
         " ".join(
             [
-                f"{r.depth} {r.kind} {r.told.qualified_name}:{r.place.line}",
+                f"{r.depth} {r.kind} {r.listed.qualified_name}:{r.place.line}",
                 *([r.via] if r.via else []),
                 *(["again"] if r.again else []),
             ]

@@ -27,7 +27,7 @@ seed_weights = st.dictionaries(nodes, st.sampled_from((0.4, 0.7, 1.0)), min_size
 
 
 def ways(edges: Iterable[WeightedEdge], both: bool = True, against: bool = False) -> Steps:
-    """The steps along these edges, or against them, or both ways; and a check that no question is asked in vain."""
+    """The neighbours along these edges, against them, or both; fails on an empty request."""
     rows: dict[int, list[GraphStep]] = {}
     for source, target, _weight, kind in edges:
         if both or not against:

@@ -63,7 +63,7 @@ def test_a_cycle_ends(tmp_path: Path) -> None:
     assert told(index.graph.callers("f", asking(depth=99))) == ["1 calls g:6", "2 calls f:2 again"]
 
 
-def test_guesses_are_told_and_can_be_left_out(index: Index) -> None:
+def test_guesses_are_marked_and_can_be_left_out(index: Index) -> None:
     answer = index.graph.callers("Shape.name", asking())
     assert [(r.confidence, r.provenance) for r in answer.relations] == [(0.2, "ambiguous")]
     assert "ambiguous" in {n.code for n in answer.notices}

@@ -120,7 +120,7 @@ def test_of_equal_paths_the_shorter_then_the_smaller_number_then_the_first_kind_
     assert expand(ways(round_about), {0: 1.0}, depth=2, decay=1.0)[2].path() == (Hop(0, 2, "calls"),)
 
 
-def test_nodes_whose_neighbours_cannot_pass_are_not_asked_for() -> None:
+def test_nodes_whose_neighbours_cannot_pass_are_not_read() -> None:
     asked: list[int] = []
 
     def edges_of(nodes: Sequence[int]) -> dict[int, list[GraphStep]]:

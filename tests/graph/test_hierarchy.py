@@ -34,7 +34,7 @@ def test_members_that_override(tmp_path: Path) -> None:
     ]
 
 
-def test_a_base_outside_is_told_by_its_name(tmp_path: Path) -> None:
+def test_a_base_outside_is_shown_by_its_name(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {"a.py": "import enum\n\n\nclass A(enum.Enum):\n    pass\n"}
     answer = linked(tmp_path, files, []).graph.hierarchy("A", asking())
     assert [(r.target.qualified_name, r.target.kind, r.provenance, r.place.line) for r in answer.relations] == [
@@ -54,7 +54,7 @@ def test_a_base_outside_is_that_of_the_class_after_classes_changed_places(tmp_pa
     assert bases == {"A": ["enum.Enum"], "B": []}
 
 
-def test_a_diamond_is_told_once(tmp_path: Path) -> None:
+def test_a_diamond_is_listed_once(tmp_path: Path) -> None:
     text = "class A:\n    pass\n\n\nclass B(A):\n    pass\n\n\nclass C(A):\n    pass\n\n\nclass D(B, C):\n    pass\n"
     edges = [
         ("B", "extends", "A", 5, "file"),
@@ -63,13 +63,13 @@ def test_a_diamond_is_told_once(tmp_path: Path) -> None:
         ("D", "extends", "C", 13, "file"),
     ]
     index = linked(tmp_path, {"a.py": text}, edges)
-    assert [(r.depth, r.told.name, r.again) for r in index.graph.hierarchy("A", asking()).relations] == [
+    assert [(r.depth, r.listed.name, r.again) for r in index.graph.hierarchy("A", asking()).relations] == [
         (1, "B", False),
         (2, "D", False),
         (1, "C", False),
         (2, "D", False),
     ]
-    assert [(r.depth, r.told.name, r.again) for r in index.graph.hierarchy("D", asking()).relations] == [
+    assert [(r.depth, r.listed.name, r.again) for r in index.graph.hierarchy("D", asking()).relations] == [
         (1, "B", False),
         (2, "A", False),
         (1, "C", False),

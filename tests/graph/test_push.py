@@ -62,7 +62,7 @@ def test_it_ends_at_the_solution_as_epsilon_falls(edges: list[WeightedEdge], see
 
 @patient
 @given(edges=edge_lists, seeds=seed_weights, epsilon=epsilons, room=st.integers(0, 9))
-def test_order_changes_no_bit_and_no_node_is_asked_for_twice(
+def test_order_changes_no_bit_and_no_node_is_read_twice(
     edges: list[WeightedEdge], seeds: dict[int, float], epsilon: float, room: int
 ) -> None:
     adjacency, asked = build(edges), list[int]()
@@ -79,7 +79,7 @@ def test_order_changes_no_bit_and_no_node_is_asked_for_twice(
     assert len(asked) == len(set(asked)) == two.expanded <= room
 
 
-def test_with_little_room_the_nodes_where_most_waits_are_asked_for() -> None:
+def test_with_little_room_the_nodes_where_most_waits_are_read() -> None:
     adjacency = build(
         [WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(0, 2, 3.0, "calls"), WeightedEdge(0, 3, 2.0, "calls")]
     )
@@ -101,7 +101,7 @@ def test_a_push_that_would_not_end_is_refused(epsilon: float, wide: int) -> None
         push(lookup({}), {0: 1.0}, epsilon=epsilon, wide=wide)
 
 
-def test_without_seeds_nobody_is_asked() -> None:
+def test_without_seeds_nothing_is_read() -> None:
     done = push(lambda nodes: pytest.fail("asked"), {})
     assert (done.mass, done.unspread, done.expanded) == ({}, 0.0, 0)
 

@@ -38,13 +38,13 @@ def test_a_line_is_the_symbol_around_it(index: Index) -> None:
     )
 
 
-def test_implied_edges_where_they_are_asked_for(index: Index) -> None:
+def test_implied_edges_if_requested(index: Index) -> None:
     answer = index.graph.refs("test_draw", asking(kinds=("tested_by",)))
-    assert [(r.told.qualified_name, r.provenance, r.confidence) for r in answer.relations] == [
+    assert [(r.listed.qualified_name, r.provenance, r.confidence) for r in answer.relations] == [
         ("draw", "implied", 0.7),
         ("draw_all", "implied", 0.7),
     ]
-    assert {r.told.qualified_name for r in index.graph.refs("draw", asking(kinds=("co_tested_with",))).relations} == {
+    assert {r.listed.qualified_name for r in index.graph.refs("draw", asking(kinds=("co_tested_with",))).relations} == {
         "draw_all"
     }
 
@@ -93,7 +93,7 @@ def test_what_is_no_name_is_named_nowhere(index: Index, text: str) -> None:
         index.graph.refs(text, asking())
 
 
-def test_a_graph_that_is_not_made_yet_is_told(tmp_path: Path) -> None:
+def test_a_missing_graph_is_reported(tmp_path: Path) -> None:
     linked(tmp_path).close()
     with writable(tmp_path / "index.db") as connection:
         connection.execute("UPDATE documents SET linked = ''").fetchall()

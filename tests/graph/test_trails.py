@@ -55,7 +55,7 @@ def test_a_trail_is_the_likeliest_of_all_walks_and_adds_up(
 def test_what_comes_over_a_node_s_edges_is_its_mass_without_restarts(
     edges: list[WeightedEdge], seeds: dict[int, float]
 ) -> None:
-    """The parts of all edges into a node that is no seed sum to 1, so that `part` is a share of the whole."""
+    """The parts of all edges into a node that is not a seed sum to 1: `part` is a share of the whole."""
     adjacency = build(edges)
     mass = walk(adjacency, seeds, max_steps=400, tolerance=1e-13, stable_steps=0).mass
     for node in mass.keys() - seeds.keys():
@@ -78,7 +78,7 @@ def test_two_that_call_each_other_do_not_go_round_in_circles() -> None:
     assert trail.hops[0].part < 0.5, "most of its mass comes back from the other"
 
 
-def test_the_rows_that_a_push_was_told_are_enough() -> None:
+def test_the_rows_that_a_push_read_are_enough() -> None:
     adjacency = build(
         [WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(1, 2, 1.0, "calls"), WeightedEdge(7, 8, 1.0, "calls")]
     )

@@ -36,11 +36,11 @@ def test_no_way_says_whether_there_is_one_back(index: Index) -> None:
     assert "there is one" not in index.graph.path("pi", "guess", asking()).notices[-1].text
 
 
-def test_a_way_of_more_hops_than_asked_for_is_none(index: Index) -> None:
+def test_a_path_with_more_hops_than_allowed_is_not_found(index: Index) -> None:
     assert index.graph.path("draw", "pi", asking(depth=1)).relations == ()
 
 
-def test_guesses_are_no_part_of_a_way_unless_asked_for(index: Index) -> None:
+def test_guesses_are_not_part_of_a_path_unless_requested(index: Index) -> None:
     assert index.graph.path("guess", "Shape.name", asking()).relations == ()
     assert told(index.graph.path("guess", "Shape.name", asking(min_confidence=0.0))) == ["1 calls Shape.name:19"]
 

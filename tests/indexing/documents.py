@@ -24,7 +24,7 @@ def derived(
     old_path: str = "",
     settings: Settings | None = None,
 ) -> DerivedDocument:
-    """What a worker makes of these bytes."""
+    """The extraction that a worker derives from these bytes."""
     settings = settings or Settings()
     decoded = decode(raw, settings.encoding_threshold)
     assert decoded is not None

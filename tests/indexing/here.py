@@ -22,7 +22,7 @@ from tests.dump import dump, orphans
 
 @dataclass
 class Derivations:
-    """What was derived, in place of the pool of workers."""
+    """Replaces the pool of workers, and records the derived paths."""
 
     derived: list[str] = field(default_factory=list)
 

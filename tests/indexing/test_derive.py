@@ -1,4 +1,4 @@
-"""What one file yields, and that it hangs on nothing else."""
+"""The derivation of one file, which depends on that file alone."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_without_its_grammar_a_text_is_chunks_with_the_reason() -> None:
     assert [u.kind for u in found.units] == ["toplevel"] and not found.references
 
 
-def test_syntax_errors_are_said() -> None:
+def test_syntax_errors_are_reported() -> None:
     assert extract(text_map("def f(:\n"), "a.py", "python").fault == "syntax errors"
 
 

@@ -1,4 +1,4 @@
-"""The past of files in an index run: read once, carried on, the same as anew; and an index where there is none."""
+"""File history in an index run: read once, then updated, equal to a fresh read; and an index without history."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_force_trusts_nothing(tree: Tree, past: Past) -> None:
 def test_a_tree_without_git_is_indexed_and_says_so(tree: Tree) -> None:
     tree.write("a.py", "x = 1\n")
     assert tree.run().indexed == 1
-    assert (read(tree.index).fault, pasts(tree.index)) == ("no git repository", {})
+    assert (read(tree.index).fault, pasts(tree.index)) == ("not a git repository", {})
     tree.rests()
     past = Past(tree.root)
     tree.run()

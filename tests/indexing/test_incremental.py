@@ -128,7 +128,7 @@ def edit_unseen(file: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no change time")
-def test_the_same_size_and_time_are_told_by_the_change_time(some: Tree) -> None:
+def test_the_change_time_reveals_an_edit_of_the_same_size_and_time(some: Tree) -> None:
     edit_unseen(some.root / "a.py")
     with Index.open(some.index) as index:
         (repository,) = index.status(check=True).repositories
@@ -161,7 +161,7 @@ def test_files_of_another_mode_are_read_once(some: Tree, monkeypatch: pytest.Mon
 
 
 def test_an_index_that_knows_no_change_times_learns_them(some: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a migration leaves it: nothing is read for that, and what is edited from then on is seen."""
+    """A migrated index: learning the times reads no file, and later edits are seen."""
     some.write("left-out.bin", bytes(range(256)) * 4)
     some.run()
     with writable(some.index) as connection:
@@ -188,7 +188,7 @@ def test_a_file_that_was_left_out_is_seen_to_change(some: Tree) -> None:
 def test_where_no_change_time_is_known_the_same_size_and_time_need_verify(
     some: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on Windows."""
+    """The situation on Windows."""
     monkeypatch.setattr("codelens.worktree.walk.stamp_of", lambda found: replace(stamp_of(found), ctime_ns=0))
     some.run()
     edit_unseen(some.root / "a.py")
@@ -289,7 +289,7 @@ def test_a_renamed_file_keeps_its_extraction(some: Tree, monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 def test_a_folder_of_many_large_files_is_renamed(tmp_path: Path) -> None:
-    """What is known of them is longer than a pipe holds, both ways: neither side may wait for the other."""
+    """The messages in both directions are larger than a pipe: neither side may wait for the other."""
     folder = tmp_path / "tree/old"
     folder.mkdir(parents=True)
     for number in range(8):
@@ -431,7 +431,7 @@ def test_hidden_files_follow_their_setting(some: Tree) -> None:
     some.equals_fresh()
 
 
-def test_another_threshold_for_encodings_derives_anew(some: Tree) -> None:
+def test_another_threshold_for_encodings_derives_again(some: Tree) -> None:
     assert some.run(settings=Settings(encoding_threshold=0.9)).changed == 4
 
 

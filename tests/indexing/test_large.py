@@ -326,7 +326,7 @@ def test_few_parts_are_held(tree: Tree, small: None) -> None:
 
 
 def large_tree(root: Path) -> str:
-    """A tree with a file that is large by the sizes that hold, and small ones beside it."""
+    """A tree with one file above the size limits and several small ones."""
     root.mkdir()
     text = prose(90_000)
     assert len(text.encode()) > derive.LARGE_SIZE

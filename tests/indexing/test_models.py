@@ -1,4 +1,4 @@
-"""Another model: all vectors are made anew from what the index holds, and never lie beside those of the old one."""
+"""Another model: all vectors are computed again from the index, and never mixed with those of the old model."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_code_in_a_notebook_is_linked_with_the_modules_that_it_imports(tmp_path:
     shop = "def prices(cart, sep):\n    return cart\n"
     tree = Tree(tmp_path, {"guide.ipynb": json.dumps(GUIDE, indent=1), "shop.py": shop})
     with tree.index() as index:
-        assert [one.told.name for one in index.graph.callers("prices", RelationOptions()).relations] == ["totals"]
+        assert [one.listed.name for one in index.graph.callers("prices", RelationOptions()).relations] == ["totals"]
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def test_triggers_are_words_of_a_skill(index: Index) -> None:
     assert names(find(index, "cut a version"))[0] == "deploy"
 
 
-def test_a_marked_comment_takes_part_only_where_tasks_are_asked_for(index: Index) -> None:
+def test_a_marked_comment_takes_part_only_if_the_query_asks_for_tasks(index: Index) -> None:
     for query in (
         "retry on timeouts",
         '"retry on timeouts"',
@@ -164,7 +164,7 @@ def test_a_place_outside_is_a_fault_and_the_text_is_there(tree: Tree) -> None:
 
 
 @pytest.mark.slow
-def test_lost_places_are_said_beside_the_hits(tmp_path: Path) -> None:
+def test_lost_places_are_reported_with_the_hits(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES)
     tree.index().close()
     (tree.root / "src/net.py").unlink()

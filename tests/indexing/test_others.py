@@ -97,10 +97,10 @@ def test_a_folder_that_is_gone_costs_its_channel_alone(sources: Tree, tmp_path: 
 def test_an_index_is_not_believed_about_a_folder(sources: Tree, tmp_path: Path) -> None:
     sources.run(settings=using(make_graph(tmp_path / "m")))
     (said,) = notices(sources.index, using("hashing"))
-    assert said.startswith("other-embedder: the vectors are of another embedder (m)")
+    assert said.startswith("other-embedder: the vectors come from another embedder (m)")
 
 
-def test_an_endpoint_is_asked_where_that_is_allowed(sources: Tree, other: Endpoint) -> None:
+def test_an_endpoint_is_used_if_allowed(sources: Tree, other: Endpoint) -> None:
     settings = using(other.setting, allow_network=True)
     sources.run(settings=settings)
     assert len(other.asked) == 1, "all that is small goes together"

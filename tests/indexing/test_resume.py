@@ -80,7 +80,7 @@ def test_a_build_that_is_interrupted_while_it_reads_keeps_whole_batches(tree: Pa
 
 @contextmanager
 def without_rights() -> Iterator[None]:
-    """As a user who is not root, so that the rights of files count."""
+    """Run as a user other than root, so that file permissions apply."""
     if os.geteuid():
         yield
         return

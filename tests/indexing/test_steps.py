@@ -1,4 +1,4 @@
-"""What an update does grows with what changed, not with the tree: statements and calls are counted, no time is."""
+"""The work of an update grows with the change, not with the tree: statements and calls are counted, not time."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_statements_of_an_update_do_not_grow_with_the_tree(tmp_path: Path, m
 
 @pytest.mark.slow
 def test_an_edit_reads_the_facts_of_few_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the others their paths alone, and of the log whole pieces."""
+    """Only paths of the other documents are read, and whole pieces of the log."""
     derive_here(monkeypatch)
     monkeypatch.setattr(record, "PIECE", 1000)
     root, db = tree(tmp_path / "tree", 160), tmp_path / "index.db"

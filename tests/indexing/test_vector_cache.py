@@ -1,4 +1,4 @@
-"""A slow embedder is asked once for each text, whatever the index; its vectors are the same."""
+"""A slow embedder embeds each text once for all indexes; the vectors are the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codelens.indexing.embedding import KeepingEmbedder
 
 
 class Slow(HashingEmbedder):
-    """Counts what it is asked."""
+    """Counts the texts that it embeds."""
 
     slow = True
 
@@ -48,7 +48,7 @@ def test_another_embedder_has_vectors_of_its_own(tmp_path: Path) -> None:
     assert other.asked == ["first"]
 
 
-def test_a_file_that_is_none_costs_time_and_nothing_else(tmp_path: Path) -> None:
+def test_a_damaged_cache_costs_time_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "vectors.db"
     file.write_bytes(b"no database at all" * 100)
     for path in (file, file / "below"):

@@ -1,4 +1,4 @@
-"""What the text says of names' types and values, by language: tests/cases/bindings/LANGUAGE/behaviour.txt."""
+"""Types and values of names as the text declares them, by language: tests/cases/bindings/LANGUAGE/behaviour.txt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""languages.toml: its rows do not contradict each other, and files are told by name, extension and #! line."""
+"""languages.toml: its rows do not contradict each other; name, extension and #! line decide a file's language."""
 
 from __future__ import annotations
 

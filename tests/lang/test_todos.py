@@ -68,7 +68,7 @@ def test_its_place_its_holder_and_the_code_around_it() -> None:
     assert "TODO: ä" in own["m"], "a comment stays of the code around it"
 
 
-def test_references_keep_their_unit_beside_comments() -> None:
+def test_references_keep_their_unit_next_to_comments() -> None:
     text = "# TODO: a\n\n\ndef f():\n    # TODO: b\n    g()\n\n\ndef h():\n    i()\n"
     found = extract(TextMap(DecodedText(text, "utf-8", 1.0, 0)), "a.py", "python")
     calls = {r.name: found.units[r.unit].name for r in found.references if r.kind == "call" and r.unit is not None}

@@ -270,7 +270,7 @@ def test_updates_are_as_a_fresh_index(python: Tree) -> None:
     assert without != with_it
 
 
-def test_an_index_of_another_text_is_refused_and_told(python: Tree) -> None:
+def test_an_index_of_another_text_is_refused_and_reported(python: Tree) -> None:
     main_file = python.root / "shapes" / "main.py"
     main_file.write_text("# A line above all.\n" + main_file.read_text(encoding="utf-8"), encoding="utf-8")
     (notice,) = python.run().notices
@@ -284,7 +284,7 @@ def test_an_index_of_another_text_is_refused_and_told(python: Tree) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe nonsense", b"\x12\xff\xff\xff\xff\x7f"])
-def test_a_damaged_index_is_told_and_ends_no_run(
+def test_a_damaged_index_is_reported_and_ends_no_run(
     python: Tree, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     python.write("index.scip", content)
@@ -295,7 +295,7 @@ def test_a_damaged_index_is_told_and_ends_no_run(
     python.equals_fresh()
 
 
-def test_an_index_that_is_too_large_is_told(python: Tree) -> None:
+def test_an_index_that_is_too_large_is_reported(python: Tree) -> None:
     (notice,) = python.run(settings=Settings(max_precise_size=1000)).notices
     assert notice.text.startswith("index.scip is not read: ")
     assert edges(python.index, "precise") == []
@@ -309,7 +309,7 @@ def test_an_index_of_files_that_are_not_indexed_says_nothing(python: Tree) -> No
     assert (report.notices, edges(python.index, "precise")) == ((), ["13: report calls größe precise"])
 
 
-def test_an_index_of_another_tree_is_told(python: Tree) -> None:
+def test_an_index_of_another_tree_is_reported(python: Tree) -> None:
     (python.root / "shapes").rename(python.root / "forms")
     (notice,) = python.run().notices
     assert notice.text.startswith("index.scip: 3 of 3 documents are not used (shapes/")

@@ -1,4 +1,4 @@
-"""Our `dataclass` beside the standard one: the same behaviour in all that the program uses."""
+"""Our `dataclass` behaves like the standard one in everything that the program uses."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_as_the_standard_one(decorate: Callable[..., Any]) -> None:
 def test_without_fields(decorate: Callable[..., Any]) -> None:
     @decorate(frozen=True, slots=True)
     class Anything:
-        """Nothing in it."""
+        """Has no fields."""
 
     @decorate(frozen=True, slots=True)
     class Single:

@@ -86,7 +86,7 @@ def test_a_place_is_kept_with_what_stands_there(tree: Tree, said: str, line: int
     assert anchor.digest
     assert anchor.text == NET.split("\n")[(line or 1) - 1].strip()
     found = now(tree, anchor)
-    assert (found.standing, found.told) == (AnchorState.HERE, f"src/net.py:{line}" if line else "src/net.py")
+    assert (found.standing, found.description) == (AnchorState.HERE, f"src/net.py:{line}" if line else "src/net.py")
     assert anchor_of(anchor.item()) == anchor
 
 
@@ -98,7 +98,7 @@ def test_lines_above_move_it(tree: Tree, said: str) -> None:
     anchor = made(tree, said)
     tree.write({"src/net.py": "# one\n\nimport os\n" + NET})
     found = now(tree, anchor)
-    assert found.told == f"src/net.py:{anchor.line + 3} (was src/net.py:{anchor.line})"
+    assert found.description == f"src/net.py:{anchor.line + 3} (was src/net.py:{anchor.line})"
     assert found.symbol == anchor.symbol
 
 
@@ -110,14 +110,14 @@ def test_a_renamed_file_moves_it(tree: Tree, said: str) -> None:
     (tree.root / "lib").mkdir()
     subprocess.run(["git", "mv", "src/net.py", "lib/network.py"], cwd=tree.root, check=True)
     found = now(tree, anchor)
-    assert found.told == f"lib/network.py:{anchor.line} (was src/net.py:{anchor.line})"
+    assert found.description == f"lib/network.py:{anchor.line} (was src/net.py:{anchor.line})"
 
 
 def test_a_renamed_and_changed_file_moves_what_has_a_name(tree: Tree) -> None:
     anchor = made(tree, "src/net.py:8")
     (tree.root / "src/net.py").rename(tree.root / "src/web.py")
     tree.write({"src/web.py": "# new\n" + NET.replace('    """Talks."""\n\n', "").replace("def close", "def end")})
-    assert now(tree, anchor).told == "src/web.py:7 (was src/net.py:8)"
+    assert now(tree, anchor).description == "src/web.py:7 (was src/net.py:8)"
 
 
 @pytest.mark.parametrize("said", ["src/net.py:8", "Client.connect"])
@@ -127,7 +127,7 @@ def test_a_deleted_function_is_lost(tree: Tree, said: str) -> None:
     tree.write({"src/net.py": before + "    def close" + after.partition("    def close")[2]})
     found = now(tree, anchor)
     assert (found.standing, found.path, found.line) == (AnchorState.LOST, "", 0)
-    assert found.told == f"lost: was src/net.py:{anchor.line}"
+    assert found.description == f"lost: was src/net.py:{anchor.line}"
 
 
 def test_another_function_of_the_name_is_not_taken_for_it(tree: Tree) -> None:
@@ -148,7 +148,7 @@ def test_a_function_that_moved_to_another_file_is_followed(tree: Tree) -> None:
     tree.write({"src/net.py": head + tail, "src/serving.py": f"import socket\n\n\ndef listen{function}\n"})
     found = now(tree, anchor)
     # What follows the last lines of the function was hashed with them, and stayed behind.
-    assert found.told in ("src/serving.py:5 (was src/net.py:15)", "lost: was src/net.py:15")
+    assert found.description in ("src/serving.py:5 (was src/net.py:15)", "lost: was src/net.py:15")
     anchor = Anchor("src/net.py", 14, "listen", "", "")
     assert now(tree, anchor).standing is AnchorState.LOST, "without its text nothing tells that it is the same"
 
@@ -173,10 +173,10 @@ def test_of_lines_that_repeat_the_nearest_with_the_same_below_is_it(tree: Tree) 
 
 
 def test_hand_written_places(tree: Tree) -> None:
-    assert now(tree, anchor_of("src/net.py:8")).told == "src/net.py:8"
-    assert now(tree, anchor_of("src/net.py:800")).told == "lost: was src/net.py:800"
-    assert now(tree, anchor_of("Client.connect")).told == "src/net.py:7"
-    assert now(tree, anchor_of("Nobody.knows")).told == "lost: was Nobody.knows"
+    assert now(tree, anchor_of("src/net.py:8")).description == "src/net.py:8"
+    assert now(tree, anchor_of("src/net.py:800")).description == "lost: was src/net.py:800"
+    assert now(tree, anchor_of("Client.connect")).description == "src/net.py:7"
+    assert now(tree, anchor_of("Nobody.knows")).description == "lost: was Nobody.knows"
     assert now(tree, anchor_of({"path": "src/net.py", "line": 2, "symbol": "Client.connect"})).line == 7
 
 
@@ -209,7 +209,7 @@ def test_a_changed_file_is_kept_by_its_lines(tree: Tree) -> None:
         anchor, remark = index.notes.anchor(tree.root, "src/net.py:8")
     assert (anchor.line, anchor.symbol, anchor.text) == (8, "", "def connect(self, host):")
     assert "src/net.py changed since it was indexed" in remark
-    assert now(tree, anchor).told == "src/net.py:8"
+    assert now(tree, anchor).description == "src/net.py:8"
 
 
 def test_without_trigrams_places_are_followed_in_their_files(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_without_trigrams_places_are_followed_in_their_files(tmp_path: Path) -> 
     tree.index().close()
     anchor = made(tree, "src/net.py:1")
     tree.write({"src/net.py": "# up\n" + NET})
-    assert now(tree, anchor).told == "src/net.py:2 (was src/net.py:1)"
+    assert now(tree, anchor).description == "src/net.py:2 (was src/net.py:1)"
     (tree.root / "src/net.py").rename(tree.root / "src/web.py")
     assert now(tree, anchor).standing is AnchorState.LOST
     assert QUICK.fuzzy

@@ -1,4 +1,4 @@
-"""What front matter may give as a place."""
+"""The places that front matter may contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random histories, written on and written anew: what is carried on is what is read anew."""
+"""Random histories, extended and rewritten: an updated history equals a fresh one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def apply(past: Past, number: int, what: str, file: str, after: int) -> None:
 @pytest.mark.slow
 @given(runs=st.lists(st.lists(STEP, min_size=1, max_size=3), min_size=1, max_size=4), most=st.sampled_from((3, 6, 50)))
 @settings(max_examples=examples(25))
-def test_what_is_carried_on_is_what_is_read_anew(runs: list[list[tuple[str, str, int]]], most: int) -> None:
+def test_an_updated_history_equals_a_fresh_one(runs: list[list[tuple[str, str, int]]], most: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(changes, "MOST_COMMITS", most)
         past = Past(Path(folder) / "tree")

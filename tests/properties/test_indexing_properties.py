@@ -1,4 +1,4 @@
-"""What holds for every text: chunks and symbols cover its words, pieces cover a unit, answers cross the pipe unchanged."""
+"""Properties of every text: chunks and symbols cover its words, pieces cover a unit, answers cross the pipe unchanged."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def text_map(source: str) -> TextMap:
 
 @given(sources, st.sampled_from(LANGUAGES + STYLES))
 @settings(max_examples=examples(300), deadline=None)
-def test_every_word_is_of_a_unit_or_written_beside_one(source: str, language: str) -> None:
+def test_every_word_belongs_to_a_unit_or_is_written_next_to_one(source: str, language: str) -> None:
     text = text_map(source)
     found = extract(text, "folder/file.x", language)
     covered = bytearray(len(text.utf8))

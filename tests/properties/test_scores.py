@@ -1,4 +1,4 @@
-"""What holds of the score of every candidate of any search: it is the sum of its contributions, and the order is total."""
+"""Properties of scores in any search: a score is the sum of its contributions, and the order is total."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.search.walk import WALK
 from codelens.store.store import Store
-from tests.cli.conftest import SAMPLES
+from tests.commands import SAMPLES
 from tests.search.trees import QUICK
 from tests.tiers import examples
 

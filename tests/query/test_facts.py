@@ -1,4 +1,4 @@
-"""Tables of metadata: what holds of a path, and what is said about a row that cannot be taken."""
+"""Tables of metadata: the facts of a path, and the message about an invalid row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def table(tmp_path: Path, text: str) -> Metadata:
     return load_metadata(str(path))
 
 
-def test_what_is_said_of_a_file_goes_over_its_folder_and_its_repository(tmp_path: Path) -> None:
+def test_a_row_for_a_file_overrides_its_folder_and_its_repository(tmp_path: Path) -> None:
     found = table(tmp_path, CSV)
     assert found.of("notes", "src/lib/b.py") == {
         "stars": 1200.0, "rating": 8.5, "category": "cli", "updated": 1_706_659_200,
@@ -66,15 +66,15 @@ def rows(*made: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("path,stars\na.py,many\n", "line 2: stars is a number from 0 on, not 'many'"),
-        ("path,stars\na.py,-1\n", "line 2: stars is a number from 0 on, not '-1'"),
-        ("path,rating\na.py,7\nb.py,11\n", "line 3: rating is a number from 0 to 10, not '11'"),
-        ("path,installs\na.py,inf\n", "line 2: installs is a number from 0 on, not 'inf'"),
-        ("path,installs\na.py,nan\n", "line 2: installs is a number from 0 on, not 'nan'"),
-        ("path,updated\na.py,yesterday\n", "line 2: updated is a day or a time as 2024-01-31, or unix seconds"),
+        ("path,stars\na.py,many\n", "line 2: stars must be a number from 0 on, not 'many'"),
+        ("path,stars\na.py,-1\n", "line 2: stars must be a number from 0 on, not '-1'"),
+        ("path,rating\na.py,7\nb.py,11\n", "line 3: rating must be a number from 0 to 10, not '11'"),
+        ("path,installs\na.py,inf\n", "line 2: installs must be a number from 0 on, not 'inf'"),
+        ("path,installs\na.py,nan\n", "line 2: installs must be a number from 0 on, not 'nan'"),
+        ("path,updated\na.py,yesterday\n", "line 2: updated must be a day or time such as 2024-01-31, or unix seconds"),
         ("path,stars\na.py,1,2\n", "line 2: 3 cells for 2 columns"),
         ("path,stars\n,1\n", "line 2: it names neither a path nor a repository"),
-        ("path,stars\na.py,1\n./a.py,2\n", "line 3: a.py has a row above"),
+        ("path,stars\na.py,1\n./a.py,2\n", "line 3: a.py is listed twice"),
         ("name,stars\na.py,1\n", "lacks a column path or repository"),
         ("path,stars,stars\na.py,1,2\n", "or repeats a column"),
         ('path,stars\n"a.py,1\n', "unexpected end of data"),
@@ -84,10 +84,10 @@ def rows(*made: Any) -> str:
         ("[1]", "entry 1 is not an object"),
         (
             rows({"path": "a", "stars": 1}, {"path": "b", "stars": True}),
-            "entry 2: stars is a number from 0 on, not True",
+            "entry 2: stars must be a number from 0 on, not True",
         ),
-        (rows({"path": 7}), "entry 1: path is a text, not 7"),
-        (rows({"path": "a", "tags": ["x"]}), "entry 1: tags is a text, a number, true or false"),
+        (rows({"path": 7}), "entry 1: path must be a string, not 7"),
+        (rows({"path": "a", "tags": ["x"]}), "entry 1: tags must be a string, a number, true or false"),
     ],
 )
 def test_an_invalid_row_is_named_by_line(text: str, message: str, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_regex_takes_all_as_one_pattern() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n\t"])
-def test_nothing_is_asked(text: str) -> None:
+def test_an_empty_query(text: str) -> None:
     query = parse_query(text, strict=True)
     assert query.node is None and query.plain and query.ranking_texts == ()
 

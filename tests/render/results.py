@@ -45,16 +45,16 @@ def unit(number: int, name: str, path: str, kind: str = "function", container: s
 
 def candidate(row: UnitRow, rank: int, bonus: float, factor: float = 1.0) -> Candidate:
     found = Candidate(row, {"exact": rank})
-    found.told.append(
+    found.recorded.append(
         Contribution("exact", 1.0 / (60 + rank), f"rank {rank}: parse", "rrf", {"weight": 1.0, "k": 60, "rank": rank})
     )
-    found.told.append(
+    found.recorded.append(
         Contribution("coverage", 0.01 * bonus, "holds 2 of 2 words", "bonus", {"weight": 0.01, "value": bonus})
     )
     so_far = found.score
     if factor != 1.0:
         operands = {"factor": factor, "of": so_far}
-        found.told.append(Contribution("test", (factor - 1.0) * so_far, "test path", "factor", operands))
+        found.recorded.append(Contribution("test", (factor - 1.0) * so_far, "test path", "factor", operands))
     return found
 
 

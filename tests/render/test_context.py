@@ -15,7 +15,7 @@ from codelens.model.context import Form, Pack
 from codelens.model.search import Notice
 from codelens.render.visible import for_terminal
 from tests.context.layouts import LAYOUTS, offer, offers, request
-from tests.render.test_formats import check
+from tests.render.schema import check
 
 BODY = 'def f():\r\n    """`a` ```b``` ````"""\r\n    return "<x> & ]]> \x1b[31m \u202e"'
 HEAD = "def f():"

@@ -39,7 +39,7 @@ def test_two_targets_side_by_side() -> None:
     assert float(score[3]) == pytest.approx(CANDIDATES[0].score - CANDIDATES[2].score, abs=1e-6)
 
 
-def test_the_picture_has_bars_and_no_colour_unless_asked() -> None:
+def test_the_picture_has_bars_and_no_colour_unless_requested() -> None:
     text = "".join(render_why_picture(why(), WhyView(place)))
     assert "█" in text
     assert "\x1b" not in text

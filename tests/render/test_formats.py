@@ -4,12 +4,8 @@ import csv
 import io
 import json
 import re
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from codelens.errors import UsageError
 from codelens.render.formats import FIELDS, render_csv, render_format, render_markdown, render_sarif, render_tsv
@@ -17,6 +13,7 @@ from codelens.render.paths import PathStyle
 from codelens.render.records import render_json, render_jsonl, to_json
 from codelens.render.why_json import RULES, why_record
 from tests.render.results import ROOT, result, why
+from tests.render.schema import check, schema
 
 PATHS = PathStyle("root", ROOT)
 
@@ -25,18 +22,6 @@ HIT_FIELDS = [
     *("score", "rank", "channels", "contributions", "signature", "doc", "snippet", "freshness"),
     *("repository", "root", "line", "column", "column_utf16"),
 ]
-
-
-@cache
-def schema() -> dict[str, Any]:
-    text = (files("codelens.render") / "schema.json").read_text(encoding="utf-8")
-    return dict(json.loads(text))
-
-
-def check(record: object, kind: str) -> None:
-    """Against one definition of the schema that ships, which must itself be sound."""
-    Draft202012Validator.check_schema(schema())
-    Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema()["$defs"]}).validate(record)
 
 
 def test_json_fits_the_schema_and_keeps_the_order_of_keys() -> None:
@@ -62,7 +47,7 @@ def test_json_is_valid_utf8_and_cannot_control_a_terminal() -> None:
     assert json.loads(text)["results"][1]["snippet"][0]["text"].endswith("\udc80 \u202e\r\n")
 
 
-def test_stats_only_where_asked() -> None:
+def test_stats_only_if_requested() -> None:
     record = json.loads("".join(render_json(result(), 0, {"exact": 0.001})))
     check(record, "search")
     assert record["stats"] == {"exact": 0.001}
@@ -104,7 +89,7 @@ def test_format_fills_fields() -> None:
     assert lines[0] == f"src/conf.py:10 {{parse_config}}\t{result().hits[0].score}\n"
 
 
-def test_format_ends_lines_as_asked() -> None:
+def test_format_ends_lines_with_the_given_separator() -> None:
     assert next(render_format(result(), PATHS, "{path}\\0")) == "src/conf.py\0"
 
 

@@ -12,7 +12,7 @@ from codelens.server.http.answers import market_fields, response_record
 from tests.render import results
 
 
-def test_its_fields_stand_beside_ours() -> None:
+def test_its_fields_join_ours() -> None:
     result = results.result()
     record, ours = response_record(result, 0), search_record(result, 0)
     assert record["count"] == len(record["results"]) == 2

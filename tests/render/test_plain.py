@@ -37,11 +37,6 @@ def test_no_line_numbers() -> None:
     assert plain(PlainView(PATHS, line_numbers=False)).startswith("src/conf.py:    def parse_config")
 
 
-def test_only_the_matched_parts() -> None:
-    lines = plain(PlainView(PATHS, only_matching=True)).splitlines()
-    assert lines[:2] == ["src/conf.py:10:9:parse", "src/conf.py:10:15:config"]
-
-
 def test_context_lines_are_marked_as_grep_does() -> None:
     lines = plain(PlainView(PATHS, context=True)).split("\n")
     assert lines[0].startswith("src/conf.py-9-")

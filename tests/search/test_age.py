@@ -52,11 +52,11 @@ def test_churn_is_a_share_of_the_most_by_logarithms(commits: int, most: int, val
     assert found.reason == reason
 
 
-def test_of_a_file_without_a_past_nothing_is_said() -> None:
+def test_a_file_without_history_has_no_reason() -> None:
     assert recency(None, NOW) is None
     assert churn(None, 7) is None
 
 
-def test_a_present_that_somebody_named_is_said_to_be_one() -> None:
+def test_the_reason_says_that_the_present_was_named() -> None:
     found = recency(History(1, NOW - 3 * DAY), NOW, named=True)
     assert found is not None and found.reason == "changed 3 days before the present as named"

@@ -1,4 +1,4 @@
-"""Aliases: which words a short form asks for beside itself, in whose profile, and what a file of one's own may say."""
+"""Aliases: the additional words of a short form, the profiles that use them, and the user's own file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_they_are_terms_of_their_own_tier() -> None:
     assert {"auth", "k8s"} <= {t.text for t in query.words}, "an alias stands beside its word"
 
 
-def test_own_ones_stand_beside_abbreviations_and_over_shipped_ones(own: Path) -> None:
+def test_own_aliases_join_abbreviations_and_replace_shipped_ones(own: Path) -> None:
     query = expand(["zc in the db of k8s"], [], "")
     assert [t.text for t in with_aliases(query, str(own), shipped=False).extra] == [
         "database", "kubernetes", "zebra_crossing", "zebra", "crossing",
@@ -84,10 +84,10 @@ def test_a_search_finds_by_them_and_why_tells(tree: Tree, index: Index) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("k8s = ['kubernetes']", "alias 'k8s' stands for one string"),
-        ("'two words' = 'x'", "alias 'two words' is not one word"),
+        ("k8s = ['kubernetes']", "alias 'k8s' must map to a string"),
+        ("'two words' = 'x'", "alias 'two words' must be one word"),
         ("k8s = ", "Invalid value"),
-        ("[table]\nk8s = 'kubernetes'", "alias 'table' stands for one string"),
+        ("[table]\nk8s = 'kubernetes'", "alias 'table' must map to a string"),
     ],
 )
 def test_a_file_that_says_something_else(text: str, said: str, tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 Where no setting can spend it in the right part, the clock leaps when it is looked at for the nth time: the same on every machine.
 """
 
-# ruff: noqa: F401, F811 - a fixture that is imported is used by its name
-
 from __future__ import annotations
 
 import json
@@ -21,7 +19,7 @@ import pytest
 
 from codelens.index import Index
 from codelens.model.budget import OutOfTime, TimeBudget
-from codelens.model.search import SearchOptions, SearchResult, WhyResult
+from codelens.model.search import SearchOptions, SearchResult
 from codelens.query.lexer import MOST_PATTERNS
 from codelens.search.files import search_files
 from codelens.search.pipeline import rank, search
@@ -29,22 +27,10 @@ from codelens.search.run import LONGEST
 from codelens.search.terms import MOST_BEGINNINGS, MOST_TERMS, MOST_UNKNOWN
 from codelens.search.why import explain
 from codelens.store.store import Store
-from tests.cli.conftest import Run, plain_environment, run
-from tests.search.trees import QUICK, functions
+from tests.commands import Run
+from tests.search.trees import QUICK
 
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four files, each with a word that its 200 functions hold: no word is so common that it is not ranked."""
-    folder = tmp_path_factory.mktemp("large")
-    for number, word in enumerate(("widget", "mixer", "kettle", "toaster")):
-        (folder / f"{number}.py").write_text(functions(200, word))
-    ship = folder / "harbour/quay/ship.py"
-    ship.parent.mkdir(parents=True)
-    ship.write_text("def other():\n    return 1\n")
-    (folder / ".codelens").mkdir()
-    Index.build(folder / ".codelens/index.db", [folder], QUICK)
-    return folder
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 
 # The setting
@@ -112,7 +98,7 @@ PARTS: dict[str, tuple[Asked, tuple[str, ...]]] = {
     ),
     "why": (
         lambda store, index: explain(QUERY, ["other"], store, index.info(), SearchOptions(), QUICK).search,
-        ("why other is no candidate", "not every remedy was tried"),
+        ("why other is not a candidate", "not every remedy was tried"),
     ),
 }
 
@@ -133,7 +119,9 @@ def test_whenever_the_budget_is_spent_the_answer_comes_and_says_so(name: str, la
         whole, needed = go(WHOLE)
         assert told(whole) == ""
         seen: list[str] = []
-        for looks in sorted({*(needed * n // 15 for n in range(1, 15)), *range(1, 15, 2), *range(needed - 40, needed, 4)}):
+        for looks in sorted(
+            {*(needed * n // 15 for n in range(1, 15)), *range(1, 15, 2), *range(needed - 40, needed, 4)}
+        ):
             result, taken = go(looks)
             seen.append(told(result))
             assert seen[-1] or result.hits == whole.hits
@@ -194,7 +182,7 @@ def test_a_part_that_is_overdue_leaves_the_next_its_share() -> None:
         ("widget " + "x" * LONGEST, f"only the first {LONGEST} of the query's {LONGEST + 7} characters are read"),
     ],
 )
-def test_a_limit_is_told(large: Path, text: str, said: str) -> None:
+def test_a_limit_is_reported(large: Path, text: str, said: str) -> None:
     with Index.open(large / ".codelens/index.db", replace(QUICK, query_seconds=0.0)) as index:
         notices = index.search(text, SearchOptions()).notices
     assert any(notice.code == "limit" and notice.text.startswith(said) for notice in notices)

@@ -34,10 +34,10 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 
 def documented(index: Index, target: str) -> list[str]:
-    """What documents a target itself: the section and its line."""
+    """Sections that document a target, with their lines."""
     found = [r for r in index.graph.refs(target, RelationOptions()).relations if r.kind == "documents"]
     found = [r for r in found if r.target.kind == "file"] if target.endswith((".md", ".rst", ".py")) else found
-    return [f"{r.told.qualified_name}:{r.place.line}" for r in found]
+    return [f"{r.listed.qualified_name}:{r.place.line}" for r in found]
 
 
 def test_a_definition_in_a_guide_is_a_unit_of_its_section(index: Index) -> None:
@@ -79,7 +79,7 @@ def test_links_lead_from_document_to_document_and_to_code(index: Index) -> None:
 
 
 @pytest.mark.slow
-def test_a_link_is_followed_anew_when_its_file_comes_and_goes(tmp_path: Path) -> None:
+def test_a_link_is_followed_again_when_its_file_comes_and_goes(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES)
     (tree.root / "docs/guide.md").unlink()
     with tree.index() as index:

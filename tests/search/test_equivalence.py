@@ -21,8 +21,7 @@ from codelens.search.equivalence import (
     usable_targets,
     user_classes,
 )
-
-from .trees import Tree, ask, ask_one, checked, find, functions, names
+from tests.search.trees import Tree, ask, ask_one, checked, find, functions, names
 
 IMPACT = EquivalenceClass("impact", ("blast radius", "ripple", "rippling", "impact"), ("callers_of",), 0.8)
 
@@ -185,17 +184,20 @@ def test_an_own_file_as_a_person_writes_it(tmp_path: Path) -> None:
 
 WRONG = [
     ("[a]\nphrases = ", "Invalid value (at "),
-    ("a = 1", "'a' is no class"),
+    ("a = 1", "'a' is not a class"),
     ("[a]\nphrases = 'b c'", "class 'a' has no targets"),
     ("[a]\ntargets = 'impact'", "class 'a' has no phrases"),
     ("[a]\nphrases = ', '\ntargets = 'impact'", "class 'a' has no phrases"),
-    ("[a]\nphrases = ['b']\ntargets = 'impact'", "class 'a': phrases is one string, not ['b']"),
-    ("[a]\nphrases = 'b'\ntargets = 'get url'", "class 'a': each of its targets is shorter than 4 letters, or says"),
-    ("[a]\nphrases = 'b'\ntargets = 'impact'\nweight = 2", "class 'a': weight is above 0 and at most 1, not 2"),
-    ("[a]\nphrases = 'b'\ntargets = 'impact'\nweight = nan", "class 'a': weight is above 0 and at most 1, not nan"),
+    ("[a]\nphrases = ['b']\ntargets = 'impact'", "class 'a': phrases must be a string, not ['b']"),
+    ("[a]\nphrases = 'b'\ntargets = 'get url'", "class 'a': all its targets are shorter than 4 letters, or too"),
+    ("[a]\nphrases = 'b'\ntargets = 'impact'\nweight = 2", "class 'a': weight must be above 0 and at most 1, not 2"),
+    (
+        "[a]\nphrases = 'b'\ntargets = 'impact'\nweight = nan",
+        "class 'a': weight must be above 0 and at most 1, not nan",
+    ),
     ("[a]\nphrases = 'b'\ntargets = 'impact'\nphrase = 'c'", "class 'a' has no 'phrase'"),
     ("languages = 'klingon'\n[a]\nphrases = 'b'\ntargets = 'impact'", "there is no language 'klingon'"),
-    ("languages = ['go']\n", "languages is one string with blanks between, not ['go']"),
+    ("languages = ['go']\n", "languages must be a string with spaces between the names, not ['go']"),
 ]
 
 

@@ -10,8 +10,7 @@ from codelens.config import load_weights
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.search import Hit
-from tests.search.test_knowing import STORE
-from tests.search.trees import QUICK, Tree, ask_one, checked, find, names
+from tests.search.trees import QUICK, STORE, Tree, ask_one, checked, find, names
 
 MORE = {**STORE, "README.md": "# Bakery\n\nBread and cake.\n\n## Ovens\n\nHot and cold ovens for journal paper.\n"}
 

@@ -15,8 +15,10 @@ from codelens.index import Index
 from codelens.model.search import SearchResult, WhyResult
 from codelens.render.records import to_json
 from codelens.render.why_json import recompute, why_record
-from tests.cli.conftest import Run, indexed, plain_environment, run  # noqa: F401
+from tests.commands import Run
 from tests.search.trees import Tree, ask, ask_one, find, paths
+
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 FILES = {
     "src/search/embedder.ts": "export function toVector(text: string) { return text.length; }\n",
@@ -98,7 +100,7 @@ def test_a_hit_is_the_whole_file(index: Index) -> None:
     assert hit.snippet[0].text in source.splitlines()
 
 
-def test_tests_go_behind_what_they_test_unless_asked_for(index: Index) -> None:
+def test_tests_rank_below_what_they_test_unless_the_query_asks_for_tests(index: Index) -> None:
     assert paths(files(index, "cart"))[:2] == ["src/shop/cart.py", "src/shop/__init__.py"]
     assert paths(files(index, "tests of the cart"))[0] == "tests/test_cart.py"
     plain = files(index, "cart", profile="graph-memory")
@@ -129,7 +131,7 @@ def test_the_limit_changes_no_score(index: Index) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"profile": "graph-memory"}, {"fusion": "minmax"}, {"mode": "keyword"}])
-def test_every_score_is_the_sum_of_what_is_told(index: Index, options: dict[str, str]) -> None:
+def test_every_score_is_the_sum_of_its_reasons(index: Index, options: dict[str, str]) -> None:
     for query in ("cart.py", "verify password", "cart", "lang:py"):
         explained = why(index, query, **options)
         assert explained.explanations
@@ -176,7 +178,7 @@ def test_a_search_for_units_knows_nothing_of_it(index: Index) -> None:
 
 
 @pytest.mark.slow
-def test_on_the_command_line(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_on_the_command_line(run: Run, indexed: Path) -> None:
     def asked(*arguments: str) -> str:
         ran = run(*arguments, cwd=indexed / "notes")
         assert ran.code == 0, ran.err

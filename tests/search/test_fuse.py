@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.config import load_weights
-from codelens.model.code import DocumentId, Span, UnitId, UnitRow
+from codelens.model.code import UnitId
 from codelens.model.search import Candidate, Contribution, Match
 from codelens.search.features import FEATURES
 from codelens.search.fuse import fuse, normalised
@@ -17,14 +17,7 @@ from codelens.search.intent import SHAPES
 from codelens.search.order import spread_files
 from codelens.search.retrieve import MODES
 from codelens.search.walk import WALK
-
-
-def unit(number: int, path: str = "a.py") -> UnitRow:
-    return UnitRow(
-        UnitId(number), DocumentId(1), "function", f"f{number}", "", None, Span(number, number + 1), Span(number, number),
-        number, 1, 1, 1, 1, "def f", "", path, "python", "repo",
-    )  # fmt: skip
-
+from tests.search.units import unit
 
 UNITS = {UnitId(n): unit(n) for n in range(20)}
 RANKINGS = st.dictionaries(
@@ -73,7 +66,7 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
     scores: list[tuple[str, float]], further: float
 ) -> None:
     candidates = [
-        Candidate(unit(n, path), told=[Contribution("exact", score, "")]) for n, (path, score) in enumerate(scores)
+        Candidate(unit(n, path), recorded=[Contribution("exact", score, "")]) for n, (path, score) in enumerate(scores)
     ]
     before = {c.unit.id: c.score for c in candidates}
     ordered = spread_files(candidates, further)

@@ -1,4 +1,4 @@
-"""What kind of query it is taken for, and how shares slide between the sets of weights."""
+"""The kind of a query, and the shares of the sets of weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds and groups of kinds: `kind:doc` in a query, --kind beside it."""
+"""Kinds and groups of kinds: `kind:doc` in a query, and --kind."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from codelens.index import Index
 from codelens.lang.registry import is_prose, languages
 from codelens.model.code import QUOTING
 from codelens.query.nodes import KIND_GROUPS, KINDS
-from tests.cli.conftest import Run, plain_environment, run  # noqa: F401
+from tests.commands import Run
 from tests.search.trees import Tree, ask_one, find
+
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 FILES = {
     "src/moor.py": "import tide\n\nprint('moor the boat')\n\n\ndef moor(boat):\n    return boat\n",
@@ -101,7 +103,7 @@ def test_every_group_is_of_kinds_that_there_are() -> None:
     assert {name for name, row in languages().items() if row.chunks in ("headings", "cells")} == QUOTING
 
 
-def test_on_the_command_line(run: Run, tree: Tree) -> None:  # noqa: F811
+def test_on_the_command_line(run: Run, tree: Tree) -> None:
     asked = (
         "search",
         "moor boat",

@@ -22,38 +22,10 @@ from codelens.search.rankers.knowing import Composite, GraphStanding, add_compos
 from codelens.search.run import SearchRun
 from codelens.search.seeds import NOISE, by_folder, noise_of
 from codelens.store.store import Store
-from tests.search.test_fuse import unit
-from tests.search.trees import QUICK, Tree, ask_one, checked, find, functions, names
+from tests.search.trees import QUICK, STORE, Tree, ask_one, checked, find, functions, names
+from tests.search.units import unit
 from tests.writable import writable
 
-STORE = {
-    "store/ledger.py": '''\
-"""Where entries are kept."""
-from store.disk import flush_pages
-
-
-class Ledger:
-    """Keeps journal entries."""
-
-    def post_entry(self, entry):
-        """Write a journal entry."""
-        flush_pages([entry])
-        return audit_trail(entry)
-
-
-def audit_trail(entry):
-    return entry
-''',
-    "store/disk.py": "def flush_pages(pages):\n    return sync_blocks(pages)\n\n\ndef sync_blocks(pages):\n    return len(pages)\n",
-    "web/forms.py": "def parse_form(text):\n    return text.split('&')\n",
-    "tests/test_ledger.py": "from store.ledger import Ledger\n\n\ndef test_post_entry():\n    assert Ledger().post_entry(1)\n",
-    "store/doubles.py": """\
-class MockLedger:
-    def post_entry(self, entry):
-        '''Write a journal entry.'''
-        return None
-""",
-}
 QUERY = "write a journal entry"
 
 
@@ -271,7 +243,7 @@ def test_what_only_a_language_server_sees_weighs_less(tmp_path: Path) -> None:
     assert held["right"] == pytest.approx(0.3 * held["left"])
 
 
-def test_faint_units_are_dropped_and_told(tree: Tree, index: Index) -> None:
+def test_faint_units_are_dropped_and_reported(tree: Tree, index: Index) -> None:
     ranking = ranked(tree.db, "`post_entry`", seeds={"fewest": 0}, walk={"faint": 0.5})
     lost = events(ranking, "walk")
     assert lost
@@ -301,7 +273,7 @@ def test_an_authority_that_all_code_uses_loses_where_it_is_no_seed() -> None:
     )
 
 
-def test_tests_count_less_unless_they_are_asked_for(index: Index) -> None:
+def test_tests_count_less_unless_the_query_asks_for_tests(index: Index) -> None:
     def factors(query: str) -> list[float]:
         hits = find(index, query, profile="knowing").hits
         test = next(h for h in hits if h.unit.name == "test_post_entry")
@@ -321,7 +293,7 @@ def test_every_sum_is_recomputed(index: Index, profile: str, query: str) -> None
 
 
 def test_conditions_lose_nothing(index: Index) -> None:
-    """What demands a text finds all that holds it, whether or not a walk comes there."""
+    """A quoted text finds everything that contains it, whether or not the walk reaches it."""
     everywhere = {h.unit.id for h in find(index, '"entry"', limit=1000).hits}
     assert {h.unit.id for h in find(index, '"entry"', limit=1000, profile="knowing").hits} == everywhere
 

@@ -1,7 +1,5 @@
 """The marketplace's seven signals, against its own arithmetic done by hand, and where each signal of code is from."""
 
-# ruff: noqa: F401, F811 - a fixture that is imported is used by its name
-
 from __future__ import annotations
 
 import json
@@ -24,7 +22,6 @@ from codelens.server.http.answers import response_record
 from codelens.store.memory import MemoryWriter
 from codelens.worktree.place import memory_place
 from tests.render import results
-from tests.search.test_budget import large
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, names
 from tests.worktree.git_history import DAY, START, Past
 
@@ -282,13 +279,13 @@ def test_negated_and_alternative_metadata(tree: Tree, table: Path) -> None:
 
 def test_metadata_that_nothing_says(index: Index, tree: Tree, table: Path) -> None:
     assert [n.text for n in find(index, "form meta:category=cli").notices] == [
-        "no metadata says 'category'; name a file: --metadata FILE"
+        "no metadata has 'category'; name a file: --metadata FILE"
     ]
     with Index.open(tree.db, replace(tree.settings, metadata=str(table))) as other:
         result = find(other, "form meta:categry=cli")
         assert names(result) == []
         assert [n.text for n in result.notices] == [
-            "no metadata says 'categry'; it has category, installs, is_paid, rating, stars, updated"
+            "no metadata has 'categry'; it has category, installs, is_paid, rating, stars, updated"
         ]
     prose = find(index, "meta: what is a meta:class")
     assert [n.code for n in prose.notices] == ["value", "value"]
@@ -326,4 +323,4 @@ def test_both_channels_down_is_an_error_and_an_empty_answer(large: Path) -> None
     assert [n.code for n in result.notices] == ["nothing-asked", "out-of-time"]
     record = response_record(result, 2)
     assert (record["results"], record["count"]) == ([], 0)
-    assert record["error"] == "neither words nor vectors could be asked: the result is empty"
+    assert record["error"] == "neither words nor vectors could be searched: the result is empty"

@@ -1,4 +1,4 @@
-"""What is remembered changes scores by contributions of its own, by knowing's arithmetic, and nothing where nothing is recorded."""
+"""Memory changes scores by separate contributions, with knowing's arithmetic; an empty memory changes nothing."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_feedback_expires_when_the_code_around_changes(tree: Tree, path: str, ol
         assert "useful" in parts(remember(index), POST.name), "what was judged is back"
 
 
-def test_expired_feedback_counts_beside_later_one_only_in_words(tree: Tree) -> None:
+def test_expired_feedback_next_to_later_feedback_counts_only_in_words(tree: Tree) -> None:
     with tree.index() as index:
         index.memory.notebook(now=NOW).judge("Ledger.post_entry", False)
     tree.write({"ledger.py": FILES["ledger.py"].replace("return entry", "return [entry]")})
@@ -264,7 +264,7 @@ def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
         assert (count > 2, differences) == (True, [])
 
 
-def test_what_was_shown_in_vain_beside_what_was_used_is_judged_useless(index: Index) -> None:
+def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index) -> None:
     notebook = index.memory.notebook(now=NOW)
     shown = [(hit.rank, hit.unit, hit.line) for hit in find(index, QUERY).hits if hit.unit.path != "disk.py"]
     assert len(shown) > 2
@@ -305,7 +305,7 @@ def test_the_same_memory_and_present_give_the_same_bytes(index: Index) -> None:
     assert first != told(index)
 
 
-def test_a_damaged_memory_is_said_and_left_out(index: Index) -> None:
+def test_a_damaged_memory_is_reported_and_left_out(index: Index) -> None:
     path = memory_place(Path(index.info().path))
     plain = find(index, QUERY)
     path.write_bytes(b"no database at all, by any reading of it" * 40)

@@ -13,7 +13,7 @@ import pytest
 from codelens.index import Index
 from codelens.model.search import SearchOptions
 from codelens.render.why_json import recompute
-from tests.cli.conftest import SAMPLES
+from tests.commands import SAMPLES
 from tests.search.trees import QUICK, checked
 from tools.bench.recheck import main, make_queries, recheck
 
@@ -57,7 +57,7 @@ def test_every_score_is_recomputed_from_json(index: Index, options: dict[str, An
 
 
 def expected_hits(index: Index, query: str, limit: int = 20, offset: int = 0, min_score: float = 0, **more: Any) -> int:
-    """Of the whole order: those of at least this share of the best score, from the offset on, up to the limit."""
+    """The number of hits in the whole order with at least this share of the best score, from the offset up to the limit."""
     scores = [hit.score for hit in index.search(query, SearchOptions(limit=10_000, **more)).hits]
     kept = [score for score in scores if not min_score or score / max(scores) >= min_score]
     return len(kept[offset : offset + limit])

@@ -48,7 +48,7 @@ def test_a_limit_changes_neither_score_nor_order(index: Index) -> None:
     assert [(hit.unit.id, hit.score) for hit in few] == [(hit.unit.id, hit.score) for hit in many[:3]]
 
 
-def test_without_vectors_the_order_stays_and_it_is_said(tmp_path: Path) -> None:
+def test_without_vectors_the_order_stays_and_a_notice_says_so(tmp_path: Path) -> None:
     with Tree(tmp_path, FILES, replace(QUICK, vector=False)).index() as index:
         plain, asked = find(index, "journal entry"), find(index, "journal entry", rerank=True)
         assert [(hit.unit.id, hit.score) for hit in asked.hits] == [(hit.unit.id, hit.score) for hit in plain.hits]

@@ -16,8 +16,10 @@ from codelens.errors import QueryError, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
 from codelens.model.search import Hit, SearchOptions
-from tests.cli.conftest import SAMPLES, Run, plain_environment, run  # noqa: F401
+from tests.commands import SAMPLES, Run
 from tests.search.trees import QUICK, Tree, find, functions, names, paths
+
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 SHOP = """\
 class Cart:
@@ -169,7 +171,7 @@ PHRASES = ["grand total", "grand  total", "dd_it", "->b", "});", "};;", "a", "::
 
 
 def scan(tree: Tree, phrase: str, ignore: bool, word: bool = False) -> set[str]:
-    """What ripgrep would list: the files that hold the phrase."""
+    """The files that contain the phrase, as ripgrep lists them."""
     pattern = re.compile(
         rf"(?<!\w){re.escape(phrase)}(?!\w)" if word else re.escape(phrase), re.IGNORECASE if ignore else 0
     )
@@ -406,7 +408,7 @@ def test_a_query_of_100_kilobytes(index: Index, query: str) -> None:
         assert result.hits[0].unit.name == "parse_config"
 
 
-def test_odd_queries_through_the_command_line(tree: Tree, run: Run) -> None:  # noqa: F811
+def test_odd_queries_through_the_command_line(tree: Tree, run: Run) -> None:
     for query, code in (("", 1), ("😀 smile", 0), ("cart\udcff", 0), ("--", 2)):
         assert run("search", "--db", str(tree.db), query, cwd=tree.root).code == code, query
     files = run("search", "--db", str(tree.db), "-lF", "add_it", cwd=tree.root).out.splitlines()

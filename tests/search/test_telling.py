@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codelens.model.search import SearchOptions
-
-from .trees import Tree, names
+from tests.search.trees import Tree, names
 
 
 def test_a_term_that_too_many_units_hold_is_named_in_the_trace(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The setting `weights`: a file of one's own in the place of the shipped features."""
+"""The setting `weights`: a user's file that replaces the shipped feature weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_table_replaces_the_whole_of_the_shipped_one(own: Path) -> None:
     assert (other.features, other.own) == ({}, "")
 
 
-def test_a_file_that_changes_is_read_anew(own: Path) -> None:
+def test_a_file_that_changes_is_read_again(own: Path) -> None:
     load_profile(SearchOptions(), str(own))
     own.write_text("[codelens.features]\nlines = 1\n[rrf.features]\nlines = 2\n")
     assert load_profile(SearchOptions(), str(own)).features == {"lines": 1.0}
@@ -52,15 +52,15 @@ def test_the_expansion_by_a_walk_has_the_own_weights_too(own: Path) -> None:
         ("[codelens", "at end of document"),
         ("a = 1", "there is no profile 'a'"),
         ("[mine.features]\nbm25 = 1", "there is no profile 'mine'"),
-        ("[codelens.cuts]\nexact = 1", "[codelens.features] alone"),
-        ("[codelens]\nfeatures = 1", "[codelens.features] alone"),
+        ("[codelens.cuts]\nexact = 1", "only the table [codelens.features]"),
+        ("[codelens]\nfeatures = 1", "only the table [codelens.features]"),
         ("[codelens.features]\nbm26 = 1", "there is no feature 'bm26'"),
         ("[codelens.features]\nbm25 = { story = 1 }", "there is no set of weights 'story'"),
-        ("[codelens.features]\nbm25 = { task = '1' }", "'bm25' wants a number"),
-        ("[codelens.features]\nbm25 = true", "'bm25' wants a number"),
-        ("[codelens.features]\nbm25 = nan", "'bm25' is from -1000 to 1000, not nan"),
-        ("[codelens.features]\nbm25 = -inf", "'bm25' is from -1000 to 1000, not -inf"),
-        ("[codelens.features]\nbm25 = 1e9", "'bm25' is from -1000 to 1000"),
+        ("[codelens.features]\nbm25 = { task = '1' }", "'bm25' must be a number"),
+        ("[codelens.features]\nbm25 = true", "'bm25' must be a number"),
+        ("[codelens.features]\nbm25 = nan", "'bm25' must be from -1000 to 1000, not nan"),
+        ("[codelens.features]\nbm25 = -inf", "'bm25' must be from -1000 to 1000, not -inf"),
+        ("[codelens.features]\nbm25 = 1e9", "'bm25' must be from -1000 to 1000"),
         ('[codelens.features]\nbm25 = "\\udc80"', "line 2"),
     ],
 )
@@ -84,6 +84,6 @@ def test_what_cannot_be_read_is_no_file_of_weights(own: Path) -> None:
         load_profile(SearchOptions(), str(own))
 
 
-def test_all_that_is_shipped_may_be_in_a_file_of_ones_own(own: Path) -> None:
+def test_a_users_file_may_set_everything_that_is_shipped(own: Path) -> None:
     own.write_text(features_text(load_weights()["codelens"]["features"]))
     assert load_profile(SearchOptions(), str(own)).features == load_weights()["codelens"]["features"]

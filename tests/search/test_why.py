@@ -1,4 +1,4 @@
-"""Why-not, stage by stage: a target that each stage loses, what is said of it, and that the query advised really finds it."""
+"""Why-not, stage by stage: a target that each stage loses, its account, and a check that the suggested query finds it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from codelens.config import Settings
 from codelens.errors import TargetError
 from codelens.index import Index
 from codelens.model.search import Explanation
-from tests.cli.conftest import Run, plain_environment, run  # noqa: F401
+from tests.commands import Run
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, functions
+
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 FILES: dict[str, str | bytes] = {
     "src/app.py": "class Engine:\n    def start_motor(self):\n        return 'vroom'\n\n\n"
@@ -77,7 +79,7 @@ STAGES = {"not on disk", "ignored", "hidden", "skipped", "not indexed", "parse f
 
 
 def shows(index: Index, query: str, name: str, **options: object) -> None:
-    """That a search shows this unit within its limit."""
+    """Assert that a search shows this unit within its limit."""
     assert query
     assert name in [hit.unit.qualified_name for hit in find(index, query, **options).hits], query
 
@@ -323,7 +325,7 @@ def test_one_path_in_two_repositories(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def here(tree: Tree, monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:  # noqa: F811
+def here(tree: Tree, monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
     monkeypatch.setenv("CODELENS_MAX_FILE_SIZE", "20000")
 
     def go(*arguments: str, cwd: Path | None = None) -> object:
@@ -356,7 +358,7 @@ def test_a_path_is_meant_from_the_folder_and_from_the_root(here: Run, tree: Tree
         assert "polish  function  app.py:12" in ran.out
 
 
-def test_a_path_that_the_disk_has_no_more(tmp_path: Path, run: Run) -> None:  # noqa: F811
+def test_a_path_that_the_disk_has_no_more(tmp_path: Path, run: Run) -> None:
     made = Tree(tmp_path, {"src/gone.py": "def gone():\n    pass\n", "src/a.py": "def stays():\n    pass\n"})
     made.index().close()
     (made.root / "src/gone.py").unlink()
@@ -365,8 +367,8 @@ def test_a_path_that_the_disk_has_no_more(tmp_path: Path, run: Run) -> None:  # 
         assert (ran.code, "#1 gone  function" in ran.out) == (0, True), ran
 
 
-def test_what_is_advised_on_paper_works(here: Run, run: Run, tree: Tree) -> None:  # noqa: F811
-    """The line `try: …` is a command; it carries the options that were asked with."""
+def test_what_is_advised_on_paper_works(here: Run, run: Run, tree: Tree) -> None:
+    """The line `try: …` is a command; it repeats the options of the run."""
     out = here("polish -shine", "src/app.py:12", "-m", "2", "--mode", "keyword", "-t", "py", "--below", "src").out
     (line,) = [line.strip() for line in out.splitlines() if "try: " in line]
     assert line == f"try: codelens search --db '{tree.db}' --mode keyword -m 2 -t 'python' -- 'polish' 'src'"

@@ -17,7 +17,7 @@ QUICK = Settings(jobs=1)
 
 
 class Tree:
-    """A folder with files and an index beside it."""
+    """A folder with files, and an index next to it."""
 
     def __init__(self, folder: Path, files: Mapping[str, str | bytes] = {}, settings: Settings = QUICK) -> None:
         self.root, self.settings = folder / "tree", settings
@@ -73,3 +73,33 @@ def checked(index: Index, query: str, *targets: str, **options: Any) -> Record:
 def functions(number: int, word: str = "widget") -> str:
     """Python text with this many functions, each of whose names and bodies hold the word."""
     return "".join(f"def {word}_{i:04}():\n    return {i}\n\n\n" for i in range(number))
+
+
+STORE = {
+    "store/ledger.py": '''\
+"""Where entries are kept."""
+from store.disk import flush_pages
+
+
+class Ledger:
+    """Keeps journal entries."""
+
+    def post_entry(self, entry):
+        """Write a journal entry."""
+        flush_pages([entry])
+        return audit_trail(entry)
+
+
+def audit_trail(entry):
+    return entry
+''',
+    "store/disk.py": "def flush_pages(pages):\n    return sync_blocks(pages)\n\n\ndef sync_blocks(pages):\n    return len(pages)\n",
+    "web/forms.py": "def parse_form(text):\n    return text.split('&')\n",
+    "tests/test_ledger.py": "from store.ledger import Ledger\n\n\ndef test_post_entry():\n    assert Ledger().post_entry(1)\n",
+    "store/doubles.py": """\
+class MockLedger:
+    def post_entry(self, entry):
+        '''Write a journal entry.'''
+        return None
+""",
+}

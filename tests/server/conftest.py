@@ -24,7 +24,7 @@ SAMPLES = ROOT / "sample_repos"
 
 
 class Client:
-    """The SDK's session, to be called from a test that is no coroutine."""
+    """The SDK's session for tests that are not coroutines."""
 
     def __init__(self, portal: BlockingPortal, session: ClientSession, started: Any) -> None:
         self.portal, self.session, self.started = portal, session, started

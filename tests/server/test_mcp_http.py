@@ -1,4 +1,4 @@
-"""The same tools over streamable HTTP: the application that a web server mounts, asked by the SDK's client."""
+"""The same tools over streamable HTTP: the application that a web server mounts, called by the SDK's client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client says of results is recorded where memory is on, and in its own session."""
+"""A client's feedback is recorded in its own session if memory is on."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_hit_is_judged_by_its_rank(remembering: Client) -> None:
     ],
 )
 def test_half_a_judgement_is_refused(remembering: Client, arguments: dict[str, object]) -> None:
-    assert "nothing is judged" in remembering.fault("feedback", **arguments)
+    assert "nothing to record" in remembering.fault("feedback", **arguments)
 
 
 def test_a_context_is_an_answer_too(remembering: Client) -> None:

@@ -1,4 +1,4 @@
-"""Notes beside the code, as a client lists and reads them."""
+"""Notes, as a client lists and reads them."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def test_notes_are_listed_with_their_places(noted: Client) -> None:
         ({"lost": True}, []),
     ],
 )
-def test_notes_are_asked_for_by_what_they_say_of_themselves(
-    asked: dict[str, object], ids: list[str], noted: Client
-) -> None:
+def test_notes_are_filtered_by_kind_status_and_tag(asked: dict[str, object], ids: list[str], noted: Client) -> None:
     assert [note["id"] for note in noted.gives("notes", **asked)["notes"]] == ids
 
 

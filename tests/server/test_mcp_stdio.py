@@ -89,7 +89,7 @@ def ended(server: Pipes) -> tuple[int, bytes, bytes]:
 
 
 async def asked_of_the_sdk(server: Server[Any, Any], line: str) -> Any:
-    """What the SDK's own session answers to a first line."""
+    """The answer of the SDK's own session to a first line."""
     async with create_client_server_memory_streams() as (ours, theirs), anyio.create_task_group() as group:
         group.start_soon(server.run, *theirs, server.create_initialization_options())
         await ours[1].send(SessionMessage(JSONRPCMessage.model_validate_json(line)))
@@ -217,14 +217,14 @@ def test_a_missing_index_is_made_meanwhile(bare: Path, tmp_path: Path) -> None:
 def test_without_leave_nothing_is_written(bare: Path, tmp_path: Path) -> None:
     with client_of(bare, tmp_path, "--no-index") as client:
         said = client.fault("search", query="x")
-        assert said.startswith(f"error: there is no index of {bare}, and --no-index forbids to make one\nhint: ")
+        assert said.startswith(f"error: there is no index of {bare}, and --no-index forbids creating one\nhint: ")
         assert not client.gives("status")["ready"]
     assert not (bare / ".codelens").exists()
 
 
 def test_a_home_folder_is_not_indexed(bare: Path) -> None:
     with client_of(bare, bare) as client:  # whose home it is
-        assert "is no project" in client.fault("search", query="x")
+        assert "is not a project" in client.fault("search", query="x")
     assert not (bare / ".codelens").exists()
 
 
@@ -236,13 +236,13 @@ def test_an_index_that_another_process_makes_is_waited_for(bare: Path, tmp_path:
     with client_of(bare, tmp_path) as client:
         with writer_lock(index):
             assert client.gives("status")["work"]["doing"] in ("building", "elsewhere")
-            assert "the index is being made" in client.fault("search", query="hash_password")
+            assert "the index is being built" in client.fault("search", query="hash_password")
             assert client.gives("status")["work"]["doing"] == "elsewhere"
         index.with_name(index.name + BUILDING).unlink()
 
 
 @pytest.mark.slow
-def test_what_was_edited_is_found_when_it_is_asked_for(bare: Path, tmp_path: Path) -> None:
+def test_an_edited_file_is_found_by_the_next_call(bare: Path, tmp_path: Path) -> None:
     with client_of(bare, tmp_path) as client:
         patiently(client, "search", query="notes")
         (bare / "notes/brand_new.py").write_text("def polish_the_silverware():\n    return 1\n")
@@ -253,7 +253,7 @@ def test_what_was_edited_is_found_when_it_is_asked_for(bare: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_hits_of_changed_files_are_said_where_nothing_may_be_written(bare: Path, tmp_path: Path) -> None:
+def test_hits_of_changed_files_are_reported_if_nothing_may_be_written(bare: Path, tmp_path: Path) -> None:
     with client_of(bare, tmp_path) as client:
         patiently(client, "search", query="notes")
     with client_of(bare, tmp_path, "--no-index") as client:
@@ -314,7 +314,7 @@ def test_without_the_package_one_line_says_what_to_install(
     assert said.err == f"{error}\nhint: {install_command('mcp')}\n"
 
 
-def test_what_makes_no_sense_is_said(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_reported(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", str(shop / "nowhere")]) == 2
     assert main(["mcp", str(shop), "--print-config", "--client", "emacs"]) == 2
     said = capsys.readouterr()

@@ -49,7 +49,7 @@ def test_the_handshake_says_who_it_is(client: Client) -> None:
     assert client.started.capabilities.tools is not None
 
 
-def test_every_tool_is_listed_and_asked_here(client: Client) -> None:
+def test_every_tool_is_listed_and_called_here(client: Client) -> None:
     listed = [tool.name for tool in client.portal.call(client.session.list_tools).tools]
     assert listed == [tool.name for tool in TOOLS]
     assert sorted(listed) == sorted([*ASKED, *RECORDING])
@@ -195,7 +195,7 @@ def test_a_bad_argument_is_one_line_and_a_hint(client: Client, tool: str, argume
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../shop/README.md", "web/../../secret", "/"])
-def test_nothing_outside_of_the_root_is_asked_about(client: Client, path: str) -> None:
+def test_nothing_outside_of_the_root_is_read(client: Client, path: str) -> None:
     for tool, arguments in (
         ("symbols", {"file": path}),
         ("refs", {"target": f"{path}:1" if path != "/" else "/x:1"}),

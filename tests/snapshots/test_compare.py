@@ -1,4 +1,4 @@
-"""What lies between two trees: symbols added, removed, moved, with another signature; and edges under the new names."""
+"""The difference of two trees: symbols added, removed, moved, with another signature; and edges under the new names."""
 
 from __future__ import annotations
 

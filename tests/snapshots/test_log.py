@@ -1,4 +1,4 @@
-"""The log of an index: a line for each state, older facts told by newer ones, digests that a run makes for what is new."""
+"""The log of an index: a line for each state, older facts derived from newer ones, digests computed only for new states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 FILES = {f"m{n}.py": f"def f{n}(x):\n    return f{(n + 1) % 5}(x)\n" for n in range(5)}
 
 
-def test_each_state_can_be_told_as_it_was(tmp_path: Path) -> None:
+def test_each_state_can_be_read_as_it_was(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES)
     states = []
     for step in range(4):
@@ -111,7 +111,7 @@ def test_the_same_state_again_is_the_same_root(tmp_path: Path) -> None:
 
 
 def test_an_index_without_a_log_gets_one(tmp_path: Path) -> None:
-    """As one of the schema before is, after its migration."""
+    """The state of an older index after its migration."""
     tree = Tree(tmp_path, FILES, replace(QUICK, snapshots_kept=0))
     tree.index().close()
     with Store.write(tree.db) as store, store.writing():

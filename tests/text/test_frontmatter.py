@@ -64,7 +64,7 @@ def test_other_values_are_reported_as_unread(lines: str) -> None:
     ("lines", "fault"),
     [
         ('meta: "open', "`meta` is not valid YAML: found unexpected end of stream"),
-        ("meta: *anchor", "`meta` is not valid YAML: aliases are not read"),
+        ("meta: *anchor", "`meta` is not valid YAML: aliases are not supported"),
         ("meta: " + "[" * 20 + "]" * 20, "`meta` is not valid YAML: too many nodes, or nested too deeply"),
         ('meta: "\\UFFFFFFFF"', "`meta` is not valid YAML: it has characters that YAML does not allow"),
         ("- item", "not `key: value`"),
@@ -92,7 +92,7 @@ def test_aliases_cannot_multiply_values() -> None:
     bomb = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in pairwise("abcdefghij"))
     front = read_front_matter(f"---\n{bomb}---\n")
     assert front.fields == {"a": ("x", "x")}
-    assert front.faults[0] == "line 3: `b` is not valid YAML: aliases are not read"
+    assert front.faults[0] == "line 3: `b` is not valid YAML: aliases are not supported"
 
 
 def test_size_is_limited() -> None:

@@ -49,7 +49,7 @@ def test_a_tiny_tree(tmp_path: Path) -> None:
     assert all((tree / path).read_text() == text for path, text in FILES.items())
 
 
-def test_a_tree_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_missing_tree_is_refused(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "tools.bench.speed", str(tmp_path / "nowhere")],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -61,7 +61,7 @@ def test_a_tree_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_row_of_the_table() -> None:
-    """What a tool does not do is a dash; a query is the median of all."""
+    """A dash stands for what a tool cannot do; the query time is the median of all queries."""
     codelens = Tool(
         "codelens", Cost(2.5, 4.0, 100_000_000, 200_000_000), 3_000_000, Cost(9, 0.25), Cost(9, 0.5),
         [Cost(9, seconds) for seconds in (0.125, 0.5, 0.25)],

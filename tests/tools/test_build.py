@@ -64,7 +64,7 @@ def test_what_the_manifest_holds_out_is_not_learnt_from(data: Path) -> None:
     assert (corpus.kinds[held_out] == 0).all()
 
 
-def test_nothing_to_learn_from_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_pairs_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     assert main([str(tmp_path / "empty"), str(tmp_path / "x.model"), *SMALL]) == 2
     assert "no pairs" in capsys.readouterr().err

@@ -32,7 +32,7 @@ def test_a_failure_comes_with_the_command_that_repeats_it(tmp_path: Path, capsys
     (row,) = told["campaigns"]
     assert (row["tried"], row["failed"]) == (7, 1)
     repeat = "python -m tools.odd --only odd --count 1 --seed 5"
-    assert row["failures"] == [{"seed": 5, "said": "5 is a multiple of five", "command": repeat}]
+    assert row["failures"] == [{"seed": 5, "text": "5 is a multiple of five", "command": repeat}]
     assert repeat in capsys.readouterr().out
     assert main("tools.odd", ODD, repeat.split()[3:]) == 1
     assert main("tools.odd", ODD, ["--count", "1"]) == 0

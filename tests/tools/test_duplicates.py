@@ -61,13 +61,13 @@ def test_what_resembles_a_held_out_tree_goes(tmp_path: Path) -> None:
     assert left == {"doc: equal to what is held out": 1, "doc: near to what is held out": 1}
 
 
-def test_a_question_that_is_asked_everywhere_is_kept_a_few_times(tmp_path: Path) -> None:
+def test_a_repeated_question_is_kept_a_few_times(tmp_path: Path) -> None:
     kept, left = filtered(tmp_path, {f"p{i}": [record("Create a new instance", f"f{i}", f"x = {i}")] for i in range(9)})
     assert sum(map(len, kept.values())) == 5
     assert left == {"doc: asked too often": 4}
 
 
-def test_similarity_is_told_apart_from_difference() -> None:
+def test_similar_texts_are_distinguished_from_different_ones() -> None:
     words = [f"w{i}" for i in range(200)]
     changed = [*words[:100], "other", *words[101:]]
     half = [*words[:100], *(f"v{i}" for i in range(100))]

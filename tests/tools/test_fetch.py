@@ -1,4 +1,4 @@
-"""Fetching a manifest's packages, from archives that an earlier run left: nothing is asked of a registry."""
+"""Fetching a manifest's packages from archives of an earlier run, without requests to a registry."""
 
 from pathlib import Path
 
@@ -90,7 +90,7 @@ def test_a_clients_own_word_is_the_fault(
     assert capsys.readouterr().err == "npm:two@1.0: npm: npm error 404 no such version\n"
 
 
-def test_a_manifest_that_is_none_says_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_manifest_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = _manifest(tmp_path)
     (tmp_path / "packages.tsv").open("a").write("cpan\tx\t1\tMIT\t0\ttrain\tperl\n")
     assert main(arguments) == 2

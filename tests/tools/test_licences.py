@@ -38,7 +38,7 @@ from tools.model.licences import permissive, read_copyright
         ("", None),
     ],
 )
-def test_what_is_said_of_a_licence_becomes_spdx_or_nothing(said: str, licence: str | None) -> None:
+def test_a_declared_licence_becomes_spdx_or_nothing(said: str, licence: str | None) -> None:
     assert permissive(said) == licence
 
 

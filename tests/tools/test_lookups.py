@@ -38,7 +38,7 @@ def index(tmp_path: Path) -> Path:
     return tmp_path / "docks.db"
 
 
-def test_only_names_that_one_definition_bears_are_asked_for(index: Path) -> None:
+def test_only_names_of_a_single_definition_are_queried(index: Path) -> None:
     store = Store.read(index)
     with store.reading():
         names = {unit.name for unit in single_names(store)}

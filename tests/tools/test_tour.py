@@ -188,7 +188,7 @@ def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
         unpack(tmp_path / "a.tar.xz", tmp_path / "tree")
 
 
-def test_only_the_main_debian_archive_is_asked_for_sources() -> None:
+def test_sources_come_only_from_the_main_debian_archive() -> None:
     modern = "Types: deb\nURIs: http://host.example/debian\nSuites: stable\n\nTypes: deb\nURIs: http://host.example/debian-security\n"
     assert source_lines(modern) == "Types: deb-src\nURIs: http://host.example/debian\nSuites: stable\n\n"
     old = "deb [signed-by=/a] http://host.example/debian stable main\ndeb http://other.example/tools stable main\n# deb x\n"

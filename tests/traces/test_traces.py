@@ -78,9 +78,9 @@ def otlp(*spans: dict[str, Any]) -> bytes:
 
 
 def ingested(index: Index, *spans: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """What is kept after these spans: path and name → (times, last)."""
+    """The stored traces after these spans: path and name → (times, last)."""
     index.graph.traces().ingest([("spans.json", otlp(*spans))])
-    return {place.told(): tuple(seen) for place, seen in index.graph.traces().everything().items()}
+    return {place.label(): tuple(seen) for place, seen in index.graph.traces().everything().items()}
 
 
 # Reading
@@ -96,7 +96,7 @@ def test_todays_and_former_names_of_attributes() -> None:
     ]
 
 
-def test_what_names_no_function_or_no_time_is_told_as_such() -> None:
+def test_spans_without_a_function_or_a_time_are_reported() -> None:
     timeless = {**span(code_function="f"), "endTimeUnixNano": "0", "startTimeUnixNano": None}
     assert list(read_spans(otlp(span(), timeless, span(http_route="/x")), "x")) == [None, None, None]
 
@@ -273,7 +273,7 @@ def test_a_pack_for_files_prefers_what_runs(index: Index) -> None:
     assert changed == {"Cart.clear": pytest.approx(0.2 * (1.0 - 0.3) + 0.25 * 0.2)}
 
 
-def test_a_damaged_file_is_said_and_left_out(index: Index) -> None:
+def test_a_damaged_file_is_reported_and_left_out(index: Index) -> None:
     cold = find(index, "cart price", profile="knowing")
     traces_place(Path(index.info().path)).write_bytes(b"SQLite format 3\0" + b"\1" * 4000)
     result = find(index, "cart price", profile="knowing")
@@ -284,7 +284,7 @@ def test_a_damaged_file_is_said_and_left_out(index: Index) -> None:
     assert index.graph.traces().forget()
 
 
-def test_a_file_that_said_nothing_may_say_more_once_its_code_is_indexed(tree: Tree) -> None:
+def test_a_file_without_matches_may_match_once_its_code_is_indexed(tree: Tree) -> None:
     content = otlp(span(code_function="late", code_filepath="shop/late.py"))
     with Index.open(tree.db, QUICK) as before:
         assert before.graph.traces().ingest([("a.json", content)]).matched == 0

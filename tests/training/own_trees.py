@@ -1,4 +1,4 @@
-"""Trees of someone's own, with a vocabulary of their own: what is said is never what is written. With a history, if wanted."""
+"""Trees with a vocabulary of their own: queries never use the words of the code. With a git history, if wanted."""
 
 from __future__ import annotations
 

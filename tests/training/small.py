@@ -1,4 +1,4 @@
-"""A small corpus of its own kind: things that are said in one vocabulary and written in another."""
+"""A small corpus whose queries use one vocabulary and whose code uses another."""
 
 from __future__ import annotations
 

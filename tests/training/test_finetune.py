@@ -1,4 +1,4 @@
-"""Fine-tuning on trees of one's own: what it learns from, that it finds better what it was not shown, and when it refuses."""
+"""Fine-tuning on a user's own trees: its pairs, its gain on held-out pairs, and when it refuses."""
 
 from __future__ import annotations
 
@@ -233,14 +233,14 @@ def test_between_two_models_lie_their_means(base: ModelFile) -> None:
     assert (middle.temperature, middle.factors.tolist()) == (one.temperature + 1, one.factors.tolist())
 
 
-def test_too_little_to_learn_from_is_said(base: ModelFile, tmp_path: Path) -> None:
+def test_too_little_to_learn_from_is_reported(base: ModelFile, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(f'def f(x):\n    """{question((0, "sail"))}."""\n    return x\n')
     with pytest.raises(UsageError, match="only 1 pairs") as fault:
         fine_tune(base, [tmp_path])
     assert "name more repositories" in fault.value.hint
 
 
-def test_a_history_that_cannot_be_read_is_said(base: ModelFile, tmp_path: Path) -> None:
+def test_a_history_that_cannot_be_read_is_reported(base: ModelFile, tmp_path: Path) -> None:
     write_tree(tmp_path, seed=1)
     git(tmp_path, "init", "-q")  # no commit
     own = own_pairs([tmp_path])

@@ -78,7 +78,7 @@ def replace_temperature(model: Model, temperature: float) -> Model:
     return changed
 
 
-def test_it_learns_that_what_is_said_is_what_is_written() -> None:
+def test_it_learns_which_words_of_queries_match_which_words_of_code() -> None:
     found, model, rows = begun()
     learnt, held = np.arange(0, 450), np.arange(450, 600)  # the fourth package is not shown
     before = mean_reciprocal_rank(found, held, model)

@@ -165,10 +165,10 @@ def test_a_linked_worktree_and_a_submodule_have_their_own_heads(past: Past, tmp_
 
 
 def test_a_folder_without_git_has_no_history(tmp_path: Path) -> None:
-    with pytest.raises(GitError, match=r"^no git repository$"):
+    with pytest.raises(GitError, match=r"^not a git repository$"):
         head_of(tmp_path)
     Past(tmp_path / "bare").git("clone", "--quiet", "--bare", ".", "../bare.git")
-    with pytest.raises(GitError, match=r"^no git repository$"):
+    with pytest.raises(GitError, match=r"^not a git repository$"):
         head_of(tmp_path / "bare.git")
 
 

@@ -153,7 +153,7 @@ def test_a_diff_from_another_program() -> None:
     assert second.hunks[0].lines == (("+", b"x"),)
 
 
-def test_prefixes_as_git_may_be_told_to_write_them() -> None:
+def test_prefixes_that_git_can_be_configured_to_write() -> None:
     assert read_diff(b"--- i/a.c\n+++ w/a.c\n@@ -1 +1 @@\n-a\n+b\n")[0].paths == (b"a.c",)
     assert read_diff(b"diff --git a.c a.c\n--- a.c\n+++ a.c\n@@ -1 +1 @@\n-a\n+b\n")[0].paths == (b"a.c",)
     assert read_diff(b"diff --git a/m b/m\nold mode 100644\nnew mode 100755\n")[0] == FileChange(b"m", b"m", ())

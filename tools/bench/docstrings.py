@@ -25,10 +25,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--models", nargs="+", default=["hashing", "codelens"], help="embedders, as the setting `model` names them"
     )
-    asked = parser.parse_args(arguments)
+    arguments_given = parser.parse_args(arguments)
     place = Path(tempfile.mkdtemp())
     try:
-        sys.stdout.writelines(table(measure(asked.trees, asked.models, place), asked.models))
+        sys.stdout.writelines(
+            table(measure(arguments_given.trees, arguments_given.models, place), arguments_given.models)
+        )
     finally:
         shutil.rmtree(place)
     return 0

@@ -94,9 +94,9 @@ TRUTHS: Mapping[str, Callable[[Sequence[UnitRow], Store], Truth]] = {
 
 def questions(truth: Truth, units: Sequence[UnitRow]) -> Iterator[tuple[UnitRow, frozenset[UnitId]]]:
     """(unit, what is like it), SAMPLE of them at most."""
-    asked = [u for u in units if u.id in truth]
-    step = max(1, math.ceil(len(asked) / SAMPLE))
-    return ((unit, truth[unit.id]) for unit in asked[::step])
+    units_asked = [u for u in units if u.id in truth]
+    step = max(1, math.ceil(len(units_asked) / SAMPLE))
+    return ((unit, truth[unit.id]) for unit in units_asked[::step])
 
 
 def ask(unit: UnitRow, store: Store, mode: str) -> SearchRun:
@@ -105,9 +105,9 @@ def ask(unit: UnitRow, store: Store, mode: str) -> SearchRun:
     return rank("", store, options, Settings())
 
 
-def measure(asked: Iterable[tuple[UnitRow, frozenset[UnitId]]], store: Store, mode: str) -> Figures:
+def measure(questions_asked: Iterable[tuple[UnitRow, frozenset[UnitId]]], store: Store, mode: str) -> Figures:
     """Ask for what is like each unit, and look where what is right stands."""
-    figures = [figures_of(ask(unit, store, mode).candidates, right) for unit, right in asked]
+    figures = [figures_of(ask(unit, store, mode).candidates, right) for unit, right in questions_asked]
     count = len(figures) or 1
     return Figures(len(figures), math.fsum(f[0] for f in figures) / count, math.fsum(f[1] for f in figures) / count)
 
@@ -137,11 +137,11 @@ def main(arguments: Sequence[str]) -> int:
         with store.reading():
             units = functions_of(store)
             for truth, find in TRUTHS.items():
-                asked = list(questions(find(units, store), units))
+                pairs = list(questions(find(units, store), units))
                 for mode in MODES:
-                    figures = measure(asked, store, mode)
-                    shown = f"{figures.reciprocal_rank:.3f} | {figures.recall:.3f}"
-                    print(f"| {Path(name).stem} | {truth} | {figures.questions} | {mode} | {shown} |", flush=True)
+                    figures = measure(pairs, store, mode)
+                    numbers = f"{figures.reciprocal_rank:.3f} | {figures.recall:.3f}"
+                    print(f"| {Path(name).stem} | {truth} | {figures.questions} | {mode} | {numbers} |", flush=True)
         store.close()
     return 0
 

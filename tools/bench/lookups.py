@@ -49,10 +49,10 @@ def main(arguments: Sequence[str]) -> int:
     for name in arguments:
         store = Store.read(Path(name))
         with store.reading():
-            asked = single_names(store)
-            first = sum(finds(unit, store) for unit in asked)
+            names = single_names(store)
+            first = sum(finds(unit, store) for unit in names)
         store.close()
-        print(f"| {Path(name).stem} | {len(asked)} | {first / max(1, len(asked)):.3f} |", flush=True)
+        print(f"| {Path(name).stem} | {len(names)} | {first / max(1, len(names)):.3f} |", flush=True)
     return 0
 
 

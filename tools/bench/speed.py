@@ -85,16 +85,16 @@ def spend(
 ) -> Cost:
     """Run a command and wait for it. Raises SystemExit where it ends with another code than `ends`."""
     started = time.perf_counter()
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
         )
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.perf_counter() - started
         if process.returncode not in ends:
-            said.seek(0)
-            sys.exit(f"{' '.join(command)}: exit code {process.returncode}\n{said.read().decode('utf-8', 'replace')}")
+            errors.seek(0)
+            sys.exit(f"{' '.join(command)}: exit code {process.returncode}\n{errors.read().decode('utf-8', 'replace')}")
     return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * RSS_UNIT)
 
 
@@ -113,8 +113,8 @@ def spend_apart(arguments: Sequence[str], cwd: Path) -> Cost:
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
-    with os.fdopen(reading, "rb") as told:
-        text = told.read()
+    with os.fdopen(reading, "rb") as pipe:
+        text = pipe.read()
     if process.returncode:
         sys.exit(f"codelens {' '.join(arguments)}: exit code {process.returncode}")
     own, child = json.loads(text)
@@ -155,7 +155,7 @@ def _changes(tree: Path, place: Path, count: int) -> Iterator[Path]:
 
 
 def bench_ctags(tree: Path, work: Path, queries: Sequence[str]) -> Tool | None:
-    """Definitions only, no references and no text. Other programs of that name are no comparison."""
+    """Definitions only, no references and no text. Other programs of that name cannot be compared."""
     found = shutil.which("ctags")
     if not found or b"Universal" not in subprocess.run([found, "--version"], capture_output=True).stdout:
         return None

@@ -44,8 +44,8 @@ class Measured:
 
 def make_edges(count: int, both_ways: bool = False, seed: int = SEED) -> Iterator[WeightedEdge]:
     """About `count` edges, half of them backwards if `both_ways`; their weights are 1, and BACK."""
-    chance, made, popular = random.Random(seed), count // 2 if both_ways else count, [0]
-    for source in range(made // MEAN_EDGES):
+    chance, wanted, popular = random.Random(seed), count // 2 if both_ways else count, [0]
+    for source in range(wanted // MEAN_EDGES):
         first = source - source % MODULE
         for _ in range(chance.randint(0, 2 * MEAN_EDGES)):  # one node in eleven is a dead end
             if chance.random() < INSIDE:

@@ -19,8 +19,8 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.home, self.root, self.index, self.old = (folder / n for n in ("home", "tree", "at/index.db", "old.db"))
-        for made in (self.home, self.index.parent):
-            made.mkdir(parents=True)
+        for new in (self.home, self.index.parent):
+            new.mkdir(parents=True)
         write_tree(self.root, 1)
         finish(self.index, self.root, self.home)
         shutil.copy2(self.index, self.old)

@@ -104,29 +104,29 @@ def _attempt(kind: str, tree: Path, base: Base, files: Mapping[str, bytes], rng:
         report.counts[f"index: {'rebuilt' if rebuilt else 'updated'}"] += 1
         expect(not rebuilt or "rebuilt" in ran.err, f"{kind}: index does not say that it rebuilt")
         for command in LASTING:
-            said = _ask(tree, command)
+            answer = _ask(tree, command)
             expect(
-                any((said.code, said.out) == (right.code, right.out) for right in base.answers[command]),
-                f"{kind}: after index, {command}: {_short(said)}",
+                any((answer.code, answer.out) == (right.code, right.out) for right in base.answers[command]),
+                f"{kind}: after index, {command}: {_short(answer)}",
             )
         checked = _ask(tree, ("doctor", "--check", "full"))
         expect(checked.code == 0, f"{kind}: after index, doctor --check full {_short(checked)}")
 
 
-def _wrong(said: Said, right: tuple[Said, ...], command: tuple[str, ...]) -> str:
-    if _unforeseen(said):
-        return f"{command}: {_short(said)}"
-    if said.code == 3 and "codelens index" in said.err:
+def _wrong(ran: Said, right: tuple[Said, ...], command: tuple[str, ...]) -> str:
+    if _unforeseen(ran):
+        return f"{command}: {_short(ran)}"
+    if ran.code == 3 and "codelens index" in ran.err:
         return ""
-    return "" if any((said.code, said.out) == (r.code, r.out) for r in right) else f"{command}: {_short(said)}"
+    return "" if any((ran.code, ran.out) == (r.code, r.out) for r in right) else f"{command}: {_short(ran)}"
 
 
-def _unforeseen(said: Said) -> bool:
-    return any(sign in said.err for sign in UNFORESEEN)
+def _unforeseen(ran: Said) -> bool:
+    return any(sign in ran.err for sign in UNFORESEEN)
 
 
-def _short(said: Said) -> str:
-    return f"ended with {said.code}; stdout {said.out[:200]!r}; stderr {said.err[-500:]}"
+def _short(ran: Said) -> str:
+    return f"ended with {ran.code}; stdout {ran.out[:200]!r}; stderr {ran.err[-500:]}"
 
 
 # The whole index
@@ -150,7 +150,7 @@ def _made(folder: Path) -> tuple[Path, Base, Base]:
     expect(_ask(tree, ("index", "-q")).code == 0, "the update failed")
     whole = {"": _index(tree).read_bytes()}
     answers = {command: (_ask(tree, command),) for command in COMMANDS}
-    codes = {command: said[0].code for command, said in answers.items() if said[0].code not in (0, 1)}
+    codes = {command: runs[0].code for command, runs in answers.items() if runs[0].code not in (0, 1)}
     expect(not codes, f"of a whole index: {codes}")
     return tree, Base(whole, answers), _logged(tree, answers)
 
@@ -349,14 +349,14 @@ def _process(tree: Path, command: tuple[str, ...]) -> Said:
     return _plain(Said(ran.returncode, ran.stdout, ran.stderr.decode("utf-8", "replace")), command)
 
 
-def _plain(said: Said, command: tuple[str, ...]) -> Said:
+def _plain(ran: Said, command: tuple[str, ...]) -> Said:
     """The output without the size and mode of the file, which damage may change without harm."""
-    if command[0] != "status" or not said.out:
-        return said
-    record = json.loads(said.out)
+    if command[0] != "status" or not ran.out:
+        return ran
+    record = json.loads(ran.out)
     for name in ("file_bytes", "journal_mode", "tables"):
         record.pop(name, None)
-    return said._replace(out=json.dumps(record).encode())
+    return ran._replace(out=json.dumps(record).encode())
 
 
 CAMPAIGNS = (Campaign("damaged-files", run, 400, "an index with bits, pages, its header or its log damaged"),)

@@ -61,8 +61,8 @@ class Disk:
     def __init__(self, folder: Path, at: Path) -> None:
         self.program = Program(folder / "home")
         self.root, self.at, self._kept = folder / "tree", at, folder / "kept"
-        for made in (self.program.home, self._kept, at):
-            made.mkdir(parents=True, exist_ok=True)
+        for new in (self.program.home, self._kept, at):
+            new.mkdir(parents=True, exist_ok=True)
         self.index = at / "index.db"
         write_tree(self.root, 1)
         self.run_index()
@@ -83,7 +83,7 @@ class Disk:
         if operation != "build":
             shutil.copy2(self._kept / "index.db", self.index)
 
-    def told(self, ran: Ran) -> None:
+    def check_message(self, ran: Ran) -> None:
         """Check that a failed run names the file and says what to do."""
         if ran.code:
             expect("hint: " in ran.err and str(self.at) in ran.err, f"the fault is not reported: {ran}")
@@ -110,7 +110,7 @@ def full(count: int, seed: int, folder: Path, report: Report) -> None:
                 if not is_small:
                     report.note("no file system of memory may be mounted: a limit for each file stands for a full disk")
                 ran = disk.run_index(*OPERATIONS[operation], codes=(0, *TOLD), file_bytes=None if is_small else room)
-                disk.told(ran)
+                disk.check_message(ran)
                 report.counts[f"{operation}, exit {ran.code}"] += 1
             disk.mended(operation)
 
@@ -182,7 +182,7 @@ def failing(count: int, seed: int, folder: Path, report: Report) -> None:
             else:
                 command = ("index", str(disk.root), "--db", str(disk.index), "--jobs", "1", *OPERATIONS[operation])
                 ran = broken.run(*command, codes=(0, *TOLD))
-            disk.told(ran)
+            disk.check_message(ran)
             report.counts[f"{operation}, {errno.errorcode[code]}, exit {ran.code}"] += 1
             disk.mended("update" if operation == "search" else operation)
 
@@ -190,18 +190,18 @@ def failing(count: int, seed: int, folder: Path, report: Report) -> None:
 def read_only(count: int, seed: int, folder: Path, report: Report) -> None:
     """Run each command on a read-only medium: readers answer as before, writers report why they cannot."""
     disk = Disk(folder, folder / "tree/.codelens")
-    shown = _ran("mount", "--bind", str(disk.root), str(disk.root)) and _ran(
+    mounted = _ran("mount", "--bind", str(disk.root), str(disk.root)) and _ran(
         "mount", "-o", "remount,ro,bind", str(disk.root)
     )
-    library = None if shown else compiled(folder, report)
-    if not shown and library is None:
+    library = None if mounted else compiled(folder, report)
+    if not mounted and library is None:
         report.note("skipped: nothing may be mounted here")
         return
-    variables = {} if shown else {"LD_PRELOAD": str(library), "SHIM": f"{errno.EROFS}:wso:0:1000000:{disk.root}"}
+    variables = {} if mounted else {"LD_PRELOAD": str(library), "SHIM": f"{errno.EROFS}:wso:0:1000000:{disk.root}"}
     try:
         _each_command(Program(disk.program.home, variables), disk.root, count, seed, report)
     finally:
-        if shown:
+        if mounted:
             _ran("umount", str(disk.root))
 
 

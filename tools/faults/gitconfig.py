@@ -111,7 +111,7 @@ def _alternates(root: Path, script: Path) -> None:
 
 
 def _promisor(root: Path, script: Path) -> None:
-    """A partial clone whose objects are to be fetched by a program."""
+    """A partial clone that would run a program to fetch objects."""
     _git(root, "config", "extensions.partialClone", "origin")
     _git(root, "config", "remote.origin.promisor", "true")
     _git(root, "config", "remote.origin.url", f"ext::{script} %S")
@@ -254,8 +254,8 @@ def _signed(root: Path, script: Path) -> None:
     signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n a\n -----END PGP SIGNATURE-----\n"
     tree, parent = _git(root, "rev-parse", "HEAD^{tree}").strip(), _git(root, "rev-parse", "HEAD").strip()
     head = f"tree {tree}\nparent {parent}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n"
-    made = _git(root, "hash-object", "-t", "commit", "-w", "--stdin", given=f"{head}{signature}\nsubject\n").strip()
-    _git(root, "update-ref", "HEAD", made)
+    commit = _git(root, "hash-object", "-t", "commit", "-w", "--stdin", given=f"{head}{signature}\nsubject\n").strip()
+    _git(root, "update-ref", "HEAD", commit)
 
 
 def _git(root: Path, *arguments: str, given: str = "") -> str:
@@ -327,13 +327,13 @@ def _attempt(folder: Path, number: int, way: Way, report: Report) -> None:
     variables = made(proven, way, script)
     mark.unlink(missing_ok=True)
     proof = [word.replace("NAME", way.name.replace(" ", "")) for word in way.proof]
-    asked = "protocol=http\nhost=127.0.0.1\n\n"
+    request = "protocol=http\nhost=127.0.0.1\n\n"
     with_these = _variables(proven) | variables
     command = ["git", *proof]
     if "-p" in proof or proof[0] in ("log",):  # a pager runs only for a terminal
         command = ["script", "-qec", " ".join(command), "/dev/null"]
     if shutil.which(command[0]):
-        subprocess.run(command, cwd=proven, env=with_these, input=asked, capture_output=True, text=True, timeout=60)
+        subprocess.run(command, cwd=proven, env=with_these, input=request, capture_output=True, text=True, timeout=60)
     if not mark.exists():
         report.note(f"not provable here with plain git: {way.name}")
     with report.attempt(number):

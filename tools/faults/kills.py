@@ -264,8 +264,8 @@ class Broken:
         self._chance = Chance()
         self._home = folder / "home"
         self._root, self._index, self._start = folder / "tree", folder / "at/index.db", folder / "start"
-        for made in (self._home, self._index.parent, self._start):
-            made.mkdir()
+        for new in (self._home, self._index.parent, self._start):
+            new.mkdir()
         operation.make(self._root, self._index, self._home)
         self._before: State = set()
         if self._index.exists():
@@ -330,12 +330,12 @@ class Broken:
             with Store.read(self._index, accepted=True) as store:
                 store.load_vectors()
                 store.verify()
-                said, found = store.meta("snapshot"), store.documents.content_id()
+                stored, found = store.meta("snapshot"), store.documents.content_id()
         except IndexCorrupt as fault:
             if "old schema" in str(fault) and not self._operation.readable:
                 return before
             raise
-        expect(said == found, "the snapshot is not that of the documents")
+        expect(stored == found, "the snapshot is not that of the documents")
         with tempfile.TemporaryDirectory() as folder:  # to read a log that was left, it has to be folded in
             for name in index_files(self._index):
                 shutil.copy2(self._index.with_name(name), folder)

@@ -249,8 +249,8 @@ def run(count: int, seed: int, folder: Path, report: Report) -> None:
 
 def _attempt(folder: Path, kind: str, luck: random.Random) -> None:
     root, outside, home, victim = folder / "tree", folder / "outside", folder / "victim", folder / "planter"
-    for made in (root, outside, home, victim):
-        made.mkdir(parents=True)
+    for new in (root, outside, home, victim):
+        new.mkdir(parents=True)
     (outside / "kept.py").write_text(f"def {SECRET}(): pass\n")
     (root / "a.py").write_text("def one():\n    return two()\n\ndef two(): return 1\n")
     subprocess.run(["git", "init", "-q", str(root)], check=True)
@@ -263,8 +263,8 @@ def _attempt(folder: Path, kind: str, luck: random.Random) -> None:
     program, before = Program(home, accepting), listed(folder)
     for arguments in COMMANDS:
         ran = program.run(*arguments, cwd=root)
-        told = (ran.out.decode("utf-8", "replace") + ran.err).replace(" ".join(arguments), "")
-        expect(f"def {SECRET}" not in told, f"{kind}: read outside of the root: {ran} {ran.out!r}")
+        output = (ran.out.decode("utf-8", "replace") + ran.err).replace(" ".join(arguments), "")
+        expect(f"def {SECRET}" not in output, f"{kind}: read outside of the root: {ran} {ran.out!r}")
         unchanged(before, folder, [root / ".codelens", home])
 
 

@@ -283,7 +283,7 @@ def stir(root: Path, luck: random.Random, ended: threading.Event) -> None:
         ended.wait(0.002)
 
 
-def asked(luck: random.Random) -> Sequence[tuple[str, ...]]:
+def questions(luck: random.Random) -> Sequence[tuple[str, ...]]:
     """Questions about such a tree, in forms that print names and contents."""
     form = luck.choice(((), ("--json",), ("--vimgrep",), ("-l",), ("-c",), ("--csv",), ("--markdown",), ("--sarif",)))
     return (
@@ -324,7 +324,7 @@ def _attempt(folder: Path, luck: random.Random, files: int, report: Report) -> N
         unchanged(before, folder, [index.parent, program.home])
         stirring.start()
         program.run("index", str(root), *where, cwd=folder, codes=(0,))
-        for question in asked(luck):
+        for question in questions(luck):
             answer = program.run(*question, *where, cwd=root, codes=(0, 1, 2))
             expect(
                 SECRET not in answer.out.decode("utf-8", "replace") or SECRET in question,

@@ -115,9 +115,9 @@ def serving(index: Path, home: Path) -> Iterator[int]:
         process.wait()
         process.stdout.close()
         errors.seek(0)
-        said = errors.read()
+        log = errors.read()
         errors.close()
-    expect(not any(word in said for word in UNEXPECTED), f"the server wrote: {said[-900:]}")
+    expect(not any(word in log for word in UNEXPECTED), f"the server wrote: {log[-900:]}")
     expect(not left, f"processes left by the server: {left}")
 
 

@@ -138,9 +138,9 @@ def _attempt(index: Path, folder: Path, luck: random.Random, report: Report) -> 
     finally:
         late.cancel()
         process.kill()
-    said = err.decode("utf-8", "replace")
-    expect(process.returncode == 0, f"exit code {process.returncode}: {said[-900:]}")
-    expect(not any(word in said for word in UNEXPECTED), f"on stderr: {said[-900:]}")
+    log = err.decode("utf-8", "replace")
+    expect(process.returncode == 0, f"exit code {process.returncode}: {log[-900:]}")
+    expect(not any(word in log for word in UNEXPECTED), f"on stderr: {log[-900:]}")
     answers = [json.loads(line) for line in out.splitlines()]
     report.counts["answers"] += len(answers)
     report.counts["errors"] += sum("error" in answer for answer in answers)

@@ -58,11 +58,11 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question: `asked` is search, files or why."""
+    """One question: `command` is search, files or why."""
 
     number: int
     shape: str
-    asked: str
+    command: str
     query: str
     options: SearchOptions
     targets: tuple[str, ...] = ()
@@ -143,8 +143,8 @@ def _wildcards(rng: random.Random, of: Material) -> str:
 
 
 def _phrase(rng: random.Random, of: Material) -> str:
-    said = rng.choice((rng.choice(of.lines), _prose(rng, of), _word(rng, of)[:2], " ", "\\", "é"))
-    return f'"{said}"' if rng.random() < 0.9 else f'"{said}'
+    phrase = rng.choice((rng.choice(of.lines), _prose(rng, of), _word(rng, of)[:2], " ", "\\", "é"))
+    return f'"{phrase}"' if rng.random() < 0.9 else f'"{phrase}'
 
 
 def _phrases(rng: random.Random, of: Material) -> str:
@@ -313,22 +313,22 @@ def make_case(number: int, seed: int, of: Material) -> Case:
     query = SHAPES[shape][0](rng, of)
     if rng.random() < 0.15:
         query = _mutated(rng, query)
-    asked = rng.choices(("search", "files", "why"), (8, 1, 1))[0]
-    options = _options(rng, shape, asked, of)
+    command = rng.choices(("search", "files", "why"), (8, 1, 1))[0]
+    options = _options(rng, shape, command, of)
     targets: tuple[str, ...] = ()
-    if asked == "why" and rng.random() < 0.6:
+    if command == "why" and rng.random() < 0.6:
         targets = (
             rng.choice((rng.choice(of.names), rng.choice(of.paths), f"{rng.choice(of.paths)}:{rng.randint(1, 300)}")),
         )
-    return Case(number, shape, asked, query, options, targets)
+    return Case(number, shape, command, query, options, targets)
 
 
-def _options(rng: random.Random, shape: str, asked: str, of: Material) -> SearchOptions:
+def _options(rng: random.Random, shape: str, command: str, of: Material) -> SearchOptions:
     """Options that are mostly the defaults; each is set now and then, so that many combinations occur."""
     options = SearchOptions(
         regex=shape == "regex" or rng.random() < 0.02,
         literal=shape != "regex" and rng.random() < 0.04,
-        files_only=asked == "files" or (asked == "why" and rng.random() < 0.2),
+        files_only=command == "files" or (command == "why" and rng.random() < 0.2),
     )
     if options.regex and options.literal:
         options = replace(options, literal=False)
@@ -360,7 +360,7 @@ def _options(rng: random.Random, shape: str, asked: str, of: Material) -> Search
     chosen = {
         name: make() for name, make in some.items() if rng.random() < (0.15 if name in ("mode", "profile") else 0.03)
     }
-    if "like" in chosen and asked == "files":
+    if "like" in chosen and command == "files":
         del chosen["like"]
     return replace(options, **chosen)
 
@@ -373,7 +373,7 @@ def run_case(case: Case, index: Index) -> dict[str, Any]:
     row: dict[str, Any] = {
         "number": case.number,
         "shape": case.shape,
-        "asked": case.asked,
+        "command": case.command,
         "length": len(case.query),
         "query": case.query[:SHOWN],
         "options": _given(case.options),
@@ -381,7 +381,7 @@ def run_case(case: Case, index: Index) -> dict[str, Any]:
     }
     started = time.process_time()
     try:
-        if case.asked == "why":
+        if case.command == "why":
             result = index.why(case.query, case.targets, case.options).search
         else:
             result = index.search(case.query, case.options)
@@ -434,21 +434,23 @@ def _share(ordered: Sequence[float], share: int) -> float:
     return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else 0.0
 
 
-def as_text(told: dict[str, Any]) -> str:
+def as_text(report: dict[str, Any]) -> str:
     lines = [
-        f"{told['tried']} queries, {told['over']} over {told['budget'] * TOLERANCE:g} CPU s, {told['exceptions']} exceptions",
-        "  ".join(f"{name} {value:.3f} s" for name, value in told["seconds"].items()) + f"  all {told['total']} s",
-        f"exit codes: {told['codes']}",
-        f"notices: {told['notices']}",
+        f"{report['tried']} queries, {report['over']} over {report['budget'] * TOLERANCE:g} CPU s, "
+        f"{report['exceptions']} exceptions",
+        "  ".join(f"{name} {value:.3f} s" for name, value in report["seconds"].items()) + f"  all {report['total']} s",
+        f"exit codes: {report['codes']}",
+        f"notices: {report['notices']}",
         *(
             f"  {name:14} {of['tried']:5} tried {of['over']:4} over  worst {of['worst']:.2f} s"
-            for name, of in told["shapes"].items()
+            for name, of in report["shapes"].items()
         ),
         *(
-            f"{row['seconds']:7.2f} s  #{row['number']} {row['shape']}, {row['asked']}, {row['length']} characters {row['options']}"
-            for row in told["worst"][:10]
+            f"{row['seconds']:7.2f} s  #{row['number']} {row['shape']}, {row['command']}, "
+            f"{row['length']} characters {row['options']}"
+            for row in report["worst"][:10]
         ),
-        *(f"#{row['number']} {row['error']}\n{row['trace']}" for row in told["faults"]),
+        *(f"#{row['number']} {row['error']}\n{row['trace']}" for row in report["faults"]),
     ]
     return "\n".join(lines)
 

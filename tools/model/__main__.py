@@ -29,14 +29,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--manifest", type=Path, help="a manifest other than the shipped one")
     parser.add_argument("--against", nargs="*", default=[], help="trees whose definitions must not be learnt from")
     parser.add_argument("--jobs", default="2", help="packages that are mined at once")
-    asked, training = parser.parse_known_args(arguments)
-    chosen = ["--manifest", str(asked.manifest)] if asked.manifest else []
-    against = ["--against", *asked.against] if asked.against else []
-    mined, clean, model = asked.folder / "pairs", asked.folder / "clean", asked.folder / "codelens.model.search"
+    parsed, training = parser.parse_known_args(arguments)
+    chosen = ["--manifest", str(parsed.manifest)] if parsed.manifest else []
+    against = ["--against", *parsed.against] if parsed.against else []
+    mined, clean, model = parsed.folder / "pairs", parsed.folder / "clean", parsed.folder / "codelens.model.search"
     excluded = str(Path(__file__).with_name("excluded.txt"))
     steps = (
-        (fetch.main, [str(asked.folder), *chosen]),
-        (pairs.main, [str(asked.folder / "trees"), str(mined), "--excluded", excluded, "--jobs", asked.jobs, *against]),
+        (fetch.main, [str(parsed.folder), *chosen]),
+        (
+            pairs.main,
+            [str(parsed.folder / "trees"), str(mined), "--excluded", excluded, "--jobs", parsed.jobs, *against],
+        ),
         (duplicates.main, [str(mined), str(clean), *against]),
         (build.main, [str(clean), str(model), *chosen, *training]),
     )
@@ -46,9 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
     return _compared(ModelFile(model))
 
 
-def _compared(made: ModelFile) -> int:
+def _compared(model: ModelFile) -> int:
     shipped = shipped_model()
-    score = float(made.header["held_out"]["mrr"])
+    score = float(model.header["held_out"]["mrr"])
     if shipped is None:
         print(f"held out: {score:.4f}; this installation has no shipped model to compare with")
         return 1

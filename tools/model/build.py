@@ -93,8 +93,8 @@ def parted(corpus: Corpus, manifest: Sequence[Package]) -> tuple[Whole, Whole]:
     """(pairs to learn from, documentation pairs of the packages that the manifest holds out)."""
     held_out = {package.folder for package in manifest if package.split == "held-out"}
     apart = np.array([name in held_out for name in corpus.packages], bool)[corpus.package]
-    asked = np.flatnonzero(apart & (corpus.kinds == KINDS.index("doc")))
-    packages = [asked[corpus.package[asked] == number][:MOST_ASKED] for number in np.unique(corpus.package[asked])]
+    chosen = np.flatnonzero(apart & (corpus.kinds == KINDS.index("doc")))
+    packages = [chosen[corpus.package[chosen] == number][:MOST_ASKED] for number in np.unique(corpus.package[chosen])]
     return np.flatnonzero(~apart), np.concatenate([np.empty(0, np.int64), *packages])
 
 
@@ -109,15 +109,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--pieces", type=int, default=PIECES)
     for key in ("dimensions", "steps", "batch", "run", "seed"):
         parser.add_argument(f"--{key}", type=int, default=getattr(Recipe(), key))
-    asked = parser.parse_args(arguments)
-    recipe = Recipe(**{key: getattr(asked, key) for key in ("dimensions", "steps", "batch", "run", "seed")})
-    words = read_corpus(asked.pairs)
-    manifest = read_manifest(manifest_text(asked.manifest))
+    given = parser.parse_args(arguments)
+    recipe = Recipe(**{key: getattr(given, key) for key in ("dimensions", "steps", "batch", "run", "seed")})
+    words = read_corpus(given.pairs)
+    manifest = read_manifest(manifest_text(given.manifest))
     learnt, held_out = parted(words, manifest)
     if not len(learnt):
-        print(f"{asked.pairs}: no pairs to learn from", file=sys.stderr)
+        print(f"{given.pairs}: no pairs to learn from", file=sys.stderr)
         return 2
-    names = build(frequencies(words), asked.words, asked.pieces)
+    names = build(frequencies(words), given.words, given.pieces)
     corpus = as_rows(words, names)
     model = begin(np.bincount(corpus.ids, minlength=len(names)).astype(np.int64), recipe)
     started = time.perf_counter()
@@ -132,12 +132,12 @@ def main(arguments: list[str] | None = None) -> int:
 
     train(corpus, learnt, recipe, model, tell)
     found = mean_reciprocal_rank(corpus, held_out, model)
-    about = {"name": asked.name, "recipe": asdict(recipe), **card(corpus, learnt, held_out, model, found)}
-    write_quantised(asked.model, model, names, {**about, **sources(manifest)})
-    kept, order = model_of(ModelFile(asked.model))
+    about = {"name": given.name, "recipe": asdict(recipe), **card(corpus, learnt, held_out, model, found)}
+    write_quantised(given.model, model, names, {**about, **sources(manifest)})
+    kept, order = model_of(ModelFile(given.model))
     written = mean_reciprocal_rank(as_rows(words, order), held_out, kept)
     print(
-        f"{asked.model}: {asked.model.stat().st_size} bytes; MRR@10 on {len(held_out)} held-out pairs: "
+        f"{given.model}: {given.model.stat().st_size} bytes; MRR@10 on {len(held_out)} held-out pairs: "
         f"{found:.4f} as trained, {written:.4f} as written"
     )
     return 0
@@ -171,7 +171,7 @@ def sources(manifest: Sequence[Package]) -> dict[str, Any]:
         "licences": dict(
             Counter(name for package in taught for name in sorted(set(_LICENCE.findall(package.licence))))
         ),
-        "repeat": "python -m tools.model FOLDER",
+        "repeat": "make model DATA=FOLDER",
     }
 
 

@@ -88,15 +88,15 @@ def choose(
     archive = registries.download(registry, name, version, place, packaging=True)
     if (size := archive.path.stat().st_size) > MAX_ARCHIVE_BYTES:
         raise Refused(f"{size} bytes are over the cap")
-    said = declared(registry, name, archive)
-    if said.licence is None:
-        raise Refused(f"not permissive: {said.refusal}")
+    found = declared(registry, name, archive)
+    if found.licence is None:
+        raise Refused(f"not permissive: {found.refusal}")
     tree = folder / "trees" / package.folder
     unpack_sources(archive.path, tree)
     language = main_language(tree)
     if language is None:
         raise Refused("no sources")
-    return Package(registry, name, said.version, said.licence, sha256(archive.path), split, language)
+    return Package(registry, name, found.version, found.licence, sha256(archive.path), split, language)
 
 
 def main_language(tree: Path) -> str | None:

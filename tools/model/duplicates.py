@@ -79,8 +79,8 @@ def earlier_near(rows: Signatures) -> NDArray[numpy.int64]:
         ranked = mixed[order]
         begins = numpy.concatenate([[True], ranked[1:] != ranked[:-1]])
         first = order[numpy.maximum.accumulate(numpy.where(begins, numpy.arange(len(order)), 0))]
-        asked = (first != order) & (found[order] < 0)
-        later, earlier = order[asked], first[asked]
+        compared = (first != order) & (found[order] < 0)
+        later, earlier = order[compared], first[compared]
         for start in range(0, len(later), 1 << 16):
             some, before = later[start : start + (1 << 16)], earlier[start : start + (1 << 16)]
             near = (rows[some] == rows[before]).mean(axis=1) >= NEAR
@@ -114,17 +114,17 @@ class _Kind:
         near = self._near()
         verdicts: list[str] = []
         first: dict[bytes, int] = {}
-        asked: Counter[bytes] = Counter()
+        counts: Counter[bytes] = Counter()
         for place, (key, question) in enumerate(zip(self.keys, self.questions, strict=True)):
             equal = first.setdefault(key, place)
             other = equal if equal < place else near.get(place, -1)
             verdict = ""
             if other >= 0:
                 verdict = ("equal" if equal < place else "near") + (" to what is held out" if other < held_out else "")
-            elif place >= held_out and asked[question] >= most:
+            elif place >= held_out and counts[question] >= most:
                 verdict = "asked too often"
             if not verdict and place >= held_out:
-                asked[question] += 1
+                counts[question] += 1
             verdicts.append(verdict)
         return verdicts
 
@@ -143,8 +143,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--against", type=Path, nargs="*", default=[], help="trees whose definitions must not be learnt"
     )
-    asked = parser.parse_args(arguments)
-    report = without_duplicates(asked.pairs, asked.out, asked.against)
+    given = parser.parse_args(arguments)
+    report = without_duplicates(given.pairs, given.out, given.against)
     json.dump(report, sys.stdout, indent=1)
     return 0
 

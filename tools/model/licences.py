@@ -177,16 +177,16 @@ def _of_wheel(wheel: Path) -> Declared:
     classifiers = [value for value in classifiers if value != "OSI Approved"]
     words = fields.get("License", "").strip()
     if exact := fields.get("License-Expression"):
-        said, licence = exact, permissive(exact)
+        text, licence = exact, permissive(exact)
     elif classifiers:
         found = [permissive(value) for value in classifiers]
-        said, licence = "; ".join(classifiers), joined(spdx or "" for spdx in found) if all(found) else None
+        text, licence = "; ".join(classifiers), joined(spdx or "" for spdx in found) if all(found) else None
         if licence == "LicenseRef-BSD" and "\n" not in words:  # the classifier has no clauses; the field may
             licence = permissive(words) or licence
     else:
-        said = words.partition("\n")[0]
+        text = words.partition("\n")[0]
         licence = permissive(words) if "\n" not in words else None
-    return _verdict(wheel.name.split("-")[1], said, licence)
+    return _verdict(wheel.name.split("-")[1], text, licence)
 
 
 def _of_npm(tarball: Path) -> Declared:
@@ -195,8 +195,8 @@ def _of_npm(tarball: Path) -> Declared:
     )
     licence = found.get("license") or found.get("licenses") or ""
     parts = licence if isinstance(licence, list) else [licence]
-    said = " OR ".join(str(part.get("type", "")) if isinstance(part, dict) else str(part) for part in parts)
-    return _verdict(str(found.get("version", "")), said, permissive(said))
+    text = " OR ".join(str(part.get("type", "")) if isinstance(part, dict) else str(part) for part in parts)
+    return _verdict(str(found.get("version", "")), text, permissive(text))
 
 
 def _of_debian(name: str, archive: Archive) -> Declared:
@@ -215,6 +215,6 @@ def _of_binary(name: str, package: Path) -> Declared:
     return Declared(version=version, licence=verdict.licence, refusal=verdict.refusal)
 
 
-def _verdict(version: str, said: str, licence: str | None) -> Declared:
-    said = re.sub(r"\s+", " ", said)[:80] or "no licence"
-    return Declared(version=version, licence=licence, refusal=None if licence else said)
+def _verdict(version: str, text: str, licence: str | None) -> Declared:
+    text = re.sub(r"\s+", " ", text)[:80] or "no licence"
+    return Declared(version=version, licence=licence, refusal=None if licence else text)

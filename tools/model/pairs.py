@@ -61,18 +61,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--excluded", type=Path, help="a file of names; folders of such a name give no pairs")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--one", action="store_true", help="`trees` is one package's tree, `out` the file to write")
-    asked = parser.parse_args(arguments)
-    held_out = (asked.out.parent if asked.one else asked.out) / "held-out.json"
-    if asked.one:
+    given = parser.parse_args(arguments)
+    held_out = (given.out.parent if given.one else given.out) / "held-out.json"
+    if given.one:
         hashes, names = json.loads(held_out.read_text())
-        write_tree(asked.trees, asked.out, {bytes.fromhex(h) for h in hashes}, frozenset(names))
+        write_tree(given.trees, given.out, {bytes.fromhex(h) for h in hashes}, frozenset(names))
         return 0
-    asked.out.mkdir(parents=True, exist_ok=True)
-    names = excluded_names(asked.excluded) if asked.excluded else []
-    held_out.write_text(json.dumps([sorted({h.hex() for tree in asked.against for h in file_hashes(tree)}), names]))
-    trees = [t for t in sorted(asked.trees.iterdir()) if t.is_dir() and not (asked.out / (t.name + ENDING)).exists()]
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        failed = sum(pool.map(lambda tree: _mined_apart(tree, asked.out / (tree.name + ENDING)), trees))
+    given.out.mkdir(parents=True, exist_ok=True)
+    names = excluded_names(given.excluded) if given.excluded else []
+    held_out.write_text(json.dumps([sorted({h.hex() for tree in given.against for h in file_hashes(tree)}), names]))
+    trees = [t for t in sorted(given.trees.iterdir()) if t.is_dir() and not (given.out / (t.name + ENDING)).exists()]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        failed = sum(pool.map(lambda tree: _mined_apart(tree, given.out / (tree.name + ENDING)), trees))
     print(f"{len(trees)} trees, {failed} failed", file=sys.stderr)
     return min(failed, 1)
 
@@ -98,8 +98,8 @@ def _mined_apart(tree: Path, out: Path) -> bool:
     arguments = ("--one", str(tree.absolute()), str(out.absolute()))
     with start("tools.model.pairs:main", *arguments, stderr=subprocess.PIPE) as process:
         try:
-            said = process.communicate(timeout=SECONDS)[1].decode("utf-8", "replace")
-            fault = f"exit code {process.returncode}: {said[-300:]}" if process.returncode else ""
+            errors = process.communicate(timeout=SECONDS)[1].decode("utf-8", "replace")
+            fault = f"exit code {process.returncode}: {errors[-300:]}" if process.returncode else ""
         except subprocess.TimeoutExpired:
             process.kill()
             fault = f"over {SECONDS} s"

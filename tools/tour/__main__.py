@@ -88,8 +88,8 @@ def _progress(row: Row) -> str:
     if "cpu" not in row:
         return f"{row['tree']}: {row['ended']}"
     size = f"{report.megabytes(row):.1f} MB, " if "source_bytes" in row else ""
-    said = f"{row['tree']}: {size}{row['cpu']:.1f} CPU s, {row['wall']:.1f} s, peak {row['peak'] / MB:.0f} MB"
-    return said + (f"; {why}" if (why := report.failed(row)) else "")
+    line = f"{row['tree']}: {size}{row['cpu']:.1f} CPU s, {row['wall']:.1f} s, peak {row['peak'] / MB:.0f} MB"
+    return line + (f"; {why}" if (why := report.failed(row)) else "")
 
 
 def _circumstances() -> dict[str, Any]:

@@ -107,8 +107,8 @@ def _run(command: Sequence[str], cwd: Path) -> None:
         raise Unfetched(f"{command[0]}: {e}") from e
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()
-        said = next((line for line in lines if line.startswith(("E: ", "ERROR: ", "npm error"))), lines[-1])
-        raise Unfetched(f"{command[0]}: {re.sub(r'[a-z]+://[^ ]+', '…', said)}")
+        reason = next((line for line in lines if line.startswith(("E: ", "ERROR: ", "npm error"))), lines[-1])
+        raise Unfetched(f"{command[0]}: {re.sub(r'[a-z]+://[^ ]+', '…', reason)}")
 
 
 @cache

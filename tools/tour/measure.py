@@ -79,8 +79,8 @@ def spend(command: Sequence[str], limits: Limits, cwd: Path) -> Spent:
         errors.seek(0)
         ended = watch.killed_by
         if not ended and process.returncode:
-            said = errors.read().decode("utf-8", "replace").strip().splitlines()
-            ended = f"exit code {process.returncode}" + (f": {said[-1]}" if said else "")
+            lines = errors.read().decode("utf-8", "replace").strip().splitlines()
+            ended = f"exit code {process.returncode}" + (f": {lines[-1]}" if lines else "")
         return Spent(watch.wall, watch.cpu, watch.peak, ended, output.read().decode("utf-8", "replace"))
 
 

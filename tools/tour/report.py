@@ -103,10 +103,10 @@ def failed(row: Row) -> str:
 
 def table(rows: Sequence[Row], bars: Bars) -> Iterator[list[str]]:
     """A head, then a line a tree. The last cell says why a tree did not finish."""
-    shown = columns(rows)
-    yield ["tree", *(c.head for c in shown), "ended"]
+    chosen = columns(rows)
+    yield ["tree", *(c.head for c in chosen), "ended"]
     for row in rows:
-        yield [row["tree"], *(_cell(c, row, bars) for c in shown), failed(row)]
+        yield [row["tree"], *(_cell(c, row, bars) for c in chosen), failed(row)]
 
 
 def _cell(column: Column, row: Row, bars: Bars) -> str:
@@ -133,12 +133,12 @@ def passes(rows: Sequence[Row], bars: Bars) -> bool:
 def comparison(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[list[str]]:
     """A head, then a line for each tree of either result: before → after (their ratio)."""
     old, new = ({row["tree"]: row for row in result["rows"]} for result in (before, after))
-    shown = [c for c in columns([*old.values(), *new.values()]) if c.compared]
-    yield ["tree", *(c.head for c in shown), "ended"]
+    chosen = [c for c in columns([*old.values(), *new.values()]) if c.compared]
+    yield ["tree", *(c.head for c in chosen), "ended"]
     for name in {**old, **new}:
         a, b = old.get(name), new.get(name)
         ended = [failed(row) if row else "not measured" for row in (a, b)]
-        yield [name, *(_both(c, a, b) for c in shown), " → ".join(e or "ok" for e in ended) if any(ended) else ""]
+        yield [name, *(_both(c, a, b) for c in chosen), " → ".join(e or "ok" for e in ended) if any(ended) else ""]
 
 
 def _both(column: Column, before: Row | None, after: Row | None) -> str:

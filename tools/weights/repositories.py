@@ -74,12 +74,12 @@ def write_measured(path: Path, fingerprint: str, measured: Sequence[Sample]) -> 
     import numpy as np
 
     rows = [[m.task, m.repository, m.kind, m.shares, m.entries, len(m.credits)] for m in measured]
-    said = json.dumps({"fingerprint": fingerprint, "rows": rows}).encode()
+    record = json.dumps({"fingerprint": fingerprint, "rows": rows}).encode()
     beside = path.with_suffix(".part")
     with beside.open("wb") as file:
         np.savez_compressed(
             file,
-            said=np.frombuffer(said, np.uint8),
+            record=np.frombuffer(record, np.uint8),
             values=np.concatenate([m.values for m in measured]),
             credits=np.concatenate([m.credits for m in measured]),
             aside=np.concatenate([m.aside for m in measured]),
@@ -93,14 +93,14 @@ def read_measured(path: Path, fingerprint: str) -> list[Sample] | None:
 
     try:
         with np.load(path, allow_pickle=False) as held:
-            said = json.loads(held["said"].tobytes())
-            if said["fingerprint"] != fingerprint:
+            record = json.loads(held["record"].tobytes())
+            if record["fingerprint"] != fingerprint:
                 return None
             values, credits, aside = held["values"], held["credits"], held["aside"]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
     found, at = [], 0
-    for task, repository, kind, shares, entries, rows in said["rows"]:
+    for task, repository, kind, shares, entries, rows in record["rows"]:
         own = slice(at, at + rows)
         found.append(Sample(task, repository, kind, tuple(shares), entries, values[own], credits[own], aside[own]))
         at += rows
@@ -181,8 +181,8 @@ def _fingerprints(row: Named) -> tuple[str, str]:
     """Fingerprints of how tasks are made, and of how they are sampled."""
     making = repr([row.name, row.head, astuple(MANIFEST_TASKS), _sources("evaluation", MAKING)])
     ranked = {name: section for name, section in load_weights()["codelens"].items() if name != "features"}
-    said = [making, COLUMNS, ranked, FIRST.read_text(encoding="utf-8"), [_sources(name) for name in DECIDING]]
-    return xxhash.xxh3_128_hexdigest(making.encode()), xxhash.xxh3_128_hexdigest(repr(said).encode())
+    parts = [making, COLUMNS, ranked, FIRST.read_text(encoding="utf-8"), [_sources(name) for name in DECIDING]]
+    return xxhash.xxh3_128_hexdigest(making.encode()), xxhash.xxh3_128_hexdigest(repr(parts).encode())
 
 
 def _sources(package: str, modules: Collection[str] = ()) -> list[str]:

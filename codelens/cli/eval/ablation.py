@@ -31,13 +31,13 @@ def ablated(flags: EvalFlags, command: Sequence[str]) -> int:
     first: Mapping[str, float] = {}
     with workers(flags.jobs) as pool:
         for row in asked_rows:
-            asked = ask_all(batches, _of(row, setup), pool)
-            values = figures({answer.task.key: answer.judged for answer in asked})
+            results = ask_all(batches, _of(row, setup), pool)
+            values = figures({answer.task.key: answer.judged for answer in results})
             of_metric = {key: own[METRIC] for key, own in values.items()}
             first = first or of_metric
-            found.append(_record(row, asked, values) | (_compared(first, of_metric) if found else {}))
+            found.append(_record(row, results, values) | (_compared(first, of_metric) if found else {}))
             if not flags.quiet:
-                seconds = sum(answer.wall_ms for answer in asked) / 1000
+                seconds = sum(answer.wall_ms for answer in results) / 1000
                 say(f"{row.name}: {METRIC} {found[-1]['means'][METRIC]:.4f}, {seconds:.0f} s")
     tasks = [task for batch in batches for task in batch.tasks]
     record = measurement(setup, command, tasks, infos(batches, setup.settings), missing, ())
@@ -61,7 +61,7 @@ def _of(row: Ablation, setup: Setup) -> Setup:
     return replace(setup, options=row.options(setup.options), change=row if row.edits else None)
 
 
-def _record(row: Ablation, asked: Sequence[TaskResult], values: Values) -> dict[str, Any]:
+def _record(row: Ablation, results: Sequence[TaskResult], values: Values) -> dict[str, Any]:
     means: dict[str, float] = {}
     for metric in SHOWN:
         held = [own[metric] for own in values.values() if metric in own]
@@ -69,8 +69,8 @@ def _record(row: Ablation, asked: Sequence[TaskResult], values: Values) -> dict[
     return {
         "name": row.name,
         "means": means,
-        "cpu_ms": {name: round(value, 1) for name, value in percentiles([answer.cpu_ms for answer in asked]).items()},
-        "failed": sum(bool(answer.fault) for answer in asked),
+        "cpu_ms": {name: round(value, 1) for name, value in percentiles([answer.cpu_ms for answer in results]).items()},
+        "failed": sum(bool(answer.fault) for answer in results),
     }
 
 

@@ -35,7 +35,7 @@ def compared(flags: EvalFlags) -> int:
 def _tell_unlike(before: SavedRun, after: SavedRun) -> None:
     """Differences that are not what a comparison is usually about."""
     for name, what in (("tasks", "were asked other tasks"), ("indexes", "asked other indexes")):
-        if name in before.said and name in after.said and before.said[name] != after.said[name]:
+        if name in before.about and name in after.about and before.about[name] != after.about[name]:
             say(f"note: the runs {what}; only the tasks of both count")
 
 

@@ -57,48 +57,48 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     wanted = TaskCounts(*counts, max_files=flags.max_files)
     if min(counts) < 0 or flags.max_files < 1:
         raise UsageError(
-            "--commits, --docs, --identifiers, --topics and --concepts are at least 0, --max-files at least 1"
+            "--commits, --docs, --identifiers, --topics and --concepts must be at least 0, --max-files at least 1"
         )
     try:
         with watcher(flags.progress, flags.quiet) as progress:
-            made = make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)
+            tasks = make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)
     except GitError as fault:
         raise UsageError(
             f"{flags.repo or cwd}: {fault}", "`git log` there shows what there is; --head names a commit"
         ) from None
     except OSError as fault:
         raise cannot_write(flags.out, fault) from None
-    _show(flags, name, made)
-    return 0 if any(count for _, count in made.tasks) else 1
+    _show(flags, name, tasks)
+    return 0 if any(count for _, count in tasks.tasks) else 1
 
 
-def _show(flags: MakeTasksFlags, name: str, made: MadeTasks) -> None:
+def _show(flags: MakeTasksFlags, name: str, tasks: MadeTasks) -> None:
     if flags.json:
-        write_record(_record(name, made))
+        write_record(_record(name, tasks))
     if flags.quiet:
         return
-    from codelens.evaluation.make_tasks import told
+    from codelens.evaluation.make_tasks import summary_lines
 
-    for line in told(name, made):
+    for line in summary_lines(name, tasks):
         say(line)
-    if not any(count for _, count in made.tasks):
+    if not any(count for _, count in tasks.tasks):
         say_plain(["hint: name a repository with more history, or in another language\n"])
 
 
-def _record(name: str, made: MadeTasks) -> dict[str, Any]:
+def _record(name: str, tasks: MadeTasks) -> dict[str, Any]:
     from codelens.render.records import SCHEMA
 
     return {
         "schema": SCHEMA,
         "name": name,
-        "base": made.base,
-        "head": made.head,
-        "tasks": dict(made.tasks),
-        "files": made.files,
-        "files_left_out": made.not_drawn + made.not_written,
-        "commits": made.looked_at,
-        "commits_left_out": dict(made.left_out),
-        "exit_code": 0 if any(count for _, count in made.tasks) else 1,
+        "base": tasks.base,
+        "head": tasks.head,
+        "tasks": dict(tasks.tasks),
+        "files": tasks.files,
+        "files_left_out": tasks.not_drawn + tasks.not_written,
+        "commits": tasks.looked_at,
+        "commits_left_out": dict(tasks.left_out),
+        "exit_code": 0 if any(count for _, count in tasks.tasks) else 1,
     }
 
 

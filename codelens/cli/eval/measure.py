@@ -93,11 +93,11 @@ class Prepared(NamedTuple):
 def prepared(flags: EvalFlags) -> Prepared:
     """Run the tasks; those that cannot run are reported on stderr."""
     if flags.jobs < 1:
-        raise UsageError(f"--jobs is at least 1, not {flags.jobs}")
+        raise UsageError(f"--jobs must be at least 1, not {flags.jobs}")
     tasks = _tasks(flags)
     settings, batches, missing = _of_folder(flags, tasks) if flags.indexes else _of_one(flags, tasks)
     if missing and not flags.quiet:
-        say(f"warning: not asked, for want of an index: {counts(missing)}")
+        say(f"warning: skipped because there is no index: {counts(missing)}")
     ranking = defaults(RankingFlags)
     vars(ranking).update({name: getattr(flags, name) for name in ScoreFlags.__annotations__})
     # What one person did with results would measure that person.
@@ -117,7 +117,7 @@ def _of_folder(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[Task
 
 def _of_one(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[TaskBatch], dict[str, int]]:
     if flags.suffix:
-        raise UsageError("--suffix is of the files of --indexes")
+        raise UsageError("--suffix needs --indexes")
     place = reading_place(flags, _overrides(flags))
     with Index.open(place.index_path, place.settings) as index:
         return place.settings, batches_of_one(tasks, place.index_path, index.info()), {}
@@ -129,7 +129,7 @@ def _overrides(flags: EvalFlags) -> dict[str, Any]:
 
 def _tasks(flags: EvalFlags) -> list[Task]:
     if (flags.topics is None) != (flags.qrels is None):
-        raise UsageError("--topics and --qrels go together")
+        raise UsageError("use --topics and --qrels together")
     tasks = read_tasks(flags.tasks or [])
     if flags.topics is not None and flags.qrels is not None:
         found, notes = read_trec(flags.topics, flags.qrels)
@@ -137,7 +137,7 @@ def _tasks(flags: EvalFlags) -> list[Task]:
         for note in notes if not flags.quiet else ():
             say(f"note: {note}")
     if not tasks:
-        raise UsageError("no task to ask", "`codelens eval TASKS...`, files of JSON Lines; or --topics and --qrels")
+        raise UsageError("no tasks", "`codelens eval TASKS...`, files of JSON Lines; or --topics and --qrels")
     return tasks
 
 
@@ -163,12 +163,12 @@ def measure(flags: EvalFlags) -> int:
     if flags.compare and flags.ablate:
         raise UsageError("use either --compare or --ablate, not both")
     if flags.rows and not flags.ablate:
-        raise UsageError("--rows chooses rows of --ablate")
+        raise UsageError("--rows needs --ablate")
     if flags.plot is not None:
         from codelens.evaluation.report import drawing
 
         if flags.compare or flags.ablate:
-            raise UsageError("--plot draws a measurement, neither --compare nor --ablate")
+            raise UsageError("use --plot without --compare and --ablate")
         drawing()
     if flags.compare:
         from codelens.cli.eval.comparison import compared
@@ -192,15 +192,15 @@ def _measured(flags: EvalFlags) -> int:
     metrics = chosen(flags)
     batches, missing, setup = prepared(flags)
     with watcher(flags.progress, flags.quiet) as progress, workers(flags.jobs) as pool:
-        asked = ask_all(batches, setup, pool, progress)
-    values = figures({answer.task.key: answer.judged for answer in asked})
-    groups = summarise(asked, values)
-    failed = [answer for answer in asked if answer.fault]
+        results = ask_all(batches, setup, pool, progress)
+    values = figures({answer.task.key: answer.judged for answer in results})
+    groups = summarise(results, values)
+    failed = [answer for answer in results if answer.fault]
     if failed and not flags.quiet:
-        say(f"warning: {len(failed)} queries failed and score 0; first {failed[0].task.key}: {failed[0].fault}")
-    tasks = [answer.task for answer in asked]
+        say(f"warning: {len(failed)} queries failed and score 0; the first: {failed[0].task.key}: {failed[0].fault}")
+    tasks = [answer.task for answer in results]
     record = measurement(setup, _command(), tasks, infos(batches, setup.settings), missing, groups)
-    keep(flags.out, record | {"rows": task_rows(asked, values)})
+    keep(flags.out, record | {"rows": task_rows(results, values)})
     show(flags, record, groups_table(record["groups"], metrics), setup.settings.color)
     if flags.plot is not None:
         from codelens.evaluation.report import plot

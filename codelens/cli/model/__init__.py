@@ -90,7 +90,7 @@ def model_file(setting: str) -> ModelFile:
     """The file of a model. Raises UsageError for what has none."""
     path = model_place(setting)
     if path is None or path.is_dir():
-        raise UsageError(f"'{setting}' has no model file here", "`codelens model list` shows those that have")
+        raise UsageError(f"'{setting}' has no model file here", "`codelens model list` shows which models have one")
     described(setting)
     return ModelFile(path)
 
@@ -218,11 +218,11 @@ def _stands_in(setting: str) -> bool:
 def _list_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     width = max(len(row["model"]) for row in rows)
     for row in rows:
-        said = [row["note"] or "", f"in use: {row['origin']}" if row["in_use"] else ""]
+        remarks = [row["note"] or "", f"in use: {row['origin']}" if row["in_use"] else ""]
         line = (
             f"{'*' if row['in_use'] else ' '} {row['model']:{width}}  {row['hash'] or '-':16}  {row['bytes'] or '-':>9}"
         )
-        yield f"{line}  {'; '.join(filter(None, said))}".rstrip() + "\n"
+        yield f"{line}  {'; '.join(filter(None, remarks))}".rstrip() + "\n"
 
 
 list_command = declare("list", ModelListFlags, list_models)
@@ -237,7 +237,7 @@ class ModelUseFlags(CommonFlags):
 def use(flags: ModelUseFlags) -> int:
     """Make a model the one in use. The setting `model` of your own configuration file; the rest of the file stays as it is."""
     if flags.model is None:
-        raise UsageError("which model?", "`codelens model list` shows those that there are")
+        raise UsageError("which model?", "`codelens model list` shows the available models")
     found = described(flags.model, settings_here(flags).values.allow_network)
     place = user_file_place()
     if place is None:
@@ -290,12 +290,12 @@ def export(flags: ModelExportFlags) -> int:
         raise UsageError("which model, and to which file?", "as in `codelens model export codelens table.npz`")
     how = flags.format or ENDINGS.get(flags.out.suffix, "model")
     if how not in FORMATS:
-        raise UsageError(f"--format is {', '.join(FORMATS)}, not '{how}'")
+        raise UsageError(f"--format must be one of {', '.join(FORMATS)}, not '{how}'")
     out = working_folder() / flags.out
     if out.is_dir():
         raise UsageError(f"{flags.out} is a folder", f"name a file, as {flags.out / 'table.model'}")
     if out.exists() and not flags.force:
-        raise UsageError(f"{flags.out} is there already", "--force writes over it")
+        raise UsageError(f"{flags.out} already exists", "--force overwrites it")
     _write(flags.model, out, how)
     if not flags.quiet:
         say(f"{flags.out}: {out.stat().st_size} bytes")

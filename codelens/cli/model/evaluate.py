@@ -48,22 +48,22 @@ def evaluate(flags: ModelEvalFlags) -> int:
                 )
     with tempfile.TemporaryDirectory() as folder:
         figures = {str(tree): _of_tree(flags, tree, models, Path(folder) / str(n)) for n, tree in enumerate(trees)}
-    asked = sum(len(next(iter(ways.values()), ())) for tree in figures.values() for ways in [tree[models[0]]])
+    questions = sum(len(next(iter(ways.values()), ())) for tree in figures.values() for ways in [tree[models[0]]])
     if flags.json:
-        write_json(_json(figures, asked))
-    elif asked and not flags.quiet:
+        write_json(_json(figures, questions))
+    elif questions and not flags.quiet:
         write(_table(figures, models))
-    if not asked and not flags.quiet:
-        say("nothing to ask: no definition has documentation that is not also in its code")
+    if not questions and not flags.quiet:
+        say("no questions: no definition has documentation that is not also in its code")
         say_plain(["hint: name folders with documented code\n"])
-    return 0 if asked else 1
+    return 0 if questions else 1
 
 
 def _models(flags: ModelEvalFlags) -> list[str]:
     named = [name.strip() for listed in flags.models or () for name in listed.split(",") if name.strip()]
     models = list(dict.fromkeys(named or [settings_here(flags).values.model, HASHING]))
     if flags.models is not None and not named:
-        raise UsageError("--models names none", "as in --models codelens,hashing")
+        raise UsageError("--models is empty", "as in --models codelens,hashing")
     return models
 
 
@@ -107,13 +107,13 @@ def _table(figures: Figures, models: Sequence[str]) -> Iterator[str]:
         yield f"{way:16}{''.join(cells)}\n"
 
 
-def _json(figures: Figures, asked: int) -> Iterator[str]:
+def _json(figures: Figures, questions: int) -> Iterator[str]:
     from codelens.render.records import SCHEMA, to_json
 
     models = list(next(iter(figures.values())))
     record = {
         "schema": SCHEMA,
-        "questions": asked,
+        "questions": questions,
         "mrr": {model: {way: round(_mean(figures, model, way), 4) for way in _ways(figures)} for model in models},
         "trees": {
             tree: {
@@ -122,7 +122,7 @@ def _json(figures: Figures, asked: int) -> Iterator[str]:
             }
             for tree, found in figures.items()
         },
-        "exit_code": 0 if asked else 1,
+        "exit_code": 0 if questions else 1,
     }
     yield to_json(record)
 

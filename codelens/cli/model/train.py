@@ -73,10 +73,12 @@ def _place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
             f"'{name}' is not a valid name for a model", "letters, digits, `_`, `-` and `.`, as --name our-code"
         )
     if name in (SHIPPED, HASHING):
-        raise UsageError(f"'{name}' always means what comes with codelens", "choose another, as --name our-code")
+        raise UsageError(f"'{name}' is the name of a shipped model", "choose another, as --name our-code")
     place = folder / f"{name}{MODEL_ENDING}"
     if place.exists() and not flags.force and _learnt_from(place) != _names(trees):
-        raise UsageError(f"{place} is there already, of other code", "choose another --name, or --force writes over it")
+        raise UsageError(
+            f"{place} already exists, trained on other code", "choose another --name, or overwrite it with --force"
+        )
     return place
 
 
@@ -101,7 +103,7 @@ def _tuned(flags: TrainFlags, base: ModelFile, trees: Sequence[Path]) -> FineTun
 
     steps = OWN.steps if flags.steps is None else flags.steps
     if steps < 1 or flags.seed < 0:
-        raise UsageError("--steps is at least 1 and --seed at least 0")
+        raise UsageError("--steps must be at least 1 and --seed at least 0")
     recipe = replace(OWN, steps=steps, seed=flags.seed)
     with watcher(flags.progress, flags.quiet) as progress:
         return fine_tune(base, trees, recipe, _teller(flags), progress)
@@ -170,7 +172,7 @@ def _show(flags: TrainFlags, tuned: FineTuned, kept: Path | None) -> None:
         return
     before, after = tuned.validation
     if kept is None:
-        say(f"nothing is written: {before:.3f} on the validation part, and no step was better")
+        say(f"nothing written: {before:.3f} on the validation part, and no step was better")
         say_plain(["hint: name more repositories, or write it all the same with --keep-anyway\n"])
         return
     say(f"validation {before:.3f} → {after:.3f} in {tuned.seconds:.0f} s; written to {kept}")

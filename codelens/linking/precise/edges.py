@@ -64,8 +64,8 @@ def _matches(word: str, definition: Definition) -> bool:
     language, name = definition.facts.file.language, definition.name.lstrip("@$#")
     if not word or word == name or not name.isidentifier():
         return True
-    made = definition.parent.name if definition.parent else ""
-    return name in (*language.constructors, made) and word in (made, *language.self_names, *language.super_names)
+    parent = definition.parent.name if definition.parent else ""
+    return name in (*language.constructors, parent) and word in (parent, *language.self_names, *language.super_names)
 
 
 def _sees(facts: LinkFacts, place: int, definition: Definition) -> bool:

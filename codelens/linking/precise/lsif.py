@@ -44,9 +44,9 @@ def read_lsif(buffer: bytes, name: str) -> Iterator[PreciseDocument | RefusedDoc
         try:
             graph.add(element)
         except (KeyError, TypeError, ValueError) as fault:
-            raise PreciseIndexError(name, offset, f"no LSIF element, {type(fault).__name__}: {fault}") from None
+            raise PreciseIndexError(name, offset, f"not an LSIF element: {type(fault).__name__}: {fault}") from None
     if not graph.seen_metadata:
-        raise PreciseIndexError(name, len(buffer), "no LSIF dump, it has no metaData vertex")
+        raise PreciseIndexError(name, len(buffer), "not an LSIF dump: it has no metaData vertex")
     yield from graph.facts()
 
 
@@ -59,7 +59,7 @@ def _elements(buffer: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Any]
         try:
             yield from ((at, element) for element in _objects(buffer[at:end].decode("utf-8-sig")))
         except (ValueError, RecursionError) as fault:  # errors of json and of decoding are ValueErrors
-            raise PreciseIndexError(name, at, f"no JSON, {fault}") from None
+            raise PreciseIndexError(name, at, f"not JSON: {fault}") from None
         at = end
 
 
@@ -74,7 +74,7 @@ def _objects(text: str) -> Iterator[Mapping[str, Any]]:
             return
         element, at = decoder.raw_decode(text, at)
         if not isinstance(element, dict):
-            raise ValueError("an element is no object")
+            raise ValueError("an element is not an object")
         yield element
 
 
@@ -198,7 +198,7 @@ class _Graph:
 def _id(value: object) -> Id:
     if isinstance(value, (int, str)):
         return value
-    raise TypeError(f"{value!r} is no id")
+    raise TypeError(f"{value!r} is not an id")
 
 
 def _targets(edge: Mapping[str, Any]) -> list[Id]:

@@ -88,7 +88,7 @@ def fields(buffer: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
             if at > end:
                 raise WireFault("a number is cut off", start)
         else:
-            raise WireFault(f"there is no wire type {kind} here", start)
+            raise WireFault(f"unknown wire type {kind}", start)
 
 
 def packed(buffer: bytes, at: int, end: int) -> list[int]:
@@ -108,7 +108,7 @@ def text(buffer: bytes, at: int, end: int) -> str:
     try:
         return buffer[at:end].decode("utf-8")
     except UnicodeDecodeError:
-        raise WireFault("a text is not UTF-8", at) from None
+        raise WireFault("a string is not UTF-8", at) from None
 
 
 _COUNT_BYTES = frozenset({"scip-go", "scip-clang", "scip-ruby", "rust-analyzer"})
@@ -149,7 +149,7 @@ def read_scip(buffer: bytes, name: str) -> Iterator[PreciseDocument | RefusedDoc
         if not seen:
             raise WireFault("neither metadata nor documents", 0)
     except WireFault as fault:
-        raise PreciseIndexError(name, fault.offset, f"no SCIP index, {fault}") from None
+        raise PreciseIndexError(name, fault.offset, f"not a SCIP index: {fault}") from None
 
 
 def _tool(buffer: bytes, start: int, end: int) -> str:

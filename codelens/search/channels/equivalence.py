@@ -56,5 +56,5 @@ def _score(match: ClassMatch) -> float:
 
 
 def _reason(match: ClassMatch, target: str) -> str:
-    said = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
-    return f"{said} of class {match.concept.name} names {target}"
+    phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
+    return f"{phrases} of class {match.concept.name} names {target}"

@@ -45,18 +45,18 @@ class VectorChannel:
         return [Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked]
 
 
-def _near(pieces: Sequence[tuple[UnitId, float]], asked: int, least: float) -> tuple[dict[UnitId, float], bool]:
+def _near(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> tuple[dict[UnitId, float], bool]:
     """(unit → its least distance, True if no others are near enough), from the nearest pieces in order.
 
     A full page is cut somewhere among the pieces that lie as far as its last; none of those is taken, or chance would choose.
     """
     near = [(unit, distance) for unit, distance in pieces if cosine(distance) >= least]
-    cut = near[-1][1] if len(near) == asked and near[0][1] < near[-1][1] else math.inf
+    cut = near[-1][1] if len(near) == wanted and near[0][1] < near[-1][1] else math.inf
     best: dict[UnitId, float] = {}
     for unit, distance in near:
         if distance < cut:
             best.setdefault(unit, distance)
-    return best, len(near) < asked
+    return best, len(near) < wanted
 
 
 def _says_something(run: SearchRun, embedder: Embedder) -> bool:

@@ -71,7 +71,7 @@ class Walked:
 class WalkRanker:
     """The channels' ranks only choose where the walk begins; the score says what the walk and the graph know of a unit.
 
-    Units that the walk does not reach are no candidates, however well their words fit; the trace has an event for each.
+    Units that the walk does not reach are not candidates, however well their words fit; the trace has an event for each.
     """
 
     def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
@@ -174,7 +174,7 @@ def _note_lost(pool: Collection[UnitId], seeds: Seeds, trace: Trace) -> None:
     noted = {event.unit.id for event in trace.events}
     for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
         if unit not in pool and unit not in noted:
-            what = "text that is no symbol" if candidate.unit.kind in CHUNK_KINDS else f"match {place} of the fusion"
+            what = "text that is not a symbol" if candidate.unit.kind in CHUNK_KINDS else f"match {place} of the fusion"
             trace.events.append(Event(NO_SEED, candidate.unit, f"{what}, so no seed; and no walk reaches it"))
 
 
@@ -188,11 +188,11 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
     arriving = dict.fromkeys(sorted(seeds), 1.0)
     for _ in range(hops):
         ring = sorted((n for n in arriving if n not in found), key=lambda node: (-arriving[node], node))
-        asked = ring[: most - len(found)]
-        if not asked:
+        nodes = ring[: most - len(found)]
+        if not nodes:
             break
-        rows = neighbours(asked)
-        for node in asked:
+        rows = neighbours(nodes)
+        for node in nodes:
             found[node] = list(rows.get(node, ()))
             for other, weight in found[node]:
                 arriving[other] = arriving.get(other, 0.0) + weight
@@ -256,10 +256,10 @@ def add_composite(
 ) -> None:
     """Write the parts of one candidate's score, in place."""
     radius = math.floor(standing.share * STEPS + 1e-9) / STEPS
-    told = f"{radius:.0%} of the walk's most: {standing.way}"
+    reason = f"{radius:.0%} of the walk's most: {standing.way}"
     if (node := int(candidate.unit.id)) in hits.authority:
-        told += f" (authority {hits.authority[node]:.3f}, hub {hits.hub[node]:.3f})"
-    candidate.add_bonus("blast_radius", weights.blast_radius, radius, told)
+        reason += f" (authority {hits.authority[node]:.3f}, hub {hits.hub[node]:.3f})"
+    candidate.add_bonus("blast_radius", weights.blast_radius, radius, reason)
     sure, why_sure = UNCONFIRMED, "no edge leads to it"
     if standing.confidence is not None:
         sure, why_sure = standing.confidence, "of the surest edge to it"

@@ -66,11 +66,11 @@ class QualityRanker:
     def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
         """Nothing but an error notice if neither channel could run; without vectors, the ranks by words alone."""
         if not {MEANING, WORDS} & matches.keys():
-            run.notice(NOTHING_ASKED, "neither words nor vectors could be asked: the result is empty")
+            run.notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
             return []
         fused = fuse(matches, run.profile.channels, run.profile.rrf_k, run.rows(matches))
         if MEANING not in matches:
-            run.notice("words-alone", "no vector results: ranked by words alone, without ratings, stars and the like")
+            run.notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
             return fused
         recorded = run.recollection.of(c.unit for c in fused) if run.recollection else {}
         standings = Standings(run.store, load_metadata(run.settings.metadata), recorded, run.options.now)
@@ -100,15 +100,15 @@ def weigh(
     )
     for candidate in pool:
         standing = known.get(candidate.unit.id, NOTHING)
-        candidate.told = [_share(part, weights["rrf"], best) for part in candidate.told]
+        candidate.recorded = [_share(part, weights["rrf"], best) for part in candidate.recorded]
         _add_rating(candidate, weights["rating"], standing.rating)
         _add_logarithm(candidate, "stars", weights["stars"], standing.stars, most_stars)
         _add_logarithm(candidate, "usage", weights["usage"], standing.uses, most_uses)
         success = standing.success or Known(NEUTRAL, "nobody has judged it, which is neutral")
         candidate.add_bonus("success", weights["success"], success.value, success.reason)
         _add_recency(candidate, weights["recency"], standing.days)
-        said = "pinned" if standing.pinned else "not pinned"
-        candidate.add_bonus("favorite", weights["favorite"], float(standing.pinned), said)
+        state = "pinned" if standing.pinned else "not pinned"
+        candidate.add_bonus("favorite", weights["favorite"], float(standing.pinned), state)
     return pool
 
 
@@ -125,16 +125,16 @@ def _add_rating(candidate: Candidate, weight: float, rating: Known | None) -> No
         return
     operands = {"weight": weight, "value": rating.value, "most": BEST_RATING}
     amount = weight * rating.value / BEST_RATING
-    candidate.told.append(Contribution("rating", amount, rating.reason, "scaled", operands))
+    candidate.recorded.append(Contribution("rating", amount, rating.reason, "scaled", operands))
 
 
 def _add_logarithm(candidate: Candidate, source: str, weight: float, known: Known | None, most: float) -> None:
     """weight · ln(1 + value) / ln(1 + most); 0 where all have none."""
     value, reason = (known.value, known.reason) if known else (0.0, "nothing is known of it")
     amount = weight * math.log1p(value) / math.log1p(most) if most else 0.0
-    told = f"{reason}; {most:g} at most"
+    text = f"{reason}; {most:g} at most"
     operands = {"weight": weight, "value": value, "most": most}
-    candidate.told.append(Contribution(source, amount, told, "log_share", operands))
+    candidate.recorded.append(Contribution(source, amount, text, "log_share", operands))
 
 
 def _add_recency(candidate: Candidate, weight: float, days: Known | None) -> None:
@@ -143,7 +143,7 @@ def _add_recency(candidate: Candidate, weight: float, days: Known | None) -> Non
         return
     operands = {"weight": weight, "rate": FADING, "days": days.value}
     amount = weight * math.exp(-FADING * days.value)
-    candidate.told.append(Contribution("recency", amount, days.reason, "decay", operands))
+    candidate.recorded.append(Contribution("recency", amount, days.reason, "decay", operands))
 
 
 class Standings:

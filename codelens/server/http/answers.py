@@ -45,8 +45,8 @@ def response_record(result: SearchResult, exit_code: int, stats: Mapping[str, fl
     record = search_record(result, exit_code, stats)
     known = result.trace.metadata
     results = [hit_record(hit) | market_fields(hit, known.get(hit.unit.document, {})) for hit in result.hits]
-    said = [notice.text for notice in result.notices if notice.code == NOTHING_ASKED]
-    return record | {"results": results, "count": len(results)} | ({"error": said[0]} if said else {})
+    faults = [notice.text for notice in result.notices if notice.code == NOTHING_ASKED]
+    return record | {"results": results, "count": len(results)} | ({"error": faults[0]} if faults else {})
 
 
 def market_fields(hit: Hit, metadata: Mapping[str, Any] = {}) -> Record:
@@ -85,7 +85,7 @@ class Endpoint:
     """One address of the API: what it takes, how it is answered, and what it says of itself."""
 
     name: str
-    asked: type[ApiRequest]
+    request_model: type[ApiRequest]
     answer: Callable[[Index, Any], Record]
     schema: str
     """Its answer, in the OpenAPI document."""
@@ -94,15 +94,15 @@ class Endpoint:
     """True if an answer may be served again while the index does not change."""
 
 
-def search(index: Index, asked: SearchAsked) -> Record:
+def search(index: Index, request: SearchAsked) -> Record:
     """The object of `search --json` and the marketplace's fields."""
-    result = index.search(asked.query, search_options(asked, index.settings))
+    result = index.search(request.query, search_options(request, index.settings))
     return response_record(result, 0 if result.hits else 1)
 
 
-def why(index: Index, asked: WhyAsked) -> Record:
+def why(index: Index, request: WhyAsked) -> Record:
     """The object of `why --json`."""
-    result = index.why(asked.query, asked.target, search_options(asked, index.settings))
+    result = index.why(request.query, request.target, search_options(request, index.settings))
     return why_record(result, _why_code(result))
 
 
@@ -113,118 +113,118 @@ def _why_code(result: WhyResult) -> int:
     return 0 if result.explanations and ranked else 1
 
 
-def context(index: Index, asked: ContextAsked) -> Record:
+def context(index: Index, request: ContextAsked) -> Record:
     """The object of `context --json`. Packs are kept by the server, not in the user's cache folder."""
-    options = filtered(asked, asked.limit or EVERYTHING)
-    request = ContextRequest(
-        source=FILES if asked.files else TASK,
+    options = filtered(request, request.limit or EVERYTHING)
+    wanted = ContextRequest(
+        source=FILES if request.files else TASK,
         counter=counter_of("auto"),
-        options=_with_files(options, asked.files),
-        budget=asked.budget,
-        forms=Forms(asked.forms),
-        query=asked.query,
+        options=_with_files(options, request.files),
+        budget=request.budget,
+        forms=Forms(request.forms),
+        query=request.query,
     )
     layout = layout_of("json", PathStyle("root", "", index.info().repositories))
-    return cast(Record, json.loads(index.context(request, layout, keep=False).text))
+    return cast(Record, json.loads(index.context(wanted, layout, keep=False).text))
 
 
 def _with_files(options: SearchOptions, files: list[str]) -> SearchOptions:
     return replace(options, paths=tuple(files)) if files else options
 
 
-def symbols(index: Index, asked: FileAsked) -> Record:
+def symbols(index: Index, request: FileAsked) -> Record:
     """The object of `symbols --json`."""
-    units = [unit for unit in index.symbols(asked.path) if asked.repository in ("", unit.repository)]
-    return outline_record(asked.path, units, 0 if symbols_of(units) else 1)
+    units = [unit for unit in index.symbols(request.path) if request.repository in ("", unit.repository)]
+    return outline_record(request.path, units, 0 if symbols_of(units) else 1)
 
 
-def file(index: Index, asked: FileAsked) -> Record:
+def file(index: Index, request: FileAsked) -> Record:
     """A file as it was indexed, with its outline."""
-    return source_record(index.source(asked.path, asked.repository), index.info())
+    return source_record(index.source(request.path, request.repository), index.info())
 
 
-def files(index: Index, asked: FilesAsked) -> Record:
+def files(index: Index, request: FilesAsked) -> Record:
     """The indexed files that the filters leave."""
-    found = index.listed(filtered(asked, EVERYTHING))
-    return files_record(found[asked.offset : asked.offset + asked.limit], len(found), index.info())
+    found = index.listed(filtered(request, EVERYTHING))
+    return files_record(found[request.offset : request.offset + request.limit], len(found), index.info())
 
 
-def status(index: Index, asked: StatusAsked) -> Record:
+def status(index: Index, request: StatusAsked) -> Record:
     """The object of `status --json`."""
-    return status_record(index.status(check=asked.check), 0)
+    return status_record(index.status(check=request.check), 0)
 
 
 def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
     """The answer to refs, callers, callees or impact."""
 
-    def answer(index: Index, asked: RelationsAsked) -> Record:
-        where = filtered(asked, EVERYTHING)
+    def answer(index: Index, request: RelationsAsked) -> Record:
+        where = filtered(request, EVERYTHING)
         options = RelationOptions(
-            kinds=tuple(asked.kinds),
-            min_confidence=asked.min_confidence,
-            depth=asked.depth,
-            limit=asked.limit,
-            where=where if _restricts(asked) else None,
+            kinds=tuple(request.kinds),
+            min_confidence=request.min_confidence,
+            depth=request.depth,
+            limit=request.limit,
+            where=where if _restricts(request) else None,
         )
         graph = index.graph
         ask = {"refs": graph.refs, "callers": graph.callers, "callees": graph.callees, "impact": graph.impact}[question]
-        result: Related = ask(asked.target, options)
+        result: Related = ask(request.target, options)
         return related_record(result, 0 if result.relations else 1)
 
     return answer
 
 
-def _restricts(asked: Filters) -> bool:
-    return bool(asked.lang or asked.lang_not or asked.glob or asked.below or asked.repository)
+def _restricts(request: Filters) -> bool:
+    return bool(request.lang or request.lang_not or request.glob or request.below or request.repository)
 
 
-def filtered(asked: Filters, limit: int) -> SearchOptions:
+def filtered(request: Filters, limit: int) -> SearchOptions:
     """The filters alone."""
     return SearchOptions(
         limit=limit,
-        languages=tuple(asked.lang),
-        languages_not=tuple(asked.lang_not),
-        globs=tuple(asked.glob),
-        paths=tuple(path.strip("/") for path in asked.below),
-        repositories=tuple(asked.repository),
+        languages=tuple(request.lang),
+        languages_not=tuple(request.lang_not),
+        globs=tuple(request.glob),
+        paths=tuple(path.strip("/") for path in request.below),
+        repositories=tuple(request.repository),
     )
 
 
-def search_options(asked: SearchAsked, settings: Settings) -> SearchOptions:
+def search_options(request: SearchAsked, settings: Settings) -> SearchOptions:
     """Everything of a search but its query; mode and profile are the settings' where none is asked for."""
     return replace(
-        filtered(asked, asked.limit),
-        offset=asked.offset,
-        mode=asked.mode or settings.mode,
-        profile=asked.profile or settings.profile,
-        intent=asked.intent,
-        fusion=asked.fusion,
-        rrf_k=asked.rrf_k,
-        weights=_weights(asked.weights),
-        expand=asked.expand,
-        depth=asked.depth,
-        min_score=asked.min_score,
-        case=asked.case,
-        word=asked.word,
-        prefix=asked.prefix,
-        kinds=tuple(asked.kinds),
-        files_only=asked.files_only,
-        literal=asked.literal,
-        regex=asked.regex,
-        strict_query=asked.strict,
-        meta=_conditions(asked),
-        sort=asked.sort,
-        reverse=asked.reverse,
-        context_before=asked.before,
-        context_after=asked.after,
+        filtered(request, request.limit),
+        offset=request.offset,
+        mode=request.mode or settings.mode,
+        profile=request.profile or settings.profile,
+        intent=request.intent,
+        fusion=request.fusion,
+        rrf_k=request.rrf_k,
+        weights=_weights(request.weights),
+        expand=request.expand,
+        depth=request.depth,
+        min_score=request.min_score,
+        case=request.case,
+        word=request.word,
+        prefix=request.prefix,
+        kinds=tuple(request.kinds),
+        files_only=request.files_only,
+        literal=request.literal,
+        regex=request.regex,
+        strict_query=request.strict,
+        meta=_conditions(request),
+        sort=request.sort,
+        reverse=request.reverse,
+        context_before=request.before,
+        context_after=request.after,
     )
 
 
-def _conditions(asked: SearchAsked) -> tuple[str, ...]:
+def _conditions(request: SearchAsked) -> tuple[str, ...]:
     """On the metadata; the marketplace names two columns by fields of their own."""
-    category = [f"category={asked.category}"] if asked.category is not None else []
-    paid = [f"is_paid={str(asked.is_paid).lower()}"] if asked.is_paid is not None else []
-    return (*asked.meta, *category, *paid)
+    category = [f"category={request.category}"] if request.category is not None else []
+    paid = [f"is_paid={str(request.is_paid).lower()}"] if request.is_paid is not None else []
+    return (*request.meta, *category, *paid)
 
 
 def _weights(text: str) -> dict[str, float]:
@@ -260,11 +260,11 @@ class Outcome:
     fault: Fault | None = None
 
 
-def outcome(index: Path, settings: Settings, name: str, asked: str) -> Outcome:
+def outcome(index: Path, settings: Settings, name: str, body: str) -> Outcome:
     """The answer of an endpoint to its question, which comes as the JSON text of its model."""
     endpoint = ENDPOINTS[name]
     try:
-        question = endpoint.asked.model_validate_json(asked)
+        question = endpoint.request_model.model_validate_json(body)
         with Index.open(index, settings) as opened:
             record = endpoint.answer(opened, question)
             snapshot = opened.info().snapshot

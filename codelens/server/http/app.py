@@ -85,7 +85,7 @@ def _api(desk: QueryDesk) -> list[BaseRoute]:
 
 def _answering(desk: QueryDesk, endpoint: Endpoint) -> Handler:
     async def answer(request: Request) -> Response:
-        answered = await desk.ask(endpoint, await question_of(request, endpoint.asked))
+        answered = await desk.ask(endpoint, await question_of(request, endpoint.request_model))
         age = {} if answered.age is None else {"Age": str(answered.age)}
         return Response(answered.body, media_type=JSON, headers=age)
 
@@ -125,7 +125,7 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 20.0
 """For the whole body."""
 LEAVE_SECONDS = 30.0
-"""For a client to take its answer, once the connection is to be closed."""
+"""For a client to read its answer before the connection is closed."""
 MOST_BODY = 5_000_000
 """Bytes of a body, whoever reads it or not. The SDK of the Model Context Protocol takes 4 MB."""
 MOST_CONNECTIONS = 256
@@ -186,15 +186,15 @@ def listening(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(address[:2], family=family, backlog=BACKLOG)
     except (OSError, OverflowError, UnicodeError) as fault:
-        said = getattr(fault, "strerror", None) or str(fault)
-        raise UsageError(f"cannot listen on {host}:{port}: {said}", "another --port or --host") from None
+        reason = getattr(fault, "strerror", None) or str(fault)
+        raise UsageError(f"cannot listen on {host}:{port}: {reason}", "another --port or --host") from None
 
 
 def address_of(listener: socket.socket) -> str:
     """The URL of its page."""
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}/"
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}/"
 
 
 def serve(app: ASGIApp, listener: socket.socket) -> None:

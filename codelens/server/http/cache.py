@@ -29,7 +29,7 @@ class CachedAnswer:
     """An answer's body, and when it was made, by the clock of the cache."""
 
     body: bytes
-    made: float
+    time: float
 
 
 class Answers:
@@ -46,7 +46,7 @@ class Answers:
         found = self._kept.get(key)
         if found is None:
             return None
-        age = self._clock() - found.made
+        age = self._clock() - found.time
         if age >= SECONDS:
             self._drop(key)
             return None

@@ -60,9 +60,9 @@ class QueryDesk:
         if self._workers:
             self._workers.close()
 
-    async def ask(self, endpoint: Endpoint, asked: ApiRequest) -> ServedAnswer:
+    async def ask(self, endpoint: Endpoint, request: ApiRequest) -> ServedAnswer:
         """Raises Refused with what went wrong."""
-        text = asked.model_dump_json()
+        text = request.model_dump_json()
         beside, settled = self._beside.stamp()  # before the answer is made: so it is never older than its key
         may_keep = endpoint.kept and settled
         key = (f"{await self._snapshot()} {beside}", endpoint.name, text)
@@ -89,7 +89,7 @@ class QueryDesk:
         if task is None:
             if len(self._underway) >= MOST_WAITING:
                 raise RequestRefused(
-                    Fault(503, "too many questions at once", "ask again later", retry_after=RETRY_SECONDS)
+                    Fault(503, "too many requests at once", "try again later", retry_after=RETRY_SECONDS)
                 )
             task = asyncio.create_task(self._worked(key[1], key[2]))
             self._underway[key] = task
@@ -107,7 +107,7 @@ class QueryDesk:
             except CodelensError as error:  # it ended at its start
                 return Outcome(b"", "", fault_of(error))
         text = f"{ATTEMPTS} worker processes died while they answered this request"
-        fault = Fault(503, text, "ask again later; the server may lack memory", retry_after=RETRY_SECONDS)
+        fault = Fault(503, text, "try again later; the server may lack memory", retry_after=RETRY_SECONDS)
         return Outcome(b"", "", fault)
 
 

@@ -70,7 +70,7 @@ def fault_of(error: CodelensError) -> Fault:
     )
 
 
-UNEXPECTED = Fault(500, "a fault of codelens itself", "its trace is on the server's stderr")
+UNEXPECTED = Fault(500, "internal error", "the server's stderr has the traceback")
 
 
 JSON = "application/json"

@@ -128,9 +128,9 @@ class Gate:
         headers = Headers(scope=scope)
         names = [_name_of(host) for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
-            raise RequestRefused(Fault(400, "this server has another name", "ask for it as 127.0.0.1 or localhost"))
+            raise RequestRefused(Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name"))
         if not str(scope["path"]).startswith("/"):  # http://other/, as proxies are asked
-            raise RequestRefused(Fault(400, "this is no proxy", "the address of a request begins with a slash"))
+            raise RequestRefused(Fault(400, "this is not a proxy", "the address of a request begins with a slash"))
         if _length(headers.get("content-length", "")) > longest_body(str(scope["path"])):
             raise RequestRefused(too_long(str(scope["path"])))
         if str(scope["path"]).startswith(OPEN):
@@ -138,13 +138,13 @@ class Gate:
         key = presented(headers.get("authorization", ""))
         name = holder(self._keys.rows(), key) if key is not None else None
         if name is None and (self._rules.keys_needed or key is not None):
-            said = "this key is not known here" if key is not None else "a key is needed"
+            reason = "this key is not known here" if key is not None else "a key is needed"
             raise RequestRefused(
-                Fault(401, said, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` makes one")
+                Fault(401, reason, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` creates one")
             )
         if name is not None and (seconds := self._buckets.take(name)):
             raise RequestRefused(
-                Fault(429, "this key has asked too much", f"ask again in {seconds} s", retry_after=seconds)
+                Fault(429, "too many requests with this key", f"try again in {seconds} s", retry_after=seconds)
             )
 
 
@@ -155,11 +155,11 @@ def longest_body(path: str) -> int:
 
 def too_long(path: str) -> Fault:
     """The answer to a longer one."""
-    return Fault(413, f"the body is longer than {longest_body(path)} bytes", "ask for less at once")
+    return Fault(413, f"the body is longer than {longest_body(path)} bytes", "send a shorter request")
 
 
-def _length(said: str) -> int:
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 20 else 0 if not said else 1 << 63
+def _length(header: str) -> int:
+    return int(header) if header.isascii() and header.isdigit() and len(header) < 20 else 0 if not header else 1 << 63
 
 
 def _name_of(host: str) -> str:

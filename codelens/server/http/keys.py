@@ -42,18 +42,18 @@ def read_keys(path: Path) -> tuple[KeyRow, ...]:
     except FileNotFoundError:
         return ()
     if os.name != "nt" and stat.S_IMODE(mode) & 0o077:
-        raise UsageError(f"{path} is open to others", f"chmod 600 {path}")
+        raise UsageError(f"{path} is readable by other users", f"`chmod 600 {path}`")
     try:
         rows = parse_json(raw)["keys"]
         return tuple(sorted((KeyRow(str(r["name"]), str(r["sha256"])) for r in rows), key=lambda row: row.name))
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{path} is no list of keys", "remove it, and make new ones") from None
+        raise UsageError(f"{path} is not a list of keys", "remove it, and make new ones") from None
 
 
 def add_key(path: Path, name: str) -> str:
     """Make a key of this name and return it; it is not stored. Raises UsageError if the name is taken or malformed."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"'{name}' is not a valid name of a key", "up to 64 letters, digits and . _ @ -")
+        raise UsageError(f"'{name}' is not a valid key name", "up to 64 letters, digits and . _ @ -")
     rows = read_keys(path)
     if any(row.name == name for row in rows):
         raise UsageError(f"there is a key '{name}'", f"`codelens serve keys revoke {name}` first, or another name")
@@ -66,7 +66,7 @@ def revoke_key(path: Path, name: str) -> None:
     """Delete a key. Raises UsageError if no key has this name."""
     rows = read_keys(path)
     if all(row.name != name for row in rows):
-        raise UsageError(f"no key is named '{name}'", "`codelens serve keys list` names them")
+        raise UsageError(f"no key is named '{name}'", "`codelens serve keys list` shows the names")
     _write(path, [row for row in rows if row.name != name])
 
 

@@ -24,13 +24,13 @@ SHORT: Mapping[str, str] = {"query": "q"}
 """Fields whose parameter in an address has another name: the marketplace's."""
 JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _STATUSES = {
-    400: "The question makes no sense as a whole: a body that is no JSON, a query with a fault, a foreign Host",
-    401: "A key is needed, or is not known",
-    404: "What is asked about is not there, or is ambiguous",
+    400: "The request as a whole is invalid: a body that is not JSON, a faulty query, a foreign Host",
+    401: "A key is missing or unknown",
+    404: "The target does not exist, or is ambiguous",
     413: "The body is too long",
-    422: "A field is missing, unknown or out of its range; or answering takes too long",
-    429: "The key has asked too much",
-    503: "There is no index that could be asked, or too much is asked at once",
+    422: "A field is missing, unknown or out of its range; or the answer takes too long",
+    429: "Too many requests with this key",
+    503: "There is no index, or there are too many requests at once",
 }
 
 
@@ -59,21 +59,21 @@ def _path(endpoint: Endpoint) -> Record:
         return {
             "operationId": f"{verb}_{endpoint.name}",
             "summary": endpoint.summary,
-            "description": (endpoint.asked.__doc__ or "").strip(),
+            "description": (endpoint.request_model.__doc__ or "").strip(),
             "responses": _responses(endpoint),
         }
 
-    body = {"required": True, "content": {"application/json": {"schema": _ref(endpoint.asked.__name__)}}}
+    body = {"required": True, "content": {"application/json": {"schema": _ref(endpoint.request_model.__name__)}}}
     return {
-        "get": operation("get") | {"parameters": parameters(endpoint.asked)},
+        "get": operation("get") | {"parameters": parameters(endpoint.request_model)},
         "post": operation("post") | {"requestBody": body},
     }
 
 
 @cache
-def parameters(asked: type[ApiRequest]) -> list[Record]:
+def parameters(model: type[ApiRequest]) -> list[Record]:
     """A parameter for each field; a list is a parameter that is repeated."""
-    schema = asked.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     required = schema.get("required", [])
     return [
         {
@@ -103,7 +103,7 @@ def _responses(endpoint: Endpoint) -> Record:
         }
     }
     fault = {"application/json": {"schema": _ref("fault")}}
-    return answers | {str(code): {"description": said, "content": fault} for code, said in _STATUSES.items()}
+    return answers | {str(code): {"description": text, "content": fault} for code, text in _STATUSES.items()}
 
 
 def _ref(name: str) -> Record:
@@ -114,7 +114,7 @@ def _schemas() -> Record:
     shipped: Record = _moved(
         json.loads((files("codelens.render") / "schema.json").read_text(encoding="utf-8"))["$defs"]
     )
-    questions = {e.asked.__name__: e.asked.model_json_schema() for e in ENDPOINTS.values()}
+    questions = {e.request_model.__name__: e.request_model.model_json_schema() for e in ENDPOINTS.values()}
     return shipped | questions | _of_the_server(shipped)
 
 
@@ -192,18 +192,18 @@ def _closed(properties: Record, optional: tuple[str, ...] = ()) -> Record:
 HINT = "/openapi.json says what there is"
 
 
-async def question_of(request: Request, asked: type[ApiRequest]) -> ApiRequest:
+async def question_of(request: Request, model: type[ApiRequest]) -> ApiRequest:
     """From the body of a POST, else from the address."""
     if request.method == "POST":
         if request.query_params:
-            raise RequestRefused(Fault(422, "a POST has its question in the body alone", HINT))
-        return _validated(asked, _parsed(request, await _body(request)), strict=True)
-    return from_parameters(request.query_params, asked)
+            raise RequestRefused(Fault(422, "a POST takes its parameters only from the body", HINT))
+        return _validated(model, _parsed(request, await _body(request)), strict=True)
+    return from_parameters(request.query_params, model)
 
 
-def from_parameters(parameters_given: QueryParams, asked: type[ApiRequest]) -> ApiRequest:
+def from_parameters(parameters_given: QueryParams, model: type[ApiRequest]) -> ApiRequest:
     """From the parameters of an address: a list is one that is repeated, any other may be there once."""
-    kinds = {p["name"]: p["schema"].get("type") for p in parameters(asked)}
+    kinds = {p["name"]: p["schema"].get("type") for p in parameters(model)}
     long = {short: name for name, short in SHORT.items()}
     fields: dict[str, Any] = {}
     for name in parameters_given:
@@ -211,9 +211,9 @@ def from_parameters(parameters_given: QueryParams, asked: type[ApiRequest]) -> A
         if name not in kinds:
             raise RequestRefused(Fault(422, f"{name}: there is no such parameter", f"parameters: {', '.join(kinds)}"))
         if kinds[name] != "array" and len(values) > 1:
-            raise RequestRefused(Fault(422, f"{name}: is given {len(values)} times", HINT))
+            raise RequestRefused(Fault(422, f"{name}: given {len(values)} times", HINT))
         fields[long.get(name, name)] = values if kinds[name] == "array" else values[0]
-    return _validated(asked, fields, strict=False)
+    return _validated(model, fields, strict=False)
 
 
 async def _body(request: Request) -> bytes:
@@ -231,11 +231,11 @@ async def _body(request: Request) -> bytes:
 def _parsed(request: Request, body: bytes) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise RequestRefused(Fault(422, "the body is no application/json", "`Content-Type: application/json`"))
+        raise RequestRefused(Fault(422, "the body is not application/json", "`Content-Type: application/json`"))
     try:
         return parse_json(body, parse_float=_number, parse_constant=_no_constant)
     except ValueError as error:
-        raise RequestRefused(Fault(400, "the body is no JSON", str(error)[:200] or HINT)) from None
+        raise RequestRefused(Fault(400, "the body is not JSON", str(error)[:200] or HINT)) from None
 
 
 def _number(text: str) -> float:
@@ -248,9 +248,9 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number in JSON")
 
 
-def _validated(asked: type[ApiRequest], fields: Any, strict: bool) -> ApiRequest:
+def _validated(model: type[ApiRequest], fields: Any, strict: bool) -> ApiRequest:
     try:
-        return asked.model_validate(fields, strict=strict)
+        return model.model_validate(fields, strict=strict)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = [str(part) for part in first["loc"]]

@@ -53,21 +53,21 @@ class Parameters(dict[str, Any]):
 
 @cache
 def _templates() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("codelens.server.http"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["shown"] = for_terminal
-    made.globals["address"] = address
-    return made
+    environment.filters["shown"] = for_terminal
+    environment.globals["address"] = address
+    return environment
 
 
 def page(template: str, **values: Any) -> str:
     """A whole page, or a part of one."""
-    values = {"title": "codelens"} | values | {"asked": Parameters(values.get("asked", {}))}
+    values = {"title": "codelens"} | values | {"fields": Parameters(values.get("fields", {}))}
     text = _templates().get_template(template).render(values)
     return text.encode("utf-8", "replace").decode()
 
@@ -264,22 +264,27 @@ class _PageRoutes:
 
     async def _asked(self, name: str, parameters: QueryParams) -> Record:
         endpoint = ENDPOINTS[name]
-        answer = await self._desk.ask(endpoint, from_parameters(parameters, endpoint.asked))
+        answer = await self._desk.ask(endpoint, from_parameters(parameters, endpoint.request_model))
         return dict(await asyncio.to_thread(json.loads, answer.body))
 
     async def search(self, request: Request) -> Response:
         """The form, and below it what was found."""
-        asked = _fields(request.query_params)
-        if not str(asked.get("q", "")).strip():
+        fields = _fields(request.query_params)
+        if not str(fields.get("q", "")).strip():
             status = await self._asked("status", QueryParams())
             return await _html("start.html", status=status)
         found = await self._asked("search", QueryParams([*request.query_params.multi_items()]))
         return await _html(
-            "search.html", found=found, asked=asked, title=f"{asked['q']} – codelens", paging=paging, reason=reason_of
+            "search.html",
+            found=found,
+            fields=fields,
+            title=f"{fields['q']} – codelens",
+            paging=paging,
+            reason=reason_of,
         )
 
     async def why(self, request: Request) -> Response:
-        """The account as a page of its own, for whoever has no JavaScript or wants a link to it."""
+        """The account as a separate page, for browsers without JavaScript and for links."""
         return await self._why(request, "why.html")
 
     async def why_panel(self, request: Request) -> Response:
@@ -288,21 +293,21 @@ class _PageRoutes:
 
     async def _why(self, request: Request, template: str) -> Response:
         why = await self._asked("why", request.query_params)
-        asked = {k: v for k, v in _fields(request.query_params).items() if k != "target"}
-        return await _html(template, why=why, asked=asked, bars=bars, family_bars=family_bars)
+        fields = {k: v for k, v in _fields(request.query_params).items() if k != "target"}
+        return await _html(template, why=why, fields=fields, bars=bars, family_bars=family_bars)
 
     async def file(self, request: Request) -> Response:
         """A file with its outline."""
-        asked = _fields(request.query_params)
-        back = {k: v for k, v in asked.items() if k not in ("path", "repository")}
+        fields = _fields(request.query_params)
+        back = {k: v for k, v in fields.items() if k not in ("path", "repository")}
         only = [(k, v) for k, v in request.query_params.multi_items() if k in ("path", "repository")]
         found = await self._asked("file", QueryParams(only))
-        return await _html("file.html", file=found, asked=back, title=f"{found['path']} – codelens")
+        return await _html("file.html", file=found, fields=back, title=f"{found['path']} – codelens")
 
     async def files(self, request: Request) -> Response:
         """A list of files."""
         found = await self._asked("files", request.query_params)
-        return await _html("files.html", found=found, asked=_fields(request.query_params))
+        return await _html("files.html", found=found, fields=_fields(request.query_params))
 
     async def help(self, request: Request) -> Response:
         """Keys, and the language of queries."""
@@ -334,9 +339,9 @@ def target_of(hit: Record, several: bool) -> str:
     return f"{before}{hit['path']}:{hit['start_line']}"
 
 
-def paging(found: Record, asked: dict[str, Any]) -> tuple[int | None, int | None]:
+def paging(found: Record, fields: dict[str, Any]) -> tuple[int | None, int | None]:
     """Offsets of the previous and the next page; None if it does not exist."""
-    offset, limit = _number(asked.get("offset"), 0), _number(asked.get("limit"), _PAGES_OF_HITS)
+    offset, limit = _number(fields.get("offset"), 0), _number(fields.get("limit"), _PAGES_OF_HITS)
     before = max(0, offset - limit) if offset else None
     after = offset + limit if offset + len(found["results"]) < found["total"] else None
     return before, after

@@ -120,7 +120,7 @@ class SearchAsked(Filters):
 
 
 class WhyAsked(SearchAsked):
-    """A search, and what is to be explained of it."""
+    """A search, and the target to explain."""
 
     target: Annotated[list[Name], Field(max_length=MOST_TARGETS)] = Field(
         [], description="PATH:LINE or a symbol's name; none: all hits"
@@ -130,7 +130,7 @@ class WhyAsked(SearchAsked):
 class ContextAsked(Filters):
     """A pack of code within a budget of tokens, for a task or for files."""
 
-    query: Query = Field("", description="What is to be done")
+    query: Query = Field("", description="The task in words")
     files: Names = Field([], description="In place of a task: these files, their symbols and who calls them")
     budget: int = Field(BUDGETS[TASK], ge=100, le=MOST_BUDGET, description="Tokens in all")
     limit: int | None = Field(None, ge=1, le=1000, description="At most this many symbols")

@@ -69,26 +69,26 @@ def _stdout_alone() -> IO[bytes]:
 def greeting(line: bytes) -> str | None:
     """The answer to an `initialize` request as a line; None for anything else."""
     try:
-        asked: Any = parse_json(line)
+        request: Any = parse_json(line)
     except ValueError:
         return None
-    if not _is_plain(asked):
+    if not _is_plain(request):
         return None
-    wanted = asked["params"]["protocolVersion"]
+    wanted = request["params"]["protocolVersion"]
     result = {
         "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[-1],
         "capabilities": {"experimental": {}, "tools": {"listChanged": False}},
         "serverInfo": {"name": NAME, "version": __version__},
         "instructions": INSTRUCTIONS,
     }
-    return json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}, separators=(",", ":")) + "\n"
+    return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}, separators=(",", ":")) + "\n"
 
 
-def _is_plain(asked: Any) -> bool:
+def _is_plain(request: Any) -> bool:
     """True for a request that fits the protocol's schema."""
-    if not isinstance(asked, dict) or asked.get("jsonrpc") != "2.0" or asked.get("method") != "initialize":
+    if not isinstance(request, dict) or request.get("jsonrpc") != "2.0" or request.get("method") != "initialize":
         return False
-    params, number = asked.get("params"), asked.get("id")
+    params, number = request.get("params"), request.get("id")
     if isinstance(number, bool) or not isinstance(number, int | str) or not isinstance(params, dict):
         return False
     client = params.get("clientInfo")

@@ -99,10 +99,10 @@ class ToolDesk:
     def _not_there(self) -> CodelensError:
         work = self._upkeep.work()
         if work.fault:
-            return NoIndex(f"the index could not be made: {work.fault}", work.hint or "`codelens index` says more")
+            return NoIndex(f"the index could not be built: {work.fault}", work.hint or "`codelens index` says more")
         if work.doing:
             return NoIndex(
-                f"the index is being made, {work.text}", "call again in some seconds; `status` says how far it is"
+                f"the index is being built, {work.text}", "call again in some seconds; `status` shows the progress"
             )
         if self._upkeep.refused:
             return NoIndex(f"there is no index of {self._served.folder}, and {self._upkeep.refused}")
@@ -154,8 +154,8 @@ def server_of(desk: ToolDesk) -> Server[Any, Any]:
     async def called(request: types.CallToolRequest) -> types.ServerResult:
         name = request.params.name
         if name not in desk.tools:
-            said = f"no tool '{name[:100]}'; tools: {', '.join(desk.tools)}"
-            raise McpError(types.ErrorData(code=types.INVALID_PARAMS, message=said))
+            message = f"no tool '{name[:100]}'; tools: {', '.join(desk.tools)}"
+            raise McpError(types.ErrorData(code=types.INVALID_PARAMS, message=message))
         reply = await anyio.to_thread.run_sync(
             desk.reply, name, request.params.arguments or {}, abandon_on_cancel=True, limiter=turn
         )

@@ -78,8 +78,8 @@ def counts() -> Schema:
 
 
 def _said(schema: Schema, description: str, default: object = None) -> Schema:
-    said: Schema = {"description": description} if description else {}
-    return schema | said | ({} if default is None else {"default": default})
+    described: Schema = {"description": description} if description else {}
+    return schema | described | ({} if default is None else {"default": default})
 
 
 Record = dict[str, Any]
@@ -152,35 +152,35 @@ def count_json(record: Record | str) -> int:
     return count_chars(json.dumps(record, ensure_ascii=False))
 
 
-def fitted(count: int, made: Callable[[int], ToolAnswer], budget: int) -> ToolAnswer:
+def fitted(count: int, answer_of: Callable[[int], ToolAnswer], budget: int) -> ToolAnswer:
     """The answer with as many of its `count` items as the budget holds; `made(n)` is the one with the first n.
 
     Raises UsageError where not even the one without items fits.
     """
-    whole = made(count)
+    whole = answer_of(count)
     if tokens(whole) <= budget:
         return whole
     least, most = 0, count  # the first `least` are known to fit, the first `most` are known not to
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (middle, most) if tokens(made(middle)) <= budget else (least, middle)
-    found = made(least)
+        least, most = (middle, most) if tokens(answer_of(middle)) <= budget else (least, middle)
+    found = answer_of(least)
     if tokens(found) > budget:
-        raise UsageError(f"an answer needs {tokens(found)} tokens at least, not {budget}", "ask with a larger budget")
+        raise UsageError(f"an answer needs at least {tokens(found)} tokens, not {budget}", "use a larger budget")
     return found
 
 
 def code_line(text: str) -> str:
     """A line of code, without what a terminal would obey, and cut where it is very long."""
-    shown = for_line(for_terminal(text.rstrip("\r\n")))
-    return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}…"
+    line = for_line(for_terminal(text.rstrip("\r\n")))
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
 
 
 def notices_told(texts: list[str]) -> list[str]:
     """The first few, each on one short line."""
-    told = [one if len(one) <= LONGEST_NOTICE else f"{one[:LONGEST_NOTICE]}…" for one in map(for_line, texts)]
-    more = len(told) - MOST_NOTICES
-    return told if more <= 0 else [*told[:MOST_NOTICES], f"{more} more notices"]
+    lines = [one if len(one) <= LONGEST_NOTICE else f"{one[:LONGEST_NOTICE]}…" for one in map(for_line, texts)]
+    more = len(lines) - MOST_NOTICES
+    return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]
 
 
 def cut_line(cut: int, of: str, remedy: str) -> list[str]:
@@ -190,7 +190,7 @@ def cut_line(cut: int, of: str, remedy: str) -> list[str]:
 
 LONGEST_PATH = 1000
 LEAST_BUDGET, MOST_BUDGET = 400, 100_000
-"""Tokens. Below it is no room for what an answer says about itself; above it clients refuse. Chosen."""
+"""Tokens. A smaller answer has no room for its own notices; clients refuse a larger one. Chosen."""
 
 QUERY = text(
     "Words, a name, a question in prose, or code. Filters narrow down: lang:py path:src/ file:*.go sym:Name kind:class "
@@ -218,12 +218,12 @@ def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Sett
     )
 
 
-def remember(asked: ToolCall, query: str, found: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
+def remember(call: ToolCall, query: str, found: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
     """Record an answer as (rank, unit, line), if memory is on; returns a notice if that fails."""
-    if not asked.served.settings.memory:
+    if not call.served.settings.memory:
         return []
     try:
-        asked.index.memory.record(query, found, session=asked.session)
+        call.index.memory.record(query, found, session=call.session)
     except MemoryFault as fault:
         return [f"not recorded: {fault}"]
     return []
@@ -284,4 +284,4 @@ def _below_a_root(path: str, repositories: Sequence[RepositoryInfo]) -> str:
 
 
 def _elsewhere(path: str) -> UsageError:
-    return UsageError(f"{path} lies outside of what is indexed", "name it relative to the root that `status` tells")
+    return UsageError(f"{path} lies outside of what is indexed", "give a path relative to the root that `status` shows")

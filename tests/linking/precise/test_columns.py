@@ -55,5 +55,5 @@ def test_a_few_odd_ranges_cost_a_document_nothing() -> None:
     assert isinstance(in_utf8(facts(CodeUnits.UTF32, *words[1:], blank), TEXT), RefusedDocument)
 
 
-def test_nothing_said_fits_everything() -> None:
+def test_no_condition_fits_everything() -> None:
     assert in_utf8(facts(CodeUnits.UTF16), "") == facts(CodeUnits.UTF8)

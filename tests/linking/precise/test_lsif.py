@@ -209,14 +209,17 @@ def test_without_a_root_nothing_is_below_it() -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"", "byte 0: no LSIF dump, it has no metaData vertex"),
-        (b"\n\n", "byte 2: no LSIF dump, it has no metaData vertex"),
-        (b'{"id":1,"type":"vertex","label":"metaData"}\n{"id"', "byte 44: no JSON, "),
-        (b"[1]", "byte 0: no JSON, an element is no object"),
-        (b"\xff", "byte 0: no JSON, "),
-        (b"[" * 100_000 + b'{"a":' * 100_000, "byte 0: no JSON, "),
-        (b'{"type":"vertex"}', "byte 0: no LSIF element, KeyError: 'label'"),
-        (b'{"type":"edge","label":"next","outV":[],"inV":1}', "byte 0: no LSIF element, TypeError: [] is no id"),
+        (b"", "byte 0: not an LSIF dump: it has no metaData vertex"),
+        (b"\n\n", "byte 2: not an LSIF dump: it has no metaData vertex"),
+        (b'{"id":1,"type":"vertex","label":"metaData"}\n{"id"', "byte 44: not JSON: "),
+        (b"[1]", "byte 0: not JSON: an element is not an object"),
+        (b"\xff", "byte 0: not JSON: "),
+        (b"[" * 100_000 + b'{"a":' * 100_000, "byte 0: not JSON: "),
+        (b'{"type":"vertex"}', "byte 0: not an LSIF element: KeyError: 'label'"),
+        (
+            b'{"type":"edge","label":"next","outV":[],"inV":1}',
+            "byte 0: not an LSIF element: TypeError: [] is not an id",
+        ),
     ],
 )
 def test_a_fault_names_file_and_byte(content: bytes, fault: str) -> None:

@@ -164,14 +164,14 @@ def test_documents_outside_the_root_are_refused() -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"", "byte 0: no SCIP index, neither metadata nor documents"),
-        (b"\x12\xff\xff\xff\xff\x0f", "byte 0: no SCIP index, a field of 4294967295 bytes has only 0"),
-        (b"\x12\x03\x0a\x7fa", "byte 2: no SCIP index, a field of 127 bytes has only 1"),
-        (b"\x12\x03\x0a\x01\xff", "byte 4: no SCIP index, a text is not UTF-8"),
-        (b"\x0a\x00\x0b", "byte 2: no SCIP index, there is no wire type 3 here"),
-        (b"\x0a\x00\x88" + b"\xff" * 11, "byte 2: no SCIP index, a number does not end"),
-        (b"\x0a\x00\x09\x00", "byte 2: no SCIP index, a number is cut off"),
-        (b"#!/bin/sh\n", "byte 0: no SCIP index, there is no wire type 3 here"),
+        (b"", "byte 0: not a SCIP index: neither metadata nor documents"),
+        (b"\x12\xff\xff\xff\xff\x0f", "byte 0: not a SCIP index: a field of 4294967295 bytes has only 0"),
+        (b"\x12\x03\x0a\x7fa", "byte 2: not a SCIP index: a field of 127 bytes has only 1"),
+        (b"\x12\x03\x0a\x01\xff", "byte 4: not a SCIP index: a string is not UTF-8"),
+        (b"\x0a\x00\x0b", "byte 2: not a SCIP index: unknown wire type 3"),
+        (b"\x0a\x00\x88" + b"\xff" * 11, "byte 2: not a SCIP index: a number does not end"),
+        (b"\x0a\x00\x09\x00", "byte 2: not a SCIP index: a number is cut off"),
+        (b"#!/bin/sh\n", "byte 0: not a SCIP index: unknown wire type 3"),
     ],
 )
 def test_a_fault_names_file_and_byte(content: bytes, fault: str) -> None:

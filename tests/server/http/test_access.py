@@ -37,7 +37,7 @@ def test_loopback_asks_for_no_key_and_takes_no_wrong_one(serve: Serve, built: Pa
     assert client.get(ADDRESS, headers=bearer(key + "x")).status_code == 401
 
 
-def test_elsewhere_a_key_is_needed_for_everything_that_is_told(serve: Serve, built: Path, keys: Path) -> None:
+def test_elsewhere_a_key_is_needed_for_every_answer(serve: Serve, built: Path, keys: Path) -> None:
     key = add_key(keys, "anna")
     client = serve(built, rules_for("0.0.0.0"), keys)
     for address in (ADDRESS, "/", "/openapi.json", "/file?path=README.md", "/api/nothing"):
@@ -61,7 +61,7 @@ def test_a_revoked_key_opens_nothing_from_then_on(serve: Serve, built: Path, key
     assert client.get(ADDRESS, headers=bearer(bela)).status_code == 200
 
 
-def test_a_key_is_kept_as_its_hash_in_a_file_of_ones_own(keys: Path) -> None:
+def test_a_key_is_stored_as_its_hash_in_a_private_file(keys: Path) -> None:
     key = add_key(keys, "anna")
     text = keys.read_text()
     assert key not in text
@@ -69,7 +69,7 @@ def test_a_key_is_kept_as_its_hash_in_a_file_of_ones_own(keys: Path) -> None:
     if os.name != "nt":
         assert keys.stat().st_mode & 0o777 == 0o600
         keys.chmod(0o644)
-        with pytest.raises(UsageError, match="open to others"):
+        with pytest.raises(UsageError, match="readable by other users"):
             read_keys(keys)
         keys.chmod(0o600)
     assert holder(read_keys(keys), key) == "anna"
@@ -82,7 +82,7 @@ def test_names_of_keys(keys: Path) -> None:
     with pytest.raises(UsageError, match="there is a key 'anna'"):
         add_key(keys, "anna")
     for name in ("", "a b", "../x", "-x", "a" * 65):
-        with pytest.raises(UsageError, match="is not a valid name"):
+        with pytest.raises(UsageError, match="is not a valid key name"):
             add_key(keys, name)
     with pytest.raises(UsageError, match="no key is named 'bela'"):
         revoke_key(keys, "bela")
@@ -95,7 +95,7 @@ def test_a_key_may_ask_so_much_in_a_minute(serve: Serve, built: Path, keys: Path
     assert [client.get(ADDRESS, headers=bearer(anna)).status_code for _ in range(3)] == [200, 200, 429]
     refused = client.get(ADDRESS, headers=bearer(anna))
     assert refused.headers["retry-after"] == "30"
-    assert refused.json()["hint"] == "ask again in 30 s"
+    assert refused.json()["hint"] == "try again in 30 s"
     assert client.get(ADDRESS, headers=bearer(bela)).status_code == 200
     assert client.get(ADDRESS).status_code == 200
     now[0] = 30.0

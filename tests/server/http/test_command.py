@@ -18,7 +18,9 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from tests.cli.conftest import Run, plain_environment, run  # noqa: F401 - fixtures
+from tests.commands import Run
+
+pytestmark = pytest.mark.usefixtures("plain_environment")
 
 
 @contextmanager
@@ -83,7 +85,7 @@ def test_agents_have_their_tools_at_one_address(server: subprocess.Popen[str]) -
 
 
 @pytest.mark.slow
-def test_it_watches_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_it_watches_with_the_option(tmp_path: Path) -> None:
     pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -101,16 +103,16 @@ def test_it_watches_where_that_is_asked_for(tmp_path: Path) -> None:
         assert found == 1
 
 
-def test_others_need_a_key(run: Run, built: Path) -> None:  # noqa: F811
+def test_others_need_a_key(run: Run, built: Path) -> None:
     for more in (["--host", "0.0.0.0"], ["--host", "192.0.2.1"], ["--require-key"]):
         ran = run("serve", "--db", str(built), *more)
         assert ran.code == 2
         first, second = ran.err.splitlines()
-        assert "there is no key" in first
-        assert second == "hint: `codelens serve keys add NAME` makes one"
+        assert "there are no keys" in first
+        assert second == "hint: `codelens serve keys add NAME` creates one"
 
 
-def test_keys_are_made_listed_and_taken_back(run: Run) -> None:  # noqa: F811
+def test_keys_are_made_listed_and_taken_back(run: Run) -> None:
     assert run("serve", "keys", "list").code == 1
     made = run("serve", "keys", "add", "anna")
     assert made.code == 0
@@ -129,16 +131,16 @@ def test_keys_are_made_listed_and_taken_back(run: Run) -> None:  # noqa: F811
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--port", "70000"], "--port is 0 to 65535"),
-        (["--workers", "-1"], "--workers is 0 to 64"),
-        (["--host", "no.such.host.invalid", "--require-key"], "there is no key"),
+        (["--port", "70000"], "--port must be from 0 to 65535"),
+        (["--workers", "-1"], "--workers must be from 0 to 64"),
+        (["--host", "no.such.host.invalid", "--require-key"], "there are no keys"),
     ],
 )
-def test_options_that_make_no_sense(run: Run, built: Path, arguments: list[str], said: str) -> None:  # noqa: F811
+def test_options_that_make_no_sense(run: Run, built: Path, arguments: list[str], said: str) -> None:
     ran = run("serve", "--db", str(built), *arguments)
     assert ran.code == 2
     assert said in ran.err
 
 
-def test_without_an_index(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_without_an_index(run: Run, tmp_path: Path) -> None:
     assert run("serve", "--db", str(tmp_path / "none.db")).code == 3

@@ -74,7 +74,7 @@ def test_a_table_that_was_written_since_counts_at_once(serve: Serve, own: Path) 
     assert client.get(asked).json()["count"] == 0
 
 
-def test_a_file_beside_that_was_just_written_keeps_nothing(own: Path) -> None:
+def test_a_neighbouring_file_that_was_just_written_keeps_nothing(own: Path) -> None:
     """Its next writing may leave the same size and time."""
     table = own / "table.csv"
     settings = Settings(metadata=str(table))
@@ -134,7 +134,7 @@ def test_the_oldest_go_when_there_is_no_room() -> None:
     assert answers.get(("s", "b", "")) == (b"1234", 0)
 
 
-def test_a_file_that_was_just_written_is_asked_again(own: Path) -> None:
+def test_a_file_that_was_just_written_is_read_again(own: Path) -> None:
     """Its next writing may leave the same size and time."""
     index = own / "index.db"
     written = index.stat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""The document says what the server does: each address is asked with what its schema allows, and with what it does not."""
+"""The OpenAPI document matches the server: each address gets requests that its schema allows, and some that it does not."""
 
 from __future__ import annotations
 
@@ -66,4 +66,4 @@ def test_every_endpoint_is_described(client: TestClient) -> None:
     assert (search["limit"]["default"], search["limit"]["maximum"]) == (20, 100)
     assert "q" in search
     for endpoint in ENDPOINTS.values():
-        assert document["components"]["schemas"][endpoint.asked.__name__]["additionalProperties"] is False
+        assert document["components"]["schemas"][endpoint.request_model.__name__]["additionalProperties"] is False

@@ -41,44 +41,44 @@ EVERYTHING = 1_000_000_000
 """The limit of symbols: the budget is one."""
 
 
-def answer(asked: ToolCall) -> ToolAnswer:
+def answer(call: ToolCall) -> ToolAnswer:
     """One pack, measured as it is sent: as a text within JSON, where a line break is two characters."""
-    room = asked.arguments["budget"] - FRAME
-    packed = asked.index.context(_request(asked, room), layout_of("markdown", asked.paths))
+    room = call.arguments["budget"] - FRAME
+    packed = call.index.context(_request(call, room), layout_of("markdown", call.paths))
     places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]
-    notices = remember(asked, asked.arguments.get("task", ""), places)
-    told = notices_told([*(n.text for n in packed.notices), *notices])
+    notices = remember(call, call.arguments.get("task", ""), places)
+    note_texts = notices_told([*(n.text for n in packed.notices), *notices])
 
-    def made(count: int) -> ToolAnswer:
+    def answer_of(count: int) -> ToolAnswer:
         record = {
             "pack": packed.text,
             "symbols": packed.symbols,
             "total": packed.total,
             "changed": list(packed.changed[:count]),
-            "notices": told,
+            "notices": note_texts,
         }
         changed = [f"note: {len(packed.changed)} files in it changed since they were indexed"] if packed.changed else []
-        said = "\n".join([*changed, *(f"note: {n}" for n in told)])
-        return ToolAnswer(f"{packed.text}{said}", record)
+        footer = "\n".join([*changed, *(f"note: {n}" for n in note_texts)])
+        return ToolAnswer(f"{packed.text}{footer}", record)
 
-    return fitted(len(packed.changed), made, asked.arguments["budget"])
+    return fitted(len(packed.changed), answer_of, call.arguments["budget"])
 
 
-def _request(asked: ToolCall, room: int) -> ContextRequest:
-    given = asked.arguments
+def _request(call: ToolCall, room: int) -> ContextRequest:
+    given = call.arguments
     named = [source for source in SOURCES if source in given]
     if len(named) != 1:
         raise UsageError("a pack is for one of task, files, revisions and diff", "give exactly one of these arguments")
     source = {"task": TASK, "files": FILES}.get(named[0], CHANGE)
-    info = asked.index.info()
+    info = call.index.info()
     where = narrowed(given, info)
     if source == FILES:
         places = [place_of(inside(path, info), info) for path in given["files"]]
         if not all(below for _, below in places):
-            raise TargetError("a root is not a file", hint="name files relative to the root")
+            raise TargetError("the root is a folder, not a file", hint="name files relative to the root")
         where |= {"paths": tuple(below for _, below in places)}
         where |= {"repositories": tuple(sorted({name for names, _ in places for name in names}))}
-    settings = asked.served.settings
+    settings = call.served.settings
     return ContextRequest(
         source=source,
         counter=Counter("characters of JSON / 4", count_escaped),
@@ -90,7 +90,7 @@ def _request(asked: ToolCall, room: int) -> ContextRequest:
         query=given.get("task", ""),
         diff=given["diff"].encode("utf-8", "replace") if "diff" in given else None,
         revisions=given.get("revisions", ""),
-        cwd=info.repositories[0].root if info.repositories else str(asked.served.folder),
+        cwd=info.repositories[0].root if info.repositories else str(call.served.folder),
     )
 
 
@@ -106,7 +106,7 @@ CONTEXT = Tool(
     "most, signatures of the next, and what found no room. One call instead of a search and many reads.",
     takes=closed(
         {
-            "task": text("What is to be done, in a sentence or more"),
+            "task": text("The task, in a sentence or more"),
             "files": several("Files: their symbols, and who calls them", text(most=LONGEST_PATH), 50),
             "revisions": text("BASE..HEAD: what lies between two commits, and what it touches", most=300),
             "diff": text("A unified diff: what it changes, and what that touches", most=LONGEST_DIFF),

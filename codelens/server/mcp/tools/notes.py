@@ -43,39 +43,39 @@ class Linked:
     places: tuple[Found, ...]
 
 
-def answer(asked: ToolCall) -> ToolAnswer:
+def answer(call: ToolCall) -> ToolAnswer:
     """With `id` one note and its text, in lines, as far as the budget holds; else the notes that are asked for."""
-    given = asked.arguments
-    known = _known(asked)
+    given = call.arguments
+    known = _known(call)
     if "id" in given:
-        return _one(known, asked)
-    wanted = [note for note in known if _fits(note, asked)]
+        return _one(known, call)
+    wanted = [note for note in known if _fits(note, call)]
 
-    def made(count: int) -> ToolAnswer:
+    def answer_of(count: int) -> ToolAnswer:
         cut = len(wanted) - count
-        said = cut_line(cut, "notes", "raise `budget`, or ask by kind, status or tag")
+        footer = cut_line(cut, "notes", "raise `budget`, or ask by kind, status or tag")
         head = f"{len(wanted)} notes"
         lines = [line for note in wanted[:count] for line in _lines(note)]
         return ToolAnswer(
-            "\n".join([head, *lines, *said]), {"notes": [_record(n, "") for n in wanted[:count]], "cut": cut}
+            "\n".join([head, *lines, *footer]), {"notes": [_record(n, "") for n in wanted[:count]], "cut": cut}
         )
 
-    return fitted(len(wanted), made, given["budget"])
+    return fitted(len(wanted), answer_of, given["budget"])
 
 
-def _known(asked: ToolCall) -> list[Linked]:
+def _known(call: ToolCall) -> list[Linked]:
     """The notes of all repositories, in the order of these and of ids."""
     found = []
-    for repository in asked.index.info().repositories:
+    for repository in call.index.info().repositories:
         root = Path(repository.root)
         for note in NoteFolder(root).notes() if root.is_dir() else ():
-            places = asked.index.notes.find(root, note.note.links) if note.note.links else []
+            places = call.index.notes.find(root, note.note.links) if note.note.links else []
             found.append(Linked(note, repository.name, tuple(places)))
     return found
 
 
-def _fits(linked: Linked, asked: ToolCall) -> bool:
-    given, note = asked.arguments, linked.file.note
+def _fits(linked: Linked, call: ToolCall) -> bool:
+    given, note = call.arguments, linked.file.note
     lost = any(place.standing is AnchorState.LOST for place in linked.places)
     return (
         given.get("kind", note.kind) == note.kind
@@ -85,29 +85,29 @@ def _fits(linked: Linked, asked: ToolCall) -> bool:
     )
 
 
-def _one(known: list[Linked], asked: ToolCall) -> ToolAnswer:
-    wanted = asked.arguments["id"]
+def _one(known: list[Linked], call: ToolCall) -> ToolAnswer:
+    wanted = call.arguments["id"]
     found = [n for n in known if n.file.note.id == wanted] or [n for n in known if n.file.note.id.startswith(wanted)]
     if len(found) != 1:
         some = tuple(f"{n.repository}: {n.file.note.id}" for n in found or known)
-        raise TargetError(f"{len(found) or 'no'} notes are called {wanted}", some, "give an id that `notes` lists")
+        raise TargetError(f"{len(found) or 'no'} notes are called {wanted}", some, "use an id that `notes` lists")
     body = [for_terminal(line) for line in found[0].file.body.splitlines()]
 
-    def made(count: int) -> ToolAnswer:
-        said = cut_line(len(body) - count, "lines", "raise `budget`")
+    def answer_of(count: int) -> ToolAnswer:
+        footer = cut_line(len(body) - count, "lines", "raise `budget`")
         written = "\n".join(body[:count])
         record = {"notes": [_record(found[0], written)], "cut": len(body) - count}
-        return ToolAnswer("\n".join([*_lines(found[0]), written, *said]), record)
+        return ToolAnswer("\n".join([*_lines(found[0]), written, *footer]), record)
 
-    return fitted(len(body), made, asked.arguments["budget"])
+    return fitted(len(body), answer_of, call.arguments["budget"])
 
 
 def _lines(linked: Linked) -> list[str]:
     note = linked.file.note
     status = f" [{note.status}]" if note.status else ""
     tags = "".join(f" #{tag}" for tag in note.tags)
-    told = [code_line(f"  {place.told}") for place in linked.places]
-    return [code_line(f"{note.id}: {note.kind} {note.title}{status}{tags}"), *told]
+    places = [code_line(f"  {place.description}") for place in linked.places]
+    return [code_line(f"{note.id}: {note.kind} {note.title}{status}{tags}"), *places]
 
 
 def _record(linked: Linked, written: str) -> Record:
@@ -170,24 +170,26 @@ LONGEST_TOLD = 200
 """Characters of each. Chosen."""
 
 
-def answer_feedback(asked: ToolCall) -> ToolAnswer:
+def answer_feedback(call: ToolCall) -> ToolAnswer:
     """`used` names what was used of the last answer; `hit` and `verdict` judge one place. Raises MemoryOff."""
-    given = asked.arguments
+    given = call.arguments
     if ("used" in given) == ("hit" in given) or ("hit" in given) != ("verdict" in given):
-        raise UsageError("nothing is judged", "give `used`, or `hit` with `verdict`")
-    info = asked.index.info()
-    notebook = asked.index.memory.notebook(asked.session)
+        raise UsageError("nothing to record", "give `used`, or `hit` with `verdict`")
+    info = call.index.info()
+    notebook = call.index.memory.notebook(call.session)
     if "used" in given:
         places = notebook.used([target_inside(target, info) for target in given["used"]])
         verdict = "useful"
     else:
         hit = given["hit"] if given["hit"].isdigit() else target_inside(given["hit"], info)
         verdict, query = given["verdict"], given.get("query")
-        words = asked.index.memory.learnable(query) if query is not None else ()
+        words = call.index.memory.learnable(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]
-    told = [for_line(place.told())[:LONGEST_TOLD] for place in places[:MOST_TOLD]]
-    lines = [f"{verdict}: {place}" for place in told]
-    return ToolAnswer("\n".join(lines) or "nothing of the last answer lies there", {"verdict": verdict, "places": told})
+    labels = [for_line(place.label())[:LONGEST_TOLD] for place in places[:MOST_TOLD]]
+    lines = [f"{verdict}: {place}" for place in labels]
+    return ToolAnswer(
+        "\n".join(lines) or "nothing of the last answer lies there", {"verdict": verdict, "places": labels}
+    )
 
 
 FEEDBACK = Tool(

@@ -56,67 +56,67 @@ HIT = closed(
 )
 
 
-def units(asked: ToolCall) -> ToolAnswer:
+def units(call: ToolCall) -> ToolAnswer:
     """The requested hits, as many as the budget holds."""
-    around = asked.arguments["context"]
-    return _answer(asked, context_before=around, context_after=around, kinds=tuple(asked.arguments.get("kinds", ())))
+    around = call.arguments["context"]
+    return _answer(call, context_before=around, context_after=around, kinds=tuple(call.arguments.get("kinds", ())))
 
 
-def files(asked: ToolCall) -> ToolAnswer:
+def files(call: ToolCall) -> ToolAnswer:
     """The same of files."""
-    return _answer(asked, files_only=True)
+    return _answer(call, files_only=True)
 
 
-def _answer(asked: ToolCall, **more: Any) -> ToolAnswer:
-    given = asked.arguments
-    info = asked.index.info()
+def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
+    given = call.arguments
+    info = call.index.info()
     options = search_options(
         given,
         info,
-        asked.served.settings,
+        call.served.settings,
         limit=given["limit"],
         offset=given["offset"],
         **more,
     )
-    result = asked.index.search(given["query"], options)
+    result = call.index.search(given["query"], options)
     notices = [n.text for n in result.notices]
     if old := sum(hit.freshness is not Freshness.FRESH for hit in result.hits):
         notices.append(f"{old} hits are of files that changed since they were indexed; `fresh` waits for the update")
-    notices += remember(asked, given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
-    told = notices_told(notices)
+    notices += remember(call, given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
+    note_texts = notices_told(notices)
 
-    def made(count: int) -> ToolAnswer:
+    def answer_of(count: int) -> ToolAnswer:
         hits = result.hits[:count]
         cut = len(result.hits) - count
         head = f"{len(hits)} of {result.total} results"
         remedy = f"raise `budget`, narrow the query, or go on with offset {given['offset'] + count}"
-        blocks = [line for hit in hits for line in _lines(hit, asked)]
-        said = [*cut_line(cut, "results", remedy), *(f"note: {notice}" for notice in told)]
+        blocks = [line for hit in hits for line in _lines(hit, call)]
+        footer = [*cut_line(cut, "results", remedy), *(f"note: {notice}" for notice in note_texts)]
         record = {
-            "results": [_record(hit, asked) for hit in hits],
+            "results": [_record(hit, call) for hit in hits],
             "total": result.total,
             "cut": cut,
-            "notices": told,
+            "notices": note_texts,
             "snapshot": info.snapshot,
         }
-        return ToolAnswer("\n".join([head, *blocks, *said]), record)
+        return ToolAnswer("\n".join([head, *blocks, *footer]), record)
 
-    return fitted(len(result.hits), made, given["budget"])
+    return fitted(len(result.hits), answer_of, given["budget"])
 
 
-def _lines(hit: Hit, asked: ToolCall) -> Iterator[str]:
+def _lines(hit: Hit, call: ToolCall) -> Iterator[str]:
     unit = hit.unit
     old = "" if hit.freshness is Freshness.FRESH else f"  [{hit.freshness} since it was indexed]"
-    place = f"{asked.paths.of_hit(hit)}:{hit.line}"
+    place = f"{call.paths.of_hit(hit)}:{hit.line}"
     yield for_line(f"{hit.rank}. {place}  {unit.kind} {unit.qualified_name} ({unit.start_line}-{unit.end_line}){old}")
     yield from (f"{line.number:>6}| {code_line(line.text)}" for line in hit.snippet)
 
 
-def _record(hit: Hit, asked: ToolCall) -> Record:
+def _record(hit: Hit, call: ToolCall) -> Record:
     unit = hit.unit
     return {
         "rank": hit.rank,
-        "path": for_line(asked.paths.of_hit(hit)),
+        "path": for_line(call.paths.of_hit(hit)),
         "line": hit.line,
         "start_line": unit.start_line,
         "end_line": unit.end_line,
@@ -175,35 +175,35 @@ FILES = Tool(
 )
 
 
-def answer(asked: ToolCall) -> ToolAnswer:
+def answer(call: ToolCall) -> ToolAnswer:
     """One account for each target; the budget cuts whole accounts, then none is left to cut."""
-    given = asked.arguments
-    info = asked.index.info()
-    options = search_options(given, info, asked.served.settings, limit=given["limit"])
+    given = call.arguments
+    info = call.index.info()
+    options = search_options(given, info, call.served.settings, limit=given["limit"])
     targets = [target_inside(target, info) for target in given.get("targets", ())]
-    result = asked.index.why(given["query"], targets, options)
-    told = notices_told([n.text for n in result.search.notices])
+    result = call.index.why(given["query"], targets, options)
+    note_texts = notices_told([n.text for n in result.search.notices])
     accounts = result.explanations
     roots = {r.name: r.root for r in info.repositories}
 
     def place(candidate: Candidate) -> str:
         unit = candidate.unit
-        return f"{asked.paths.of(roots.get(unit.repository, ''), unit.path)}:{unit.name_line or unit.start_line}"
+        return f"{call.paths.of(roots.get(unit.repository, ''), unit.path)}:{unit.name_line or unit.start_line}"
 
-    def made(count: int) -> ToolAnswer:
+    def answer_of(count: int) -> ToolAnswer:
         cut = len(accounts) - count
         lines = [line for account in accounts[:count] for line in _account_lines(account, result, place)]
-        said = [*cut_line(cut, "accounts", "raise `budget`, or ask about fewer"), *(f"note: {n}" for n in told)]
+        footer = [*cut_line(cut, "accounts", "raise `budget`, or ask about fewer"), *(f"note: {n}" for n in note_texts)]
         record = {
             "explanations": [_account_record(account, place) for account in accounts[:count]],
             "intent": _intent(result),
             "total": result.search.total,
             "cut": cut,
-            "notices": told,
+            "notices": note_texts,
         }
-        return ToolAnswer("\n".join([*lines, *said]) or "nothing was found, so there is nothing to explain", record)
+        return ToolAnswer("\n".join([*lines, *footer]) or "nothing was found, so there is nothing to explain", record)
 
-    return fitted(len(accounts), made, given["budget"])
+    return fitted(len(accounts), answer_of, given["budget"])
 
 
 def _intent(result: WhyResult) -> str:

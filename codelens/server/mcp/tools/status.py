@@ -23,38 +23,38 @@ MOST_NAMED = 20
 """Changed files that are named, of each kind. Chosen."""
 
 
-def answer(asked: ToolCall) -> ToolAnswer:
+def answer(call: ToolCall) -> ToolAnswer:
     """Also where there is no index yet: then it says how far that is."""
-    status = asked.opened.status(check=asked.arguments["check"]) if asked.opened else None
+    status = call.opened.status(check=call.arguments["check"]) if call.opened else None
     repositories = status.repositories if status else ()
 
-    def made(count: int) -> ToolAnswer:
-        shown = repositories[:count]
+    def answer_of(count: int) -> ToolAnswer:
+        first = repositories[:count]
         cut = len(repositories) - count
-        lines = [_work_line(asked, status), *(_line(r) for r in shown), *([f"{cut} more repositories"] if cut else [])]
-        work = asked.work
+        lines = [_work_line(call, status), *(_line(r) for r in first), *([f"{cut} more repositories"] if cut else [])]
+        work = call.work
         record = {
-            "folder": str(asked.served.folder),
+            "folder": str(call.served.folder),
             "ready": status is not None,
             "work": {"doing": work.doing, "phase": work.phase, "done": work.done, "total": work.total},
             "fault": "; ".join(filter(None, (work.fault, work.hint)))[:MOST_FAULT],
             "snapshot": status.index.snapshot if status else "",
             "embedder": status.index.embedder if status else "",
-            "repositories": [_record(r) for r in shown],
+            "repositories": [_record(r) for r in first],
             "cut": cut,
         }
         return ToolAnswer("\n".join(lines), record)
 
-    return fitted(len(repositories), made, asked.arguments["budget"])
+    return fitted(len(repositories), answer_of, call.arguments["budget"])
 
 
 MOST_FAULT = 400
 """Characters of what a run ended with. Chosen."""
 
 
-def _work_line(asked: ToolCall, status: Status | None) -> str:
-    work = asked.work
-    state = f"index of {asked.served.folder}: {'ready' if status else 'not there yet'}"
+def _work_line(call: ToolCall, status: Status | None) -> str:
+    work = call.work
+    state = f"index of {call.served.folder}: {'ready' if status else 'not there yet'}"
     doing = f", {work.doing}: {work.text}" if work.doing else ""
     fault = f", the last run failed: {work.fault[:MOST_FAULT]}" if work.fault else ""
     return f"{state}{doing}{fault}"

@@ -69,9 +69,9 @@ ALL_KINDS = tuple(dict.fromkeys([*KINDS, *IMPLIED_KINDS]))
 def answering(ask: Ask) -> Callable[[ToolCall], ToolAnswer]:
     """The function of a tool that puts one question to the graph."""
 
-    def answer(asked: ToolCall) -> ToolAnswer:
-        given = asked.arguments
-        info = asked.index.info()
+    def answer(call: ToolCall) -> ToolAnswer:
+        given = call.arguments
+        info = call.index.info()
         where = narrowed(given, info)
         options = RelationOptions(
             kinds=tuple(given.get("kinds", ())),
@@ -80,72 +80,72 @@ def answering(ask: Ask) -> Callable[[ToolCall], ToolAnswer]:
             limit=given["limit"],
             where=SearchOptions(**where) if any(where.values()) else None,
         )
-        return _told(ask(asked.index.graph, target_inside(given["target"], info), options), asked)
+        return _told(ask(call.index.graph, target_inside(given["target"], info), options), call)
 
     return answer
 
 
-def _told(result: Related, asked: ToolCall) -> ToolAnswer:
+def _told(result: Related, call: ToolCall) -> ToolAnswer:
     found = result.relations
     notices = [n.text for n in result.notices]
     if old := sum(r.place.freshness is not Freshness.FRESH for r in found):
         notices.append(f"{old} lines are of files that changed since they were indexed; `fresh` waits for the update")
-    told = notices_told(notices)
+    note_texts = notices_told(notices)
 
-    def made(count: int) -> ToolAnswer:
+    def answer_of(count: int) -> ToolAnswer:
         cut = result.total - count
-        head = f"{result.question} of {', '.join(_where(n, asked) for n in result.targets[:3])}: {result.total}"
-        lines = [_line(relation, result.question, asked) for relation in found[:count]]
+        head = f"{result.question} of {', '.join(_where(n, call) for n in result.targets[:3])}: {result.total}"
+        lines = [_line(relation, result.question, call) for relation in found[:count]]
         remedy = "raise `budget` or `limit`, or narrow with paths, depth or min_confidence"
-        said = [*cut_line(cut, "relations", remedy), *(f"note: {notice}" for notice in told)]
+        footer = [*cut_line(cut, "relations", remedy), *(f"note: {notice}" for notice in note_texts)]
         record = {
-            "targets": [_node(n, asked) for n in result.targets[:3]],
-            "relations": [_record(relation, asked) for relation in found[:count]],
+            "targets": [_node(n, call) for n in result.targets[:3]],
+            "relations": [_record(relation, call) for relation in found[:count]],
             "total": result.total,
             "cut": cut,
-            "notices": told,
+            "notices": note_texts,
         }
-        return ToolAnswer("\n".join([head, *lines, *said]), record)
+        return ToolAnswer("\n".join([head, *lines, *footer]), record)
 
-    return fitted(len(found), made, asked.arguments["budget"])
+    return fitted(len(found), answer_of, call.arguments["budget"])
 
 
-def _where(named: Named, asked: ToolCall) -> str:
-    place = f" ({_path(named, asked)}:{named.line})" if named.path else ""
+def _where(named: Named, call: ToolCall) -> str:
+    place = f" ({_path(named, call)}:{named.line})" if named.path else ""
     return for_line(f"{named.kind} {named.qualified_name}{place}")
 
 
-def _path(named: Named, asked: ToolCall) -> str:
-    return for_line(asked.paths.of(named.root, named.path)) if named.path else ""
+def _path(named: Named, call: ToolCall) -> str:
+    return for_line(call.paths.of(named.root, named.path)) if named.path else ""
 
 
-def _line(relation: Relation, question: str, asked: ToolCall) -> str:
+def _line(relation: Relation, question: str, call: ToolCall) -> str:
     place = relation.place
-    head = f"{asked.paths.of(place.root, place.path)}:{place.line}: " if place.line else ""
+    head = f"{call.paths.of(place.root, place.path)}:{place.line}: " if place.line else ""
     indent = "  " * (relation.depth - 1) if question in ("callers", "callees") else ""
     text = f"  | {code_line(place.text.strip())}" if place.text.strip() else ""
     again = " (listed above)" if relation.again else ""
     return for_line(f"{indent}{head}{step_text(relation, question)}{again}{text}")
 
 
-def _node(named: Named, asked: ToolCall) -> Record:
+def _node(named: Named, call: ToolCall) -> Record:
     return {
         "name": named.qualified_name,
         "kind": named.kind,
-        "path": _path(named, asked),
+        "path": _path(named, call),
         "line": named.line,
     }
 
 
-def _record(relation: Relation, asked: ToolCall) -> Record:
-    place, told = relation.place, relation.told
+def _record(relation: Relation, call: ToolCall) -> Record:
+    place, listed = relation.place, relation.listed
     return {
         "kind": relation.kind,
         "depth": relation.depth,
-        "name": told.qualified_name,
-        "symbol_kind": told.kind,
-        "defined_in": _path(told, asked),
-        "path": for_line(asked.paths.of(place.root, place.path)) if place.line else "",
+        "name": listed.qualified_name,
+        "symbol_kind": listed.kind,
+        "defined_in": _path(listed, call),
+        "path": for_line(call.paths.of(place.root, place.path)) if place.line else "",
         "line": place.line,
         "text": code_line(place.text.strip()),
         "confidence": relation.confidence,
@@ -208,21 +208,21 @@ IMPACT = _tool(
 )
 
 
-def answer_outline(asked: ToolCall) -> ToolAnswer:
+def answer_outline(call: ToolCall) -> ToolAnswer:
     """The symbols of a file in the order of their places."""
-    info = asked.index.info()
-    path = inside(asked.arguments["file"], info)
+    info = call.index.info()
+    path = inside(call.arguments["file"], info)
     names, below = place_of(path, info)
-    units = symbols_of([u for u in asked.index.symbols(below) if u.repository in names])
+    units = symbols_of([u for u in call.index.symbols(below) if u.repository in names])
     lines = [code_line(line) for line in outline_lines(units)]
 
-    def made(count: int) -> ToolAnswer:
+    def answer_of(count: int) -> ToolAnswer:
         cut = len(units) - count
-        said = cut_line(cut, "symbols", "raise `budget`, or search with path:")
+        footer = cut_line(cut, "symbols", "raise `budget`, or search with path:")
         record = {"path": path, "symbols": [_outline_record(u) for u in units[:count]], "cut": cut}
-        return ToolAnswer("\n".join([path, *lines[:count], *said]), record)
+        return ToolAnswer("\n".join([path, *lines[:count], *footer]), record)
 
-    return fitted(len(units), made, asked.arguments["budget"])
+    return fitted(len(units), answer_of, call.arguments["budget"])
 
 
 def _outline_record(unit: UnitRow) -> Record:

@@ -1,0 +1,118 @@
+"""An index that answers for trees which change: brought up to date first if the user wants that, and a line if it is behind."""
+
+from __future__ import annotations
+
+import calendar
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from codelens.cli.flags import CommonFlags
+from codelens.cli.streams import say
+from codelens.cli.workplace import Workplace, present_roots
+from codelens.errors import CodelensError, StaleIndex, TargetError
+from codelens.index import Index
+from codelens.model.code import IndexInfo, RepositoryInfo, TreeLook, TreeState
+
+AUTO_SECONDS = 1.0
+"""An update that takes longer is left to the user, with `refresh = "auto"`."""
+MOST_TOLD = 3
+"""Changed files that the line names."""
+
+
+@contextmanager
+def current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
+    """The index for a command that answers from it, open for reading. After the answer, a line on stderr if it is behind."""
+    index = _refreshed(place, flags) if place.settings.refresh == "auto" else place.open()
+    with index:
+        try:
+            yield index
+        except TargetError:  # perhaps a name that is not in the index yet
+            _tell(index.info(), flags)
+            raise
+        _tell(index.info(), flags)
+
+
+def _refreshed(place: Workplace, flags: CommonFlags) -> Index:
+    """The index, updated if files have changed and that will take less than AUTO_SECONDS."""
+    index = place.open()
+    if not is_behind(index.info()) or index.seconds_to_update() >= AUTO_SECONDS:
+        return index
+    index.close()
+    try:
+        refresh(place, "none", quiet=True)
+    except CodelensError as fault:
+        if not flags.quiet:
+            say(f"note: the index was not refreshed: {fault}")
+    return place.open()
+
+
+def refresh(place: Workplace, progress: str, quiet: bool) -> None:
+    """Bring the index up to date with the trees that it holds. Raises IndexBusy, CannotWrite and others."""
+    from codelens.cli.progress import watcher
+
+    with place.open() as index:
+        roots = present_roots(index.roots())
+    with watcher(progress, quiet) as told:
+        Index.build(place.index_path, roots, place.settings, progress=told, as_indexed=True)
+
+
+def require_fresh(index: Index) -> None:
+    """Walk the trees. Raises StaleIndex if one differs from the index, or is gone."""
+    for repository in index.status(check=True).repositories:
+        if repository.gone:
+            raise StaleIndex(f"{repository.root} is gone", "mount it, or `codelens index --rebuild` without it")
+        if changes := repository.changes:
+            counts = f"{len(changes.new)} new, {len(changes.changed)} changed, {len(changes.deleted)} deleted"
+            raise StaleIndex(f"{repository.root} has changed since it was indexed: {counts}")
+
+
+def is_behind(info: IndexInfo) -> bool:
+    """True if a look found that a tree has changed or is gone: then a line says so."""
+    return any(tree.state in (TreeState.CHANGED, TreeState.GONE) for _, tree in _trees(info))
+
+
+def _trees(info: IndexInfo) -> Sequence[tuple[RepositoryInfo, TreeLook]]:
+    return [(repository, repository.tree) for repository in info.repositories if repository.tree]
+
+
+def _tell(info: IndexInfo, flags: CommonFlags) -> None:
+    """Scripts read of changes too; that a look was not complete, only people do."""
+    if flags.quiet:
+        return
+    if is_behind(info):
+        say(f"warning: {_behind(info)}")
+    elif sys.stderr.isatty() and any(tree.state is TreeState.UNKNOWN for _, tree in _trees(info)):
+        say(f"note: {_unsure(info)}")
+
+
+def _behind(info: IndexInfo) -> str:
+    gone = [repository.root for repository, tree in _trees(info) if tree.state is TreeState.GONE]
+    if gone:
+        return f"{gone[0]} is gone; the answer is from its index"
+    trees = [tree for _, tree in _trees(info)]
+    counts = {kind: [path for tree in trees for path in getattr(tree, kind)] for kind in ("changed", "new", "deleted")}
+    told = ", ".join(f"{len(paths)} {kind}" for kind, paths in counts.items() if paths)
+    paths = [path for paths in counts.values() for path in paths]
+    more = ", …" if len(paths) > MOST_TOLD else ""
+    return f"files differ from the index: {told} ({', '.join(paths[:MOST_TOLD])}{more}); `codelens index` updates it"
+
+
+def _unsure(info: IndexInfo) -> str:
+    trees = [tree for _, tree in _trees(info)]
+    checked, files = sum(tree.checked for tree in trees), sum(tree.files for tree in trees)
+    age = f"; the index was updated {_age(info.indexed_at)} ago" if info.indexed_at else ""
+    return f"{checked} of {files} files were checked, and none has changed{age}"
+
+
+def _age(moment: str) -> str:
+    """The time since then, in the largest unit that fits."""
+    try:
+        seconds = max(0, int(time.time()) - calendar.timegm(time.strptime(moment, "%Y-%m-%dT%H:%M:%SZ")))
+    except ValueError:  # written with intent
+        return "some time"
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}{'s' if seconds >= 2 * size else ''}"
+    return f"{seconds} seconds"

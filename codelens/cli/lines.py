@@ -1,0 +1,177 @@
+"""The answer of `search` where the query or its flags ask for matching lines: complete, in the order of paths, as grep's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, islice
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
+
+from codelens.cli.flags import SearchFlags
+from codelens.cli.options import EVERYTHING, QueryText
+from codelens.cli.streams import colored, say, write
+from codelens.cli.workplace import Workplace
+from codelens.errors import UsageError
+from codelens.index import Index
+from codelens.model.code import Freshness
+from codelens.model.search import FileLines, SearchOptions
+from codelens.render.paths import PathStyle
+
+if TYPE_CHECKING:
+    from codelens.render.lines import LineView
+
+ONLY_LINES: Mapping[str, str] = {
+    "files": "-l",
+    "files_without": "-L",
+    "count": "-c",
+    "only_matching": "-o",
+    "invert": "-v",
+    "whole_line": "-x",
+}
+"""Flags that mean nothing where places are ranked."""
+LINES: Mapping[str, str] = {
+    **ONLY_LINES,
+    "word": "-w",
+    "line_number": "-n",
+    "after": "-A",
+    "before": "-B",
+    "context": "-C",
+}
+"""Flags that ask for lines, unless an option of RANKED is given too."""
+RANKED = (
+    *("mode", "weights", "rrf_k", "profile", "intent", "expand", "depth", "decay", "rerank", "min_score", "memory"),
+    "fusion",
+)
+SPECIAL = set(".*+?[](){}|^$\\")
+"""Characters of patterns, which a query without --regex takes as they are."""
+
+
+def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) -> bool:
+    """True if the answer is lines. Raises UsageError for flags that contradict each other."""
+    asked = [name for field, name in LINES.items() if getattr(flags, field) not in (None, False)]
+    alone = [name for field, name in ONLY_LINES.items() if getattr(flags, field)]
+    if flags.like is not None or flags.files_only:
+        if wrong := [name for name in alone if name in ("-o", "-v", "-x")]:
+            raise UsageError(f"{wrong[0]} is about lines", "leave out --like and --files-only")
+        return False
+    ranked = _ranking_option(flags)
+    if alone and ranked:
+        raise UsageError(
+            f"{alone[0]} is about matching lines, which {ranked} does not rank",
+            "for the paths of ranked hits: --format '{path}'",
+        )
+    exact = Index.answers_with_lines(query.text, options)
+    if flags.whole_line and not exact and len(query.text.split()) > 1:
+        raise UsageError("-x wants all of a line, and these are several words", "quote them, or add -F or --regex")
+    answers = exact and not ranked
+    if flags.invert and not answers and asked == ["-v"]:
+        raise UsageError(
+            "-v leaves out lines that match, and words alone rank places",
+            "add -n or -F for lines; a query excludes a word as in 'cache -test'; --verbose says more on stderr",
+        )
+    return answers or (bool(asked) and not ranked)
+
+
+def _ranking_option(flags: SearchFlags) -> str:
+    """An option that was given and only makes sense for ranked places; else an empty text."""
+    given = [name for name in RANKED if getattr(flags, name) not in (None, False, "rrf")]
+    return f"--{given[0].replace('_', '-')}" if given else "--sort score" if flags.sort == "score" else ""
+
+
+def search_lines(flags: SearchFlags, place: Workplace, index: Index, query: QueryText, options: SearchOptions) -> int:
+    """Print the matching lines, the files that have any, or how many; returns the exit code."""
+    view = _view(flags, place, index, options)
+    every_match = flags.only_matching or flags.vimgrep or view.color
+    about_files = flags.files or flags.files_without or flags.count
+    taken = slice(options.offset, options.offset + options.limit) if about_files else slice(None)
+    options = replace(options, offset=0, limit=EVERYTHING) if about_files else options
+    with index.lines(query.text, options, every_match) as search:
+        noted = _Noted(search.without() if flags.files_without else search.files())
+        texts = _texts(flags, islice(noted, taken.start, taken.stop), view, place)
+        if flags.quiet:
+            return 0 if any(texts) else 1
+        first = next(texts, None)
+        if first is not None:
+            write(chain([first], texts), styled=_with_headings(flags) and _on_screen(flags))
+        for notice in search.notices:
+            say(f"note: {notice.text}")
+    if noted.stale and not flags.files_without:
+        say(f"warning: {noted.stale} of {noted.seen} files changed since they were indexed")
+    if first is None and not flags.invert and (hint := _hint(flags, query)):
+        say(f"note: {hint}")
+    return 1 if first is None else 0
+
+
+class _Noted:
+    """Files with lines, as they are read; counts them."""
+
+    def __init__(self, files: Iterable[FileLines]) -> None:
+        self._files = files
+        self.seen = self.stale = 0
+
+    def __iter__(self) -> Iterator[FileLines]:
+        for file in self._files:
+            self.seen += 1
+            self.stale += file.freshness is not Freshness.FRESH
+            yield file
+
+
+def _on_screen(flags: SearchFlags) -> bool:
+    return sys.stdout.isatty() or flags.pretty
+
+
+def _with_headings(flags: SearchFlags) -> bool:
+    """True if each path stands once above its lines: on a terminal, unless the flags are for programs."""
+    plain = (
+        *(flags.files, flags.files_without, flags.count, flags.only_matching, flags.vimgrep, flags.null),
+        flags.no_filename,
+    )
+    return flags.heading if flags.heading is not None else _on_screen(flags) and not any(plain)
+
+
+def _view(flags: SearchFlags, place: Workplace, index: Index, options: SearchOptions) -> LineView:
+    from codelens.render.lines import LineView
+
+    return LineView(
+        paths=PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories),
+        null=flags.null,
+        names=not flags.no_filename,
+        numbers=flags.line_number is not False,
+        columns=flags.column if flags.column is not None else flags.line_number is None,
+        only_matching=flags.only_matching,
+        inverted=flags.invert,
+        context=bool(options.context_before or options.context_after),
+        color=colored(place.color, _on_screen(flags)),
+        longest=flags.longest or 0,
+    )
+
+
+def _texts(flags: SearchFlags, files: Iterator[FileLines], view: LineView, place: Workplace) -> Iterator[str]:
+    from codelens.render import lines
+
+    if flags.files or flags.files_without:
+        return lines.paths_of_files(files, view)
+    if flags.count:
+        return lines.counts_of_files(files, view)
+    if flags.vimgrep:
+        return lines.vimgrep_lines(files, view)
+    if not _with_headings(flags):
+        return lines.plain_lines(files, view)
+    from codelens.render.terminal import TerminalView, screen_lines
+
+    width = get_terminal_size().columns if sys.stdout.isatty() else 0
+    links = flags.hyperlink_format or place.settings.hyperlink_format
+    return screen_lines(files, TerminalView(view.paths, view.color, links, view.numbers, width), view)
+
+
+def _hint(flags: SearchFlags, query: QueryText) -> str:
+    """A remedy where no line matches; empty if nothing comes to mind."""
+    if query.literal or query.regex:
+        return ""
+    if SPECIAL & set(query.text):
+        return f"no line holds '{query.text}' as it stands; --regex reads it as a pattern"
+    if len(query.text.split()) > 1:
+        return "no line holds all of these words; --sort score ranks what is near"
+    return ""

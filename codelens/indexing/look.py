@@ -1,0 +1,269 @@
+"""A cheap look at a tree before an answer: has it changed since it was indexed?
+
+A run notes the times of the folders and files that are most likely to change (`note_times`). A look asks the system for the
+same times: of a folder, since a new, deleted, renamed or replaced file changes it, and of a file, since an edit in place
+does not change its folder. Only what differs is examined: a folder is listed, a file is hashed unless its size differs. All
+steps are bounded by number, never by time, so that the same state gives the same answer. A full answer is `codelens status`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codelens.config import Settings
+from codelens.model.code import Freshness, TreeLook, TreeState
+from codelens.store.documents import DocumentRow, RepositoryRow
+from codelens.store.store import Store
+from codelens.worktree.files import freshness, os_path_of, shown_path
+
+if TYPE_CHECKING:
+    from codelens.indexing.run import IndexRun, LazyTransaction, Tally
+    from codelens.worktree.walk import Sight
+
+MOST_TIMES = 4000
+"""Times that one look asks for, in all trees of an index: 14 ms of CPU where a stat takes 3.5 µs (a virtual machine; half of it
+on hardware). What looks may cost is 20 ms."""
+MOST_FILES = 50
+"""Files whose time differs that are examined, in each tree. Chosen, with the next three: a look that finds changes may cost twice
+as much as one that finds none."""
+MOST_BYTES = 4_000_000
+"""Bytes of files that are hashed because their times differ and their sizes do not."""
+MOST_FOLDERS = 30
+"""Folders whose time differs that are listed, and as many new folders."""
+MOST_NAMES = 1000
+"""Names that are read from all of these."""
+ENOUGH_FILES = 100
+"""With fewer, most of a build's time is that of starting processes. Chosen."""
+INDEXED_AT, _PACE = "indexed_at", "pace"
+"""Keys of `meta`: the time of the last run that wrote, and its speed."""
+_ROOT = "/"
+"""The root's path in the list. Other folders are relative to it, and end in a slash like all folders."""
+
+
+def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, int]) -> str:
+    """What a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most likely to
+    change first.
+
+    `folders` are those that the walk entered, with their times. Paths with line breaks are left out.
+    """
+    skipped = {skip.path for skip in store.documents.skips(repository.id) if skip.path.endswith("/")}
+    entered = {shown: at for path, at in folders.items() if (shown := shown_path(path)) not in skipped}
+    files = {path: at for path, at in store.documents.times(repository.id).items() if "\n" not in path}
+    times = files | {path: at for path, at in entered.items() if "\n" not in path}
+    listed = islice(_by_likelihood(files, store.history.newest(repository.id, MOST_TIMES), times), MOST_TIMES)
+    return "\n".join([f"{len(files)} {len(times)}", *(f"{times[path]} {path}" for path in listed)])
+
+
+def _by_likelihood(files: Iterable[str], committed: Iterable[str], known: Mapping[str, int]) -> Iterator[str]:
+    """Each known path once: files modified last and committed last, taken in turn, each after its folder; other folders."""
+    told = set[str]()
+    for pair in zip_longest(files, committed):
+        for path in filter(None, pair):
+            for each in (path.rpartition("/")[0] + "/", path):
+                if each in known and each not in told:
+                    told.add(each)
+                    yield each
+    yield from (path for path in known if path not in told)
+
+
+def times_key(repository: RepositoryRow) -> str:
+    """The key of `meta` for what `note_times` returns."""
+    return f"times:{repository.name}"
+
+
+def note_run(
+    store: Store, run: IndexRun, tallies: Mapping[Path, Tally], seconds: float, transaction: LazyTransaction
+) -> None:
+    """Keep what later looks compare with, when the index was written last, and how long an update takes."""
+    has_written = bool(transaction.writes)
+    for row in store.documents.repositories():
+        if row.root in tallies:
+            text = note_times(store, row, tallies[row.root].folders)
+            if store.meta(times_key(row)) != text:
+                transaction.begin()
+                store.set_meta(times_key(row), text)
+    if has_written:
+        transaction.begin()
+        store.set_meta(INDEXED_AT, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+        store.set_meta(_PACE, _pace(store, run, tallies, seconds))
+
+
+def _pace(store: Store, run: IndexRun, tallies: Mapping[Path, Tally], seconds: float) -> str:
+    """Two numbers in seconds: of an update without any file, and of each file.
+
+    A build tells the time of a file, if it has enough of them. The rest is what each run takes: at least that of its walk.
+    """
+    walk = sum(tally.walk_seconds for tally in tallies.values())
+    files = sum(tally.added + tally.changed + tally.renamed + tally.removed for tally in tallies.values())
+    each = seconds / max(files, ENOUGH_FILES) if run.batches else _stored_pace(store)[1]
+    return f"{max(seconds - files * each, walk):.3f} {each:.4f}"
+
+
+def _stored_pace(store: Store) -> tuple[float, float]:
+    try:
+        base, each = map(float, store.meta(_PACE).split())
+    except ValueError:
+        return (math.inf, 0.0)
+    return base, each
+
+
+def seconds_to_update(store: Store, differences: int) -> float:
+    """How long an update with so many differences will take, at the speed of the last runs; infinite if unknown."""
+    base, each = _stored_pace(store)
+    return base + differences * each
+
+
+def look_at_trees(store: Store, settings: Settings) -> dict[str, TreeLook]:
+    """Repository name → what a look at its tree tells. Reads only; starts no process."""
+    rows = store.documents.repositories()
+    return {row.name: _Look(store, row, settings).result(MOST_TIMES // len(rows)) for row in rows}
+
+
+class _Look:
+    """One look at one tree."""
+
+    def __init__(self, store: Store, row: RepositoryRow, settings: Settings) -> None:
+        self._store, self._row, self._settings = store, row, settings
+        self._root = str(row.root)
+        self._new: set[str] = set()
+        self._changed: set[str] = set()
+        self._deleted: set[str] = set()
+        self._bytes, self._folders, self._names = MOST_BYTES, MOST_FOLDERS, MOST_NAMES
+        self._all_examined = True
+        self._sight: Sight | None = None
+
+    def result(self, most: int) -> TreeLook:
+        """Compare that many times, and examine what differs."""
+        numbers, *lines = self._store.meta(times_key(self._row)).split("\n")
+        try:
+            files, times = map(int, numbers.split())
+        except ValueError:  # an older codelens noted none
+            files, times = self._store.documents.totals(self._row.id)[0], -1
+        if not self._row.root.is_dir():
+            return TreeLook(TreeState.GONE, files, 0)
+        checked, differing, folders = self._compare(lines[:most])
+        for path in differing[:MOST_FILES]:
+            checked += self._examine(path)
+        for path in folders[:MOST_FOLDERS]:
+            self._list(path)
+        whole = checked == files and len(lines) == times <= most and len(folders) <= MOST_FOLDERS and self._all_examined
+        found = self._new or self._changed or self._deleted
+        state = TreeState.CHANGED if found else TreeState.FRESH if whole else TreeState.UNKNOWN
+        new, changed, deleted = (tuple(sorted(each)) for each in (self._new, self._changed, self._deleted))
+        return TreeLook(state, files, checked, new, changed, deleted)
+
+    def _compare(self, lines: Iterable[str]) -> tuple[int, list[str], list[str]]:
+        """(number of files with the noted time, other files, folders with another time)"""
+        same, files, folders = 0, list[str](), list[str]()
+        top, lstat, windows = self._root.rstrip("/") + "/", os.lstat, os.name == "nt"
+        for line in lines:
+            noted, _, path = line.partition(" ")
+            if ".." in path and ".." in path.split("/"):  # written with intent: it would lead out of the root
+                continue
+            is_folder = path.endswith("/")
+            try:
+                found = lstat(top + os_path_of(path).rstrip("/"))
+                now = found.st_mtime_ns if is_folder or windows else found.st_ctime_ns  # as in `stamp_of`
+                is_same = now == int(noted)
+            except (OSError, ValueError):
+                is_same = False
+            if not is_same:
+                (folders if is_folder else files).append(path)
+            elif not is_folder:
+                same += 1
+        return same, files, folders
+
+    def _examine(self, path: str) -> bool:
+        """Compare one file with its document; False if that would read too much."""
+        document = self._store.documents.at(self._row.id, path)
+        return document is None or self._compared(document)
+
+    def _compared(self, document: DocumentRow) -> bool:
+        if document.stamp.size > self._bytes:
+            self._all_examined = False
+            return False
+        now = freshness(self._row.root, document.os_path, document.stamp, document.content_hash)
+        if now is Freshness.FRESH:
+            self._bytes -= document.stamp.size  # it was read unless its stamp agrees
+        else:
+            (self._deleted if now is Freshness.DELETED else self._changed).add(document.path)
+        return True
+
+    def _list(self, folder: str) -> None:
+        """Find what is new in a folder, and what was replaced."""
+        below = "" if folder == _ROOT else folder
+        try:
+            entries = self._entries(os_path_of(below))
+        except OSError:
+            if self._store.documents.holds_below(self._row.id, below) and not _any_below(self._deleted, below):
+                self._deleted.add(folder)
+            return
+        for entry in entries:
+            path = below + shown_path(entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                self._meet_folder(below, path + "/", entry)
+            elif entry.is_file(follow_symlinks=False):
+                self._meet_file(below, path, entry)
+
+    def _meet_file(self, folder: str, path: str, entry: os.DirEntry[str]) -> None:
+        documents = self._store.documents
+        if document := documents.at(self._row.id, path):
+            if path not in self._changed:
+                self._compared(document)
+        elif not documents.is_skipped(self._row.id, path) and self._takes(folder, entry):
+            self._new.add(path)
+
+    def _meet_folder(self, folder: str, path: str, entry: os.DirEntry[str]) -> None:
+        documents = self._store.documents
+        if documents.is_skipped(self._row.id, path) or documents.holds_below(self._row.id, path):
+            return
+        if self._takes(folder, entry) and self._holds_files(path):
+            self._new.add(path)
+
+    def _holds_files(self, folder: str) -> bool:
+        """True if a run would read a file in this new folder."""
+        waiting = [folder]
+        while waiting and self._folders > 0:
+            here = waiting.pop()
+            self._folders -= 1
+            try:
+                entries = self._entries(os_path_of(here))
+            except OSError:
+                continue
+            for entry in entries:
+                if self._takes(here, entry):
+                    if not entry.is_dir(follow_symlinks=False):
+                        return True
+                    waiting.append(here + shown_path(entry.name) + "/")
+        self._all_examined &= not waiting
+        return False
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        """As many entries as may still be read, sorted. Raises OSError."""
+        with os.scandir(f"{self._root}/{folder}") as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+        read = entries[: self._names]
+        self._all_examined &= len(read) == len(entries)
+        self._names -= len(read)
+        return read
+
+    def _takes(self, folder: str, entry: os.DirEntry[str]) -> bool:
+        """True if a run would read this file or enter this folder, as far as rules tell without git's list of tracked files."""
+        if self._sight is None:
+            from codelens.indexing.walk_rules import with_stored_rules
+            from codelens.worktree.place import own_files
+            from codelens.worktree.walk import Sight
+
+            settings = with_stored_rules(self._store, self._row.name, self._settings)
+            self._sight = Sight(self._row.root, settings, own_files(self._store.path), ask_git=False)
+        return self._sight.takes(os_path_of(folder).rstrip("/"), entry)
+
+
+def _any_below(paths: Iterable[str], folder: str) -> bool:
+    return any(path.startswith(folder) for path in paths)

@@ -1,0 +1,59 @@
+"""How a repository is walked: the rules that its index remembers, so that every later walk uses the same ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from codelens.config import LoadedSettings, Settings
+from codelens.store.store import Store
+
+WALK_KEYS = ("hidden", "no_ignore", "include_vendored", "max_file_size")
+"""Settings of the walk. Settings that affect a file's content are part of its recipe."""
+
+
+class WalkRules(NamedTuple):
+    """How one repository is walked.
+
+    The index keeps them, so that a later run from another folder or a freshness check walks the tree by the same rules.
+    """
+
+    values: Mapping[str, Any]
+    explicit: frozenset[str] = frozenset()
+    """Keys that a flag or environment variable set for one run; they stay in force for later runs."""
+
+    def applied_to(self, settings: Settings) -> Settings:
+        """The settings with these rules in place of their own."""
+        return replace(settings, **self.values)
+
+    def as_text(self) -> str:
+        """JSON with sorted keys, as stored in the index."""
+        return json.dumps({"values": dict(self.values), "said": sorted(self.explicit)}, sort_keys=True)
+
+
+def stored_walk_rules(store: Store, repository: str) -> WalkRules | None:
+    """The rules of the repository's last run; None before its first run."""
+    text = store.meta(f"walk:{repository}")
+    if not text:
+        return None
+    kept = json.loads(text)
+    return WalkRules(kept["values"], frozenset(kept["said"]))
+
+
+def with_stored_rules(store: Store, repository: str, settings: Settings) -> Settings:
+    """The settings with the stored walk rules of this repository."""
+    kept = stored_walk_rules(store, repository)
+    return kept.applied_to(settings) if kept else settings
+
+
+def choose_walk_rules(kept: WalkRules | None, loaded: LoadedSettings) -> WalkRules:
+    """The rules for this run: an explicit setting wins over a stored explicit value, which wins over the default."""
+    values = {key: getattr(loaded.values, key) for key in WALK_KEYS}
+    explicit = {key for key in WALK_KEYS if loaded.origin[key].startswith(("flag", "$"))}
+    for key in kept.explicit - explicit if kept else ():
+        if loaded.origin[key] == "default" and kept:
+            values[key] = kept.values[key]
+            explicit.add(key)
+    return WalkRules(values, frozenset(explicit))

@@ -1,0 +1,346 @@
+"""The lines of a text that satisfy a query, with the characters that match: what grep calls a match.
+
+A query's words, phrases and patterns each give a set of lines, and AND, OR and NOT combine the sets. So every word must occur
+on the line, as it is written; conditions on files and units hold for the place of the line. A match lies within a line, unless
+its text or pattern names a line break; then it counts on its first line.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from codelens.model.budget import TimeBudget
+from codelens.model.fast_dataclass import dataclass
+from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
+from codelens.query.patterns import (
+    ANY,
+    Plan,
+    Ranges,
+    LineReach,
+    all_of,
+    any_of,
+    compile_pattern,
+    find_all,
+    find_first_in_lines,
+    find_in_lines,
+    has_upper,
+    reach_of,
+    required_literals,
+    required_text,
+)
+from codelens.text.terms import fold
+
+
+@dataclass(frozen=True, slots=True)
+class LineText:
+    """A literal text, or the source of a pattern, that a line must contain."""
+
+    text: str
+    is_pattern: bool = False
+    whole_word: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlace:
+    """A condition on the file and the units that a line lies in."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class AllOnLine:
+    """Every part must hold for the line."""
+
+    parts: tuple[LineNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOnLine:
+    """At least one part must hold for the line."""
+
+    parts: tuple[LineNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotOnLine:
+    """The part must not hold for the line."""
+
+    part: LineNode
+
+
+LineNode = LineText | LinePlace | AllOnLine | AnyOnLine | NotOnLine
+
+
+@dataclass(frozen=True, slots=True)
+class LineQuery:
+    """A query about lines: where they lie, and what is on them."""
+
+    place: Node | None
+    """The conditions on file and units that every line must satisfy; None for everywhere."""
+    text: LineNode | None
+    """None if the query says nothing about text."""
+    ignore_case: bool = False
+    whole_word: bool = False
+    whole_line: bool = False
+    invert: bool = False
+    """True for the lines that do not satisfy `text`."""
+    every_match: bool = True
+    """True if all ranges of a line are wanted; else the first of each text is enough."""
+
+    def plan(self) -> Plan:
+        """The substrings that every text with such a line contains."""
+        return ANY if self.invert or self.text is None else _plan(self.text)
+
+    def texts(self) -> list[LineText]:
+        """The texts and patterns that are not negated, in order."""
+        return list(_texts(self.text)) if self.text is not None else []
+
+
+class FoundLine(NamedTuple):
+    """A line that satisfies the query: its number in the text, from 0, its offsets there, and the ranges in it that match."""
+
+    number: int
+    begin: int
+    end: int
+    """Before the line break, "\\r\\n" or "\\n"."""
+    ranges: Ranges
+
+
+def line_query(
+    node: Node | None, case: str = "auto", *, whole_word: bool = False, whole_line: bool = False, invert: bool = False
+) -> LineQuery:
+    """Split a query's tree into conditions on places and on lines.
+
+    Smart case looks at the whole query: an upper-case letter in one text makes case count for all of them.
+    """
+    parts = node.parts if isinstance(node, And) else (node,) if node is not None else ()
+    places = tuple(part for part in parts if not says_text(part))
+    texts = tuple(map(_line_node, (part for part in parts if says_text(part))))
+    text = texts[0] if len(texts) == 1 else AllOnLine(texts) if texts else None
+    place = places[0] if len(places) == 1 else And(places) if places else None
+    upper = any(_has_upper(leaf) for leaf in _texts(text)) if text is not None else False
+    ignore_case = case == "no" or (case == "auto" and not upper)
+    return LineQuery(place, text, ignore_case, whole_word, whole_line, invert)
+
+
+def says_text(node: Node) -> bool:
+    """True if a condition is about text, not only about files and units."""
+    match node:
+        case And(parts) | Or(parts):
+            return any(map(says_text, parts))
+        case Not(part):
+            return says_text(part)
+        case Filter(field):
+            return field == "content"
+    return True
+
+
+def _line_node(node: Node) -> LineNode:
+    match node:
+        case And(parts):
+            places = tuple(part for part in parts if not says_text(part))
+            texts = tuple(_line_node(part) for part in parts if says_text(part))
+            return AllOnLine(
+                (*((LinePlace(And(places)),) if places else ()), *texts)
+            )  # one unit satisfies all of `places`
+        case Or(parts):
+            return AnyOnLine(tuple(map(_line_node, parts)))
+        case Not(part):
+            return NotOnLine(_line_node(part))
+        case Filter("content", values):
+            return AnyOnLine(tuple(map(LineText, values)))
+        case Filter():
+            return LinePlace(node)
+        case Pattern(source):
+            return LineText(source, is_pattern=True)
+        case Identifier(text):
+            return LineText(text, whole_word=True)
+        case Word() if node.begun:
+            return LineText(rf"(?<!\w){re.escape(node.begun)}\w*", is_pattern=True)
+        case Word(text) | Phrase(text):
+            return LineText(text)
+
+
+def _texts(node: LineNode | None, positive: bool = True) -> Iterator[LineText]:
+    match node:
+        case LineText() if positive:
+            yield node
+        case AllOnLine(parts) | AnyOnLine(parts):
+            for part in parts:
+                yield from _texts(part, positive)
+        case NotOnLine(part):
+            yield from _texts(part, not positive)
+
+
+def _has_upper(leaf: LineText) -> bool:
+    return has_upper(leaf.text) if leaf.is_pattern else any(map(str.isupper, leaf.text))
+
+
+def _plan(node: LineNode) -> Plan:
+    match node:
+        case LineText(text, is_pattern):
+            return required_literals(text) if is_pattern else required_text(text)
+        case AllOnLine(parts):
+            return all_of(map(_plan, parts))
+        case AnyOnLine(parts):
+            return any_of(map(_plan, parts))
+    return ANY
+
+
+Places = Callable[[Node], Sequence[tuple[int, int]] | None]
+"""Condition on file and units → the numbers of lines, first and last, where it holds; None if it holds everywhere."""
+Lines = Mapping[int, FoundLine]
+
+
+def find_lines(text: str, query: LineQuery, places: Places, budget: TimeBudget) -> list[FoundLine]:
+    """The lines of a text that satisfy the query, in order. Raises OutOfTime if a pattern takes longer than the budget."""
+    lines = _Lines(text, query, places, budget)
+    found = lines.all() if query.text is None else lines.of(query.text)
+    if query.invert:
+        found = lines.without(found)
+    if query.place is not None:
+        found = lines.within(found, query.place)
+    return [found[number] for number in sorted(found)]
+
+
+class _Lines:
+    """The sets of lines of one text."""
+
+    def __init__(self, text: str, query: LineQuery, places: Places, budget: TimeBudget) -> None:
+        self.text, self.query, self.places, self.budget = text, query, places, budget
+        self.returns = "\r\n" in text
+
+    def of(self, node: LineNode) -> Lines:
+        """The lines that satisfy a part of the query."""
+        match node:
+            case LineText():
+                return self._on_lines(self._ranges(node))
+            case LinePlace(condition):
+                return self.within(self.all(), condition)
+            case NotOnLine(part):
+                return self.without(self.of(part))
+            case AnyOnLine(parts):
+                found: dict[int, FoundLine] = {}
+                for part in parts:
+                    for number, line in self.of(part).items():
+                        found[number] = _joined(found[number], line) if number in found else line
+                return found
+            case AllOnLine(parts):
+                return self._all_of(parts)
+
+    def _all_of(self, parts: Iterable[LineNode]) -> Lines:
+        """Conditions on places and negations only narrow down what the texts found, so they come last."""
+        ordered = sorted(parts, key=lambda part: isinstance(part, NotOnLine | LinePlace))
+        found: Lines | None = None
+        for part in ordered:
+            if found is None:
+                found = self.of(part)
+            elif isinstance(part, LinePlace):
+                found = self.within(found, part.node)
+            elif found:
+                negated = isinstance(part, NotOnLine)
+                other = self.of(part.part if isinstance(part, NotOnLine) else part)
+                kept = {number: line for number, line in found.items() if (number in other) is not negated}
+                found = kept if negated else {n: _joined(line, other[n]) for n, line in kept.items()}
+        return found or {}
+
+    def all(self) -> Lines:
+        """Every line."""
+        found: dict[int, FoundLine] = {}
+        begin = 0
+        while begin < len(self.text):
+            end = self.text.find("\n", begin)
+            end = end if end >= 0 else len(self.text)
+            found[len(found)] = FoundLine(len(found), begin, self._before_return(begin, end), ())
+            begin = end + 1
+        return found
+
+    def without(self, lines: Lines) -> Lines:
+        """The lines that are not among these."""
+        return {number: line for number, line in self.all().items() if number not in lines}
+
+    def within(self, lines: Lines, condition: Node) -> Lines:
+        """Those of the lines where a condition on file and units holds."""
+        spans = self.places(condition)
+        if spans is None:
+            return lines
+        numbers = sorted(lines)
+        kept: dict[int, FoundLine] = {}
+        for first, last in spans:
+            for at in range(bisect_left(numbers, first), bisect_right(numbers, last)):
+                kept[numbers[at]] = lines[numbers[at]]
+        return kept
+
+    def _ranges(self, leaf: LineText) -> Iterable[tuple[int, int]]:
+        """Ranges in the text of a leaf of the query, in order."""
+        whole_word = leaf.whole_word or self.query.whole_word
+        if not leaf.is_pattern:
+            return self._occurrences(leaf.text, whole_word)
+        program = compile_pattern(leaf.text, self.query.ignore_case, whole_word, self.query.whole_line)
+        reach, every = reach_of(leaf.text), self.query.every_match
+        if reach is LineReach.OVER_LINES:
+            return find_all(program, self.text, self.budget)
+        if reach is LineReach.MAY_CROSS or self.returns:
+            return find_in_lines(program, self.text, self.budget, every)
+        return (find_all if every else find_first_in_lines)(program, self.text, self.budget)
+
+    def _occurrences(self, wanted: str, whole_word: bool) -> Iterator[tuple[int, int]]:
+        """A whole word has no letter, digit or underscore next to it, whatever it begins and ends with: as in ripgrep."""
+        text = self.text
+        if self.query.ignore_case:
+            text, wanted = fold(text), fold(wanted)
+        at = text.find(wanted)
+        while at >= 0:
+            end = at + len(wanted)
+            fits = not (whole_word and (_in_word(text, at - 1) or _in_word(text, end)))
+            if fits and self.query.whole_line:
+                begins = at == 0 or text[at - 1] == "\n"
+                fits = begins and (end == len(text) or text.startswith(("\n", "\r\n"), end))
+            if fits:
+                yield at, end
+                if not self.query.every_match:
+                    end = text.find("\n", at)
+                    end = len(text) if end < 0 else end
+            at = text.find(wanted, max(end, at + 1) if fits else at + 1)
+
+    def _on_lines(self, ranges: Iterable[tuple[int, int]]) -> Lines:
+        """Ranges in the text → lines with ranges in them; empty ranges make a line match without marking anything."""
+        text, found = self.text, dict[int, FoundLine]()
+        number = begin = 0
+        stop, parts = -1, list[tuple[int, int]]()
+        for start, end in ranges:
+            if start > stop:
+                if start == len(text) and (not text or text.endswith("\n")):  # no line follows the last line break
+                    break
+                if stop >= 0:
+                    found[number] = FoundLine(number, begin, self._before_return(begin, stop), tuple(parts))
+                number += text.count("\n", begin, start)
+                begin = text.rfind("\n", 0, start) + 1
+                stop = text.find("\n", start)
+                stop, parts = stop if stop >= 0 else len(text), []
+            if end > start:
+                parts.append((start - begin, min(end, self._before_return(begin, stop)) - begin))
+        if stop >= 0:
+            found[number] = FoundLine(number, begin, self._before_return(begin, stop), tuple(parts))
+        return found
+
+    def _before_return(self, begin: int, stop: int) -> int:
+        return stop - 1 if stop > begin and self.text[stop - 1] == "\r" else stop
+
+
+def _in_word(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
+
+
+def _joined(line: FoundLine, other: FoundLine) -> FoundLine:
+    """The line with the ranges of both, in order; those that overlap become one."""
+    ranges: list[tuple[int, int]] = []
+    for start, end in sorted((*line.ranges, *other.ranges)):
+        if ranges and start < ranges[-1][1]:
+            ranges[-1] = ranges[-1][0], max(ranges[-1][1], end)
+        else:
+            ranges.append((start, end))
+    return line._replace(ranges=tuple(ranges))

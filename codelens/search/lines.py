@@ -1,0 +1,398 @@
+"""The search for lines: every line of the indexed text that satisfies a query, file by file, as grep finds them.
+
+parse query → files in scope → trigrams → text → lines. Nothing is ranked and nothing is cut: files come in the order of their
+paths, and one file, or one part of a large file, is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from codelens.config import Settings
+from codelens.errors import UsageError
+from codelens.model.budget import OutOfTime, TimeBudget
+from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, Span, UnitId, UnitRow
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import document_node
+from codelens.model.search import (
+    FileLines,
+    Hit,
+    MatchedLine,
+    Notice,
+    SearchOptions,
+    SearchResult,
+    SnippetLine,
+    Trace,
+)
+from codelens.query.conditions import DocumentFacts, Matching, UnitFacts, evaluate
+from codelens.query.facts import EMPTY, LastChanges, Metadata, load_metadata
+from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query, says_text
+from codelens.query.nodes import And, Filter, Node, Not, Pattern, Phrase, Query, asks_todos, positive_leaves
+from codelens.search.run import moved_trees, read_query
+from codelens.search.scope import asks_for_changes, asks_metadata, documents_in_scope, trigram_expression
+from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
+from codelens.store.texts import DocumentText, Texts, text_of
+from codelens.text.lines import column_utf8, column_utf16
+from codelens.text.notebook import NOTEBOOK
+from codelens.worktree.files import freshness
+
+LONGEST_HELD = 4_000_000
+"""Characters of an unfinished line after which its beginning is searched for itself. Chosen: a large file that is one line."""
+LINES = "lines"
+"""The name of this search among the channels of a result."""
+FILE = "file"
+"""The kind of a hit that lies in no unit."""
+
+
+class Block(NamedTuple):
+    """A run of whole lines of a file, from line `first`, counted from 0, and those of its lines that match."""
+
+    first: int
+    text: str
+    found: list[FoundLine]
+
+
+@dataclass(slots=True)
+class LineSearch:
+    """One search for lines. Iterating over its files does the work."""
+
+    store: Store
+    options: SearchOptions
+    settings: Settings
+    query: Query
+    wanted: LineQuery
+    notices: list[Notice]
+    roots: Mapping[RepositoryId, Path]
+    names: Mapping[RepositoryId, str]
+    metadata: Metadata
+    changes: LastChanges | None
+    skip: int
+    """Matching lines that are still to be left out."""
+    left: int
+    """Matching lines that may still be given."""
+    parts: Mapping[DocumentId, Collection[int]] = field(default_factory=dict)
+    """Document → the parts of a large file that may hold a match; empty for all of them."""
+
+    @classmethod
+    def start(
+        cls, text: str, store: Store, options: SearchOptions, settings: Settings, marked: bool = True
+    ) -> LineSearch:
+        """Parse the query. Without `marked`, lines come with their first match alone. Raises QueryError and UsageError."""
+        query = read_query(text, options, options.prefix)
+        wanted = line_query(
+            query.node,
+            case=options.case if query.case == "auto" else query.case,
+            whole_word=options.word,
+            whole_line=options.whole_line,
+            invert=options.invert,
+        )
+        wanted = replace(wanted, every_match=marked)
+        repositories = store.documents.repositories()
+        return cls(
+            store=store,
+            options=options,
+            settings=settings,
+            query=query,
+            wanted=wanted,
+            notices=[*query.notices, *moved_trees(store)],
+            roots={row.id: row.root for row in repositories},
+            names={row.id: row.name for row in repositories},
+            metadata=load_metadata(settings.metadata) if asks_metadata(query.node) else EMPTY,
+            changes=LastChanges(store, Texts(store)) if asks_for_changes(query) else None,
+            skip=options.offset,
+            left=options.limit,
+        )
+
+    @staticmethod
+    def answers(text: str, options: SearchOptions) -> bool:
+        """True if a query by itself asks for lines: its only text is a phrase, a pattern or `content:`, or a choice of these."""
+        node = read_query(text, options, options.prefix).node
+        parts = node.parts if isinstance(node, And) else (node,) if node else ()
+        texts = [part for part in parts if says_text(part) and not isinstance(part, Not)]
+        return len(texts) == 1 and all(_is_exact(leaf) for leaf in positive_leaves(texts[0]))
+
+    def files(self) -> Iterator[FileLines]:
+        """The files with a match, in order, each with its matching lines and the lines around these."""
+        for document in self._candidates():
+            if self.left <= 0:
+                return
+            blocks = self._blocks(document)
+            before = None
+            for block in blocks:
+                if block.found:
+                    lines = self._lines(chain([before] if before else [], [block], blocks))
+                    yield self._file(document, lines)
+                    break
+                before = block
+
+    def without(self) -> Iterator[FileLines]:
+        """The files without a match, in order."""
+        matching = {file.document for file in self.files()}
+        for document in self._ordered(documents_in_scope(self.store, self.options)):
+            if document.id not in matching and _Places(self, document).of_file() is not False:
+                yield self._file(document, iter(()))
+
+    def _candidates(self) -> Sequence[DocumentRow]:
+        """The files that may have a match, in order."""
+        expression = trigram_expression(self.wanted.plan()) if self.store.features().fuzzy else ""
+        allowed = self.store.postings.documents_matching(expression) if expression else None
+        self.parts = allowed or {}
+        return self._ordered(documents_in_scope(self.store, self.options, allowed))
+
+    def _ordered(self, documents: list[DocumentRow]) -> Sequence[DocumentRow]:
+        """By path, or the last modified first."""
+        if self.options.sort == "modified":
+            documents = sorted(documents, key=lambda d: -d.stamp.mtime_ns)
+        return documents[::-1] if self.options.reverse else documents
+
+    def _file(self, document: DocumentRow, lines: Iterator[MatchedLine]) -> FileLines:
+        root = self.roots[document.repository]
+        return FileLines(
+            document=document.id,
+            repository=self.names[document.repository],
+            root=str(root),
+            path=document.path,
+            os_path=document.os_path,
+            language=document.language,
+            freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
+            lines=lines,
+        )
+
+    def _blocks(self, document: DocumentRow) -> Iterator[Block]:
+        """The text of a file with the lines that match. Raises UsageError for a pattern that takes too long."""
+        places = _Places(self, document)
+        if places.of_file() is False:
+            return
+        seconds = self.settings.query_seconds
+        budget = TimeBudget(seconds) if seconds else TimeBudget()
+        try:
+            for first, text in _texts(document, self.store, self.parts.get(document.id, ())):
+                found = find_lines(text, self.wanted, places.before(first), budget) if self.left > 0 else []
+                if self.wanted.text is None:
+                    found = [places.with_name(line, first, text) for line in found]
+                yield Block(first, text, self._taken(found))
+                if self.left <= 0 and not self.options.context_after:
+                    return
+        except OutOfTime:
+            fault = f"the regular expression took over {seconds:g} s on {document.path}, so the answer ends here"
+            hint = "nested repetitions such as (a+)+ are slow; the setting query_seconds allows more time"
+            raise UsageError(fault, hint) from None
+
+    def _taken(self, found: list[FoundLine]) -> list[FoundLine]:
+        """The next lines without those that --offset and -m leave out."""
+        taken = found[self.skip : self.skip + self.left]
+        self.skip -= min(self.skip, len(found))
+        self.left -= len(taken)
+        return taken
+
+    def _lines(self, blocks: Iterable[Block]) -> Iterator[MatchedLine]:
+        if self.options.context_before or self.options.context_after:
+            yield from _with_context(blocks, self.options.context_before, self.options.context_after)
+            return
+        for first, text, found in blocks:
+            for line in found:
+                yield MatchedLine(first + line.number + 1, _whole(text, line), line.ranges)
+
+    def answer(self, info: IndexInfo) -> SearchResult:
+        """All lines as one result, for formats that show units: hits without a score, in the innermost unit around the line."""
+        skip, left = self.options.offset, self.options.limit
+        self.skip, self.left = 0, sys.maxsize
+        hits = list(self._hits())
+        return SearchResult(
+            query=self.query.text,
+            hits=tuple(hits[skip : skip + left]),
+            total=len(hits),
+            channels=(LINES,),
+            notices=tuple(self.notices),
+            index=info,
+            options=self.options,
+            trace=Trace(),
+            trigram_available=self.store.features().fuzzy,
+        )
+
+    def _hits(self) -> Iterator[Hit]:
+        before, after = self.options.context_before, self.options.context_after
+        rank = 0
+        for file in self.files():
+            lines = list(file.lines)
+            shown = {line.number: SnippetLine(line.number, line.text.rstrip("\r"), line.ranges) for line in lines}
+            matched = [line for line in lines if line.matched]
+            for line, unit in zip(matched, self._units_around(file, matched), strict=True):
+                rank += 1
+                around = (shown.get(number) for number in range(line.number - before, line.number + after + 1))
+                column = column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
+                yield Hit(
+                    rank=rank,
+                    unit=unit,
+                    score=0.0,
+                    channels={},
+                    contributions=(),
+                    freshness=file.freshness,
+                    root=file.root,
+                    line=line.number,
+                    column=column,
+                    column_utf16=column_utf16(line.text, column),
+                    snippet=tuple(near for near in around if near is not None),
+                    path_bytes=os.fsencode(file.os_path) if file.os_path != file.path else None,
+                )
+
+    def _units_around(self, file: FileLines, lines: Sequence[MatchedLine]) -> Iterator[UnitRow]:
+        """The innermost unit around each line, or the file."""
+        units = iter(self.store.units.of_document(file.document))
+        coming, around = next(units, None), list[UnitRow]()
+        for line in lines:
+            while coming is not None and coming.start_line <= line.number:
+                around.append(coming)
+                coming = next(units, None)
+            around = [unit for unit in around if unit.end_line >= line.number]
+            yield around[-1] if around else self._whole_file(file)
+
+    def _whole_file(self, file: FileLines) -> UnitRow:
+        size, lines = self.store.files.extent(file.document)
+        return UnitRow(
+            id=UnitId(document_node(file.document)),
+            document=file.document,
+            kind=FILE,
+            name=file.path.rpartition("/")[2],
+            container="",
+            parent=None,
+            span=Span(0, size),
+            name_span=Span(0, 0),
+            body_start=size,
+            start_line=1,
+            end_line=max(lines, 1),
+            name_line=0,
+            name_column=0,
+            signature="",
+            doc="",
+            path=file.path,
+            language=file.language,
+            repository=file.repository,
+        )
+
+
+def _is_exact(leaf: Node) -> bool:
+    return isinstance(leaf, Phrase | Pattern) or (isinstance(leaf, Filter) and leaf.field == "content")
+
+
+def _texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Iterator[tuple[int, str]]:
+    """Pairs (first line, from 0; whole lines) of a file; of a large one only the `parts` named, if any are.
+
+    Lines of a notebook are those that people see.
+    """
+    text = text_of(document, store)
+    if len(text.places) > 1:
+        yield from _texts_of_parts(text, parts)
+    elif text.language == NOTEBOOK:
+        yield 0, "\n".join(Texts(store).lines(document))
+    else:
+        yield 0, text.text
+
+
+def _texts_of_parts(text: DocumentText, parts: Collection[int]) -> Iterator[tuple[int, str]]:
+    """A line that goes on in the next part is joined, up to LONGEST_HELD characters."""
+    places, held, first = text.places, "", 0
+    for number, place in enumerate(places):
+        ends_line = number + 1 == len(places) or not places[number + 1].before
+        if parts and number not in parts and not held and ends_line:
+            continue
+        first = first if held else place.line - 1
+        own = held + text.stored(text.span_of(number))
+        end = len(own) if ends_line or len(own) > LONGEST_HELD else own.rfind("\n") + 1
+        if end:
+            yield first, own[:end]
+        first, held = first + own.count("\n", 0, end), own[end:]
+
+
+def _whole(text: str, line: FoundLine) -> str:
+    """The line's text without "\\n"; a "\\r" before that stays."""
+    return text[line.begin : line.end + (text[line.end : line.end + 1] == "\r")]
+
+
+def _with_context(blocks: Iterable[Block], before: int, after: int) -> Iterator[MatchedLine]:
+    """The matching lines and the lines around them, each once."""
+    last = owed = 0
+    passed: deque[MatchedLine] = deque(maxlen=before)
+    for first, text, found in blocks:
+        ranges = {line.number: line.ranges for line in found}
+        for number, line in enumerate(text.removesuffix("\n").split("\n")):
+            shown = MatchedLine(first + number + 1, line, ranges.get(number, ()), number in ranges)
+            if shown.matched:
+                yield from (near for near in passed if near.number > last)
+            if shown.matched or owed:
+                yield shown
+                last, owed = shown.number, after if shown.matched else owed - 1
+            passed.append(shown)
+
+
+class _Places:
+    """The places in one file where conditions on files and units hold."""
+
+    def __init__(self, search: LineSearch, document: DocumentRow) -> None:
+        self.search, self.document = search, document
+        repository = search.names[document.repository]
+        metadata = search.metadata.of(repository, document.path)
+        self.known = (document.path, repository, document.language, document.roles, metadata)
+        self.matching = Matching(search.options.case, search.options.word)
+        self.spans: dict[int, Sequence[tuple[int, int]] | None] = {}
+        self.named: dict[int, str] = {}
+        """Line, from 0 → the name on it, of the units that satisfy a query without text."""
+
+    def of_file(self) -> bool | None:
+        """True if the conditions of the whole query hold for this file; None if that differs within it."""
+        return True if self.search.wanted.place is None else self._of_file(self.search.wanted.place)
+
+    def before(self, first: int) -> Callable[[Node], Sequence[tuple[int, int]] | None]:
+        """The lines where a condition holds, counted from line `first`; None for the whole file."""
+
+        def lines(condition: Node) -> Sequence[tuple[int, int]] | None:
+            if id(condition) not in self.spans:
+                self.spans[id(condition)] = self._spans(condition)
+            spans = self.spans[id(condition)]
+            return None if spans is None else [(begin - first, end - first) for begin, end in spans]
+
+        return lines
+
+    def with_name(self, line: FoundLine, first: int, text: str) -> FoundLine:
+        """A line that names a unit, with the range of the name."""
+        name = self.named.get(first + line.number, "")
+        at = text.find(name, line.begin, line.end) - line.begin if name else -1
+        return line._replace(ranges=((at, at + len(name)),)) if at >= 0 else line
+
+    def _of_file(self, condition: Node) -> bool | None:
+        last = self.search.changes.of_document(self.document) if self.search.changes else None
+        return evaluate(condition, DocumentFacts(*self.known), replace(self.matching, last=last)).value
+
+    def _spans(self, condition: Node) -> Sequence[tuple[int, int]] | None:
+        """First and last lines, from 0, of the units that satisfy a condition; of a query without text, the lines that
+        name them."""
+        value = self._of_file(condition)
+        if value is not None:
+            return None if value else ()
+        units = self._units(condition)
+        if self.search.wanted.text is not None:
+            return [(unit.start_line - 1, unit.end_line - 1) for unit in units]
+        self.named |= {(unit.name_line or unit.start_line) - 1: unit.name for unit in units}
+        return [(line, line) for line in self.named]
+
+    def _units(self, condition: Node) -> list[UnitRow]:
+        store, changes = self.search.store, self.search.changes
+        units = store.units.of_document(self.document.id)
+        if asks_todos(condition):
+            units += store.units.todos(self.document.id)
+        last = changes.of_units(self.document, units) if changes else {}
+
+        def holds(unit: UnitRow) -> bool:
+            facts = UnitFacts(*self.known, unit.kind, unit.name, unit.qualified_name)
+            matching = replace(self.matching, last=last.get(unit.id)) if changes else self.matching
+            return bool(evaluate(condition, facts, matching).value)
+
+        return [unit for unit in units if holds(unit)]
