@@ -81,10 +81,10 @@ def behaviour_rows(name: str, bare: UndocumentedTree, wanted: int) -> list[Row]:
             continue
         said = [
             word
-            for word in re.findall(r"[A-Za-z][\w-]+", question.asked)
+            for word in re.findall(r"[A-Za-z][\w-]+", question.sentence)
             if word.casefold() not in words.stop | words.action
         ]
-        said = [word for word in said if word.islower()][1 if question.asked.split()[0].endswith("s") else 0 :][:4]
+        said = [word for word in said if word.islower()][1 if question.sentence.split()[0].endswith("s") else 0 :][:4]
         if len(said) >= 2:
             found.append((" ".join(said), (PlacedUnit(question.path, question.unit),)))
     return _drawn(name, "behaviour", found, wanted)

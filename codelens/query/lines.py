@@ -17,9 +17,9 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
 from codelens.query.patterns import (
     ANY,
+    LineReach,
     Plan,
     Ranges,
-    LineReach,
     all_of,
     any_of,
     compile_pattern,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BIAS, FLOOR = "bias", "floor"
 """Rows of `[codelens.confidence]` that are no sign."""
-SIGNS = ("words", "words_in_file", "cosine", "named", "part", "resemblance", "verbatim", "alone")
+SIGNS = ("words", "words_in_file", "cosine", "named", "part", "resemblance", "verbatim", "instead", "alone")
 
 
 def signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
@@ -34,6 +34,7 @@ def signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
         "part": part / len(folded) if folded else 0.0,
         "resemblance": e.resemblance.get(unit.id, 0.0),
         "verbatim": min(1.0, 2 * find.value) if find else 0.0,
+        "instead": float(unit.id in e.concepts or e.holds_instead(unit.id)),
         "alone": float(e.words < 2),
     }
 

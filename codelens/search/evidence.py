@@ -90,6 +90,7 @@ class Evidence:
         actions, total = load_words().action, self._store.units.count()
         self.terms: list[str] = []
         self.rarity: list[float] = []
+        self._instead = frozenset(t.text for t in self.query.extra if t.tier != "spelling")
         self.parts = [t.text for t in self.query.names if t.tier not in ("pair", "prefix")]
         """Folded texts of the query that may be parts of a name: its names, and words that no unit has."""
         weighted = [(t, 1.0) for t in self.query.words]
@@ -207,6 +208,11 @@ class Evidence:
             return 0.0
         places = (p for p, counts in found.counts.items() if not fields or any(counts[f] for f in fields))
         return math.fsum(self.rarity[place] for place in places if place < self.words) / self.of_words
+
+    def holds_instead(self, unit: UnitId) -> bool:
+        """True if the unit holds an abbreviation or alias of one of the query's words."""
+        found = self.found.get(unit)
+        return bool(found and self._instead) and any(self.terms[place] in self._instead for place in found.counts)
 
     def share_named(self, unit: UnitId) -> float:
         """The same in name and container."""

@@ -86,7 +86,7 @@ def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow) -> Hit:
         line=line,
         column=column,
         column_utf16=column_utf16(text, column),
-        snippet=tuple(SnippetLine(n, lines[n - 1], marks.get(n, ())) for n in shown if n <= len(lines)),
+        snippet=tuple(SnippetLine(n, lines[n - 1], marks.get(n, ())) for n in numbers if n <= len(lines)),
     )
 
 

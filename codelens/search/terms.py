@@ -261,7 +261,7 @@ MOST_NAMED = 5
 
 def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
     """A notice of the query's words that no unit has, if there are any, with what was looked for instead."""
-    if run.likeness:
+    if run.likeness or run.options.literal or run.options.regex:
         return
     instead: dict[str, list[str]] = {}
     for term in terms.extra:

@@ -62,7 +62,7 @@ def find_verbatim(run: SearchRun) -> Mapping[UnitId, Find]:
     """Unit → the best find in it. Raises OutOfTime."""
     words = [piece.strip(_EDGES) or piece for text in run.terms.texts for piece in text.split()]
     found: dict[UnitId, Find] = {}
-    if not words or not run.store.features().fuzzy:
+    if not words or run.options.literal or run.options.regex or not run.store.features().fuzzy:
         return found
     for token in tokens_of(words, run):
         for document, numbers in _documents([token], run):

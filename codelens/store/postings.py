@@ -89,7 +89,7 @@ class Phrases:
         """The word as the index keeps it."""
         if self._tokenizer is None:
             self._tokenizer = self._connection.fts5_tokenizer(TOKENIZER[0], TOKENIZER[1])
-        found = self._tokenizer(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+        found = self._tokenizer(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
         return next((str(stems[0]) for stems in found), "")
 
 
