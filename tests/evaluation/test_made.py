@@ -12,6 +12,7 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.make_tasks import (
+    KINDS,
     MadeTasks,
     TaskCounts,
     make_tasks,
