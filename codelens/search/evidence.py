@@ -212,7 +212,7 @@ class Evidence:
     def holds_instead(self, unit: UnitId) -> bool:
         """True if the unit holds an abbreviation or alias of one of the query's words."""
         found = self.found.get(unit)
-        return bool(found and self._instead) and any(self.terms[place] in self._instead for place in found.counts)
+        return found is not None and any(self.terms[place] in self._instead for place in found.counts)
 
     def share_named(self, unit: UnitId) -> float:
         """The same in name and container."""

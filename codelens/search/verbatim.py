@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -65,12 +64,15 @@ def find_verbatim(run: SearchRun) -> Mapping[UnitId, Find]:
     if not words or run.options.literal or run.options.regex or not run.store.features().fuzzy:
         return found
     for token in tokens_of(words, run):
-        for document, numbers in _documents([token], run):
-            _add(run, document, _token_places(token, document, numbers, run), len(words), found)
-    windows = windows_of(words)
-    if windows:
-        for document, numbers in _documents([" ".join(words[at : at + size]) for at, size in windows], run):
-            _add(run, document, _run_places(words, windows, document, numbers, run), len(words), found)
+        for document, (_, numbers) in _documents([token], run).items():
+            _add(run, document, _token_places(token, _Document(document, numbers, run)), len(words), found)
+    windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
+    following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
+    for document, (held, numbers) in _documents(list(windows), run).items():
+        places = _run_places(
+            {text: windows[text] for text in held}, words, following, _Document(document, numbers, run)
+        )
+        _add(run, document, places, len(words), found)
     return found
 
 
@@ -109,9 +111,9 @@ def windows_of(words: Sequence[str]) -> list[tuple[int, int]]:
     return places[:MOST_WINDOWS]
 
 
-def _documents(texts: Sequence[str], run: SearchRun) -> list[tuple[DocumentId, tuple[int, ...]]]:
-    """(document, parts of a large one) of those that may hold one of the texts, those that may hold most of them first."""
-    counts: Counter[DocumentId] = Counter()
+def _documents(texts: Sequence[str], run: SearchRun) -> dict[DocumentId, tuple[list[str], tuple[int, ...]]]:
+    """Document → texts that it may hold, and parts of a large one; those that may hold most of them first."""
+    held: dict[DocumentId, list[str]] = {}
     parts: dict[DocumentId, set[int]] = {}
     allowed = None if run.within is None else run.store.files.holding(run.within)
     for text in dict.fromkeys(texts):
@@ -119,78 +121,92 @@ def _documents(texts: Sequence[str], run: SearchRun) -> list[tuple[DocumentId, t
         expression = all_trigrams(text)
         for document, numbers in run.store.postings.documents_matching(expression).items() if expression else ():
             if allowed is None or document in allowed:
-                counts[document] += 1
+                held.setdefault(document, []).append(text)
                 parts.setdefault(document, set()).update(numbers)
     chosen: list[DocumentId] = []
-    for count in sorted(set(counts.values()), reverse=True):
+    for count in sorted({len(own) for own in held.values()}, reverse=True):
         if (room := MOST_DOCUMENTS - len(chosen)) > 0:
-            chosen += run.store.documents.first([d for d, own in counts.items() if own == count], room)
-    return [(document, tuple(sorted(parts[document]))) for document in chosen]
+            chosen += run.store.documents.first([d for d, own in held.items() if len(own) == count], room)
+    return {document: (held[document], tuple(sorted(parts[document]))) for document in chosen}
 
 
 Place = tuple[int, float, str, bool]
 """Byte of the document, number of words, text, and whether it is a token."""
 
 
-def _token_places(token: str, document: DocumentId, numbers: Sequence[int], run: SearchRun) -> Iterator[Place]:
+class _Document:
+    """The text of a document, or of some parts of a large one, in which texts are looked for."""
+
+    def __init__(self, document: DocumentId, numbers: Sequence[int], run: SearchRun) -> None:
+        self._text = run.texts.of(run.store.documents.rows([document])[0])
+        self._parts: list[tuple[int, str, str]] = []
+        """(first byte, text, text in lower case) of each part."""
+        for number in numbers or range(len(self._text.places)):
+            run.budget.check()
+            span = self._text.span_of(number)
+            part = self._text.stored(span)
+            lowered = part.lower()
+            same = len(lowered) == len(part)  # a few letters have a lower case of two, which would shift what follows
+            self._parts.append((max(span.start, self._text.bom), part, lowered if same else part))
+
+    def places(self, text: str, whole: bool, exact: bool = False) -> Iterator[tuple[int, int, str]]:
+        """(byte, end in the part, part) of the first finds of a text, which is in lower case unless `exact`."""
+        left = MOST_FINDS
+        for start, part, lowered in self._parts:
+            among, at = part if exact else lowered, -1
+            while left and (at := among.find(text, at + 1)) >= 0:
+                end = at + len(text)
+                if not whole or _stands_alone(text, among, at, end):
+                    yield start + len(part[:at].encode(self._text.encoding, "replace")), end, part
+                    left -= 1
+
+
+def _stands_alone(text: str, among: str, at: int, end: int) -> bool:
+    """True if no word goes on before or after it, and no version number after it."""
+    if _is_letter(text[0]) and at and _is_letter(among[at - 1]):
+        return False
+    if not _is_letter(text[-1]):
+        return True
+    after = among[end : end + 2]
+    return not (after and (_is_letter(after[0]) or (after[0] == "." and after[1:].isdigit())))
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _token_places(token: str, document: _Document) -> Iterator[Place]:
     """Where a token stands as a whole; where it never does, in other case; else within longer words."""
-    for wanted, flags, value in (
-        (_bounded(token), 0, 1.0),
-        (_bounded(token), re.IGNORECASE, OTHER_CASE if token != token.lower() else 1.0),
-        (re.escape(token), re.IGNORECASE, INSIDE),
+    lowered = token.lower()
+    for text, whole, exact, value in (
+        (token, True, True, 1.0),
+        (lowered, True, False, OTHER_CASE if token != lowered else 1.0),
+        (lowered, False, False, INSIDE),
     ):
-        places = [place for place, _, _ in _matches(re.compile(wanted, flags), document, numbers, run)]
+        places = [place for place, _, _ in document.places(text, whole, exact)]
         for place in places:
             yield place, value, token, True
         if places:
             return
 
 
+def _run_places(
+    windows: Mapping[str, int], words: Sequence[str], following: Sequence[re.Pattern[str]], document: _Document
+) -> Iterator[Place]:
+    """Where a window stands, with as many of the words after it as go on there. `windows`: text → number of the word after."""
+    for window, after in windows.items():
+        size = window.count(" ") + 1
+        for place, end, text in document.places(window, True):
+            last = after
+            while last < len(words) and (more := following[last].match(text, end)):
+                end, last = more.end(), last + 1
+            yield place, float(last - after + size), " ".join(words[after - size : last]), False
+
+
 def _bounded(token: str) -> str:
     left = r"(?<!\w)" if re.match(r"\w", token) else ""
     right = r"(?!\w)(?!\.\d)" if re.search(r"\w\Z", token) else ""
     return f"{left}{re.escape(token)}{right}"
-
-
-def _run_places(
-    words: Sequence[str],
-    windows: Sequence[tuple[int, int]],
-    document: DocumentId,
-    numbers: Sequence[int],
-    run: SearchRun,
-) -> Iterator[Place]:
-    """Where a window stands, with as many of the following words as go on there."""
-    following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
-    reached: dict[int, int] = {}
-    for at, size in windows:
-        if reached.get(at, 0):
-            continue
-        window = re.compile(r"(?<!\w)" + " ".join(map(re.escape, words[at : at + size])), re.IGNORECASE)
-        for place, end, text in _matches(window, document, numbers, run):
-            last = at + size
-            while last < len(words) and (more := following[last].match(text, end)):
-                end, last = more.end(), last + 1
-            for inner in range(at + 1, last - size + 1):
-                reached[inner] = 1
-            yield place, float(last - at), " ".join(words[at:last]), False
-
-
-def _matches(
-    wanted: re.Pattern[str], document: DocumentId, numbers: Sequence[int], run: SearchRun
-) -> Iterator[tuple[int, int, str]]:
-    """(byte, end in the text, text) of the first finds in a document, or in these parts of a large one."""
-    text = run.texts.of(run.store.documents.rows([document])[0])
-    left = MOST_FINDS
-    for number in numbers or range(len(text.places)):
-        run.budget.check()
-        span = text.span_of(number)
-        part = text.stored(span)
-        start = max(span.start, text.bom)
-        for match in wanted.finditer(part):
-            yield start + len(part[: match.start()].encode(text.encoding, "replace")), match.end(), part
-            left -= 1
-            if not left:
-                return
 
 
 def _add(run: SearchRun, document: DocumentId, places: Iterator[Place], words: int, found: dict[UnitId, Find]) -> None:
