@@ -30,7 +30,10 @@ _OF_PART = "iif({0} < 1 << 40, {0}, ({0} - (1 << 40)) >> 20)"
 """The document of a part, or of a document's row of trigrams."""
 FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 _TABLES = {
-    "meta": "SELECT key, value FROM meta WHERE key NOT IN ('identity', 'mark', 'place')",
+    "meta": (
+        "SELECT key, value FROM meta "
+        "WHERE key NOT IN ('identity', 'mark', 'place', 'indexed_at', 'pace') AND key NOT LIKE 'times:%'"
+    ),
     "repositories": "SELECT name FROM repositories",
     "documents": (
         "SELECT r.name, d.path, d.os_path, d.size, d.content_hash, d.language, d.roles, d.encoding, d.confidence, d.bom, "
@@ -62,7 +65,8 @@ _TABLES = {
     "edges": f"SELECT {_NODE.format('x.source')}, kind, {_NODE.format('x.target')}, line, tier FROM edges x",
     "link_asks": f"SELECT term, doc > 0, {_PATH.format('abs(doc)')} FROM temp.link_asks_rows",
     "link_counts": (
-        f"SELECT {_PATH.format('document_id')}, resolved, external, local, guessed, unresolved, out_of_fuel FROM link_counts"
+        f"SELECT {_PATH.format('document_id')}, resolved, external, local, guessed, unresolved, out_of_fuel, places "
+        "FROM link_counts"
     ),
     "ref_names": f"SELECT term, {_PATH.format('doc')} FROM temp.ref_names_rows",
     "imports": f"SELECT {_PATH.format('document_id')}, start_byte, line, module, name, alias FROM imports",

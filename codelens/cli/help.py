@@ -43,7 +43,15 @@ TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
 class HelpFlags:
     """Which topic; without one, the list of commands."""
 
-    topic: str | None = argument(None, "A command, or exit-codes, or query", "[TOPIC]")
+    topic: str | None = argument(
+        None, "A command, or exit-codes, or query", "[TOPIC]", values="codelens.cli.help:topics"
+    )
+
+
+def topics() -> list[str]:
+    """The topics, then the commands: all that can be explained."""
+    main = import_module("codelens.cli.main")
+    return [*TOPICS, *(name for names in main.COMMANDS.values() for name in names)]
 
 
 def help_topic(flags: HelpFlags) -> int:
@@ -55,10 +63,7 @@ def help_topic(flags: HelpFlags) -> int:
     if any(topic in names for names in main.COMMANDS.values()):
         return int(main.main([topic, "--help"]))
     if topic not in TOPICS:
-        raise UsageError(
-            f"no help on '{topic}'",
-            f"topics: {', '.join((*TOPICS, *(name for names in main.COMMANDS.values() for name in names)))}",
-        )
+        raise UsageError(f"no help on '{topic}'", f"topics: {', '.join(topics())}")
     write([TOPICS[topic]])
     return 0
 

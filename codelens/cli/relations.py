@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
 from codelens.cli.freshness import current_index, is_behind
@@ -21,9 +22,20 @@ from codelens.render.paths import PathStyle
 
 TARGET = "PATH, PATH:LINE or a symbol's name"
 EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no index."
-EDGE_KINDS = option(None, "--kinds", section=FILTERS, metavar="K,…", help="Only these kinds of edges: calls,extends")
+EDGE_KINDS = option(
+    None,
+    "--kinds",
+    section=FILTERS,
+    metavar="K,…",
+    values="codelens.model.graph:KINDS",
+    help="Only these kinds of edges: calls,extends",
+)
 MIN_CONFIDENCE = option(
     None, "--min-confidence", section=FILTERS, metavar="X", help="Only edges with at least this confidence, 0 to 1"
+)
+FORMAT = option(None, "--format", section=OUTPUT, metavar="TEXT", help="A line of your own: '{path}:{line} {source}'")
+UNRESOLVED = option(
+    False, "--unresolved", section=OUTPUT, help="Instead, the calls that could not be followed to a definition"
 )
 BELOW = argument(None, "Only below these files and folders", "[PATH]...")
 
@@ -49,12 +61,14 @@ class GraphFlags(PlaceFlags):
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
     limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="Show at most N [default: all]")
+    format: str | None = FORMAT
+    unresolved: bool = UNRESOLVED
 
 
 class RefsFlags(GraphFlags):
     """A name, and where to look for it."""
 
-    target: str | None = argument(None, f"{TARGET}, or a library's name such as json.dumps", "TARGET")
+    target: str | None = argument(None, f"{TARGET}, or a library's name such as json.dumps", "TARGET", values=symbols)
     paths: list[Path] | None = BELOW
 
 
@@ -67,7 +81,7 @@ class DepthFlags(GraphFlags):
 class TargetFlags(DepthFlags):
     """The symbol to start from, and where to look."""
 
-    target: str | None = argument(None, TARGET, "TARGET")
+    target: str | None = argument(None, TARGET, "TARGET", values=symbols)
     paths: list[Path] | None = BELOW
 
 
@@ -80,8 +94,8 @@ class HierarchyFlags(TargetFlags):
 class PathFlags(DepthFlags):
     """The two ends of a path, and the files it may go through."""
 
-    first: str | None = argument(None, f"The start: {TARGET}", "FROM")
-    second: str | None = argument(None, "The end", "TO")
+    first: str | None = argument(None, f"The start: {TARGET}", "FROM", values=symbols)
+    second: str | None = argument(None, "The end", "TO", values=symbols)
     paths: list[Path] | None = argument(None, "Only through these files and folders", "[PATH]...")
 
 
@@ -158,23 +172,28 @@ def _ask(
         result = ask(index, [target_here(target, place, index) for target in given], options)
         exit_code = 0 if result.relations else 1
         if not flags.quiet:
-            _show(place.with_notices(result), flags, place, exit_code)
-            say_notices(result.notices)
-            changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
-            if changed and not is_behind(result.index):
-                say(f"warning: {changed} of {len(result.relations)} lines are in files that changed since indexing")
+            show_related(result, flags, place, exit_code)
     return exit_code
 
 
 def open_place(flags: PlaceFlags) -> Workplace:
     """The workplace, once it is clear that at most one output format was given."""
-    only_one(flags, ("json", "jsonl", "dot"))
+    only_one(flags, ("json", "jsonl", "dot", "format"))
     return reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
 
 
 def on_screen(flags: PlaceFlags) -> bool:
     """True if the output is formatted for a terminal."""
     return sys.stdout.isatty() or flags.pretty
+
+
+def show_related(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
+    """Print an answer and its notices."""
+    _show(place.with_notices(result), flags, place, exit_code)
+    say_notices(result.notices)
+    changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
+    if changed and not is_behind(result.index):
+        say(f"warning: {changed} of {len(result.relations)} lines are in files that changed since indexing")
 
 
 def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
@@ -192,6 +211,10 @@ def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) 
 
 def _text(result: Related, flags: GraphFlags, place: Workplace) -> Iterator[str]:
     paths = PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories)
+    if flags.format is not None:
+        from codelens.render.relations import related_format
+
+        return related_format(result, paths, flags.format)
     if on_screen(flags):
         from codelens.render.relations_terminal import related_screen
 
@@ -214,6 +237,7 @@ def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> Relat
         depth=depth,
         limit=flags.limit,
         members=getattr(flags, "members", False),
+        unresolved=flags.unresolved,
         where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
     )
 

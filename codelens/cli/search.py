@@ -220,7 +220,7 @@ def _record(index: Index, result: SearchResult, words: str) -> None:
     from codelens.cli.memory import record
 
     found = [(hit.rank, hit.unit, hit.line) for hit in result.hits]
-    record(index, result.query, found, result.options.now, words)
+    record(index, result.query, found, result.options.now, result.notices, words)
 
 
 def _say_about(result: SearchResult, flags: SearchFlags) -> None:

@@ -1,21 +1,23 @@
 """codelens test-scope: the tests to run for a change."""
 
+from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, OUTPUT, ChangeFlags, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.options import change_named, only_one
-from codelens.cli.relations import TARGET, check_confidence
+from codelens.cli.relations import TARGET, UNRESOLVED, check_confidence
 from codelens.cli.streams import say, say_notices, write, write_record
 from codelens.cli.workplace import Workplace, reading_place, target_here
+from codelens.config import CHOICES
 from codelens.errors import UsageError
-from codelens.model.graph import ReachingTests
+from codelens.model.graph import ReachingTests, Related
 from codelens.render.paths import PathStyle
 
 
 class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
     """Options: the change, and the form of the output."""
 
-    targets: list[str] | None = argument(None, TARGET, "[TARGET]...")
+    targets: list[str] | None = argument(None, TARGET, "[TARGET]...", values=symbols)
     depth: int | None = option(None, "--depth", section=FILTERS, metavar="N", help="Hops to follow [default: 6]")
     min_confidence: float | None = option(
         None,
@@ -29,11 +31,18 @@ class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
         "--format",
         section=OUTPUT,
         metavar="HOW",
+        values=("paths", "pytest"),
         help="paths, pytest, or a line of your own: '{path}:{line} {name}' [default: paths]",
     )
+    unresolved: bool = UNRESOLVED
     null: bool = option(False, "-0", "--null", section=OUTPUT, help="A NUL byte after each line")
     path_style: str | None = option(
-        None, "--path-style", section=OUTPUT, metavar="STYLE", help="Paths: cwd, root or absolute [default: cwd]"
+        None,
+        "--path-style",
+        section=OUTPUT,
+        metavar="STYLE",
+        values=CHOICES["path_style"],
+        help="Paths: cwd, root or absolute [default: cwd]",
     )
 
 
@@ -48,11 +57,33 @@ def test_scope(flags: ScopeFlags) -> int:
     with current_index(place, flags) as index:
         targets = [target_here(target, place, index) for target in flags.targets or ()]
         request = change_named(flags, place.cwd) or targets
+        if flags.unresolved:
+            return _unresolved(
+                index.graph.unresolved_in_scope(request, flags.depth, flags.min_confidence), flags, place
+            )
         result = index.graph.tests_reaching(request, flags.depth, flags.min_confidence)
         paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories)
     exit_code = 0 if result.tests else 1
     if not flags.quiet:
         _show(result, place, flags, paths, exit_code)
+    return exit_code
+
+
+def _unresolved(result: Related, flags: ScopeFlags, place: Workplace) -> int:
+    """Print the calls that could not be followed; returns the exit code."""
+    from codelens.render.relations import FORMS, related_format, related_lines, related_record
+
+    exit_code = 0 if result.relations else 1
+    paths = PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories)
+    if flags.quiet:
+        return exit_code
+    if flags.json:
+        write_record(related_record(place.with_notices(result), exit_code))
+    elif flags.format in FORMS:
+        write(related_lines(result, paths))
+    else:
+        write(related_format(result, paths, flags.format))
+    say_notices(result.notices)
     return exit_code
 
 

@@ -15,11 +15,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from codelens.context.changes import touched_by
 from codelens.graph.reach import Link, Reach, Ring, calling, reach
+from codelens.graph.refs import Unresolved
 from codelens.graph.view import GraphView, resolve_start, with_insides
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, UnitRow
 from codelens.model.context import Change
-from codelens.model.graph import TIERS, Edge, Node, Reaching, ReachingTests, document_node, is_unit
+from codelens.model.graph import (
+    TIERS,
+    Edge,
+    Named,
+    Node,
+    Reaching,
+    ReachingTests,
+    Related,
+    document_node,
+    is_unit,
+)
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
 from codelens.store.texts import Texts
@@ -146,11 +157,29 @@ def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int 
 
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
     """
+    touched, reached, notices = _reached(view, targets, depth)
+    unresolved = Unresolved(view, KINDS, listed=False)
+    uses = unresolved.into(reached.links)
+    said = (*notices, *view.notices(()), *unresolved.notices(uses))
+    return ReachingTests(touched, _tests(view, reached), len(uses), said, view.info)
+
+
+def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> Related:
+    """The calls that linking could not follow and that may reach more tests. Raises the errors of `tests_reaching`."""
+    touched, reached, notices = _reached(view, targets, depth)
+    unresolved = Unresolved(view, KINDS, listed=True)
+    told = tuple(unresolved.relations(unresolved.into(reached.links)))
+    return Related("test-scope", touched, told, len(told), len(told), notices, view.info)
+
+
+def _reached(
+    view: GraphView, targets: Change | Sequence[str], depth: int | None
+) -> tuple[tuple[Named, ...], Reach, tuple[Notice, ...]]:
+    """(the changed or named code, all that it reaches, notices about the change)."""
     nodes, notices = _of_change(view, targets) if isinstance(targets, Change) else (_of_targets(view, targets), ())
     begun = with_insides(tuple(nodes), view, types_too=True)
     reached = reach(view, begun, _ring(view, frozenset(begun)), DEPTH if depth is None else depth)
-    touched = tuple(view.named(node) for node in sorted(nodes, key=view.order))
-    return ReachingTests(touched, _tests(view, reached), (*notices, *view.notices(())), view.info)
+    return tuple(view.named(node) for node in sorted(nodes, key=view.order)), reached, notices
 
 
 def _of_change(view: GraphView, change: Change) -> tuple[list[Node], tuple[Notice, ...]]:

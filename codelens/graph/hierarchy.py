@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from codelens.graph.reach import Link, reach, tree_of
-from codelens.graph.refs import KIND_OF_USE
+from codelens.graph.refs import KIND_OF_USE, MOST_FILES, Unresolved
 from codelens.graph.view import GraphView, contains, outside, resolve_start
-from codelens.model.graph import BY_NAME, BY_NAME_CONFIDENCE, EXTERNAL, Edge, Node, Related, Relation, RelationOptions
+from codelens.lang.registry import languages
+from codelens.model.code import TYPE_KINDS, DocumentId
+from codelens.model.graph import (
+    BY_NAME,
+    BY_NAME_CONFIDENCE,
+    EXTERNAL,
+    Edge,
+    Node,
+    Related,
+    Relation,
+    RelationOptions,
+    document_node,
+    is_unit,
+)
+from codelens.store.targets import SAME_NAME
+from codelens.text.identifiers import fold_identifier
 
 HIERARCHY_KINDS = ("extends", "implements")
 DEEPEST = 50
@@ -22,28 +37,89 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Related
     """
     start = resolve_start(target, view)
     kinds, depth = options.kinds or HIERARCHY_KINDS, options.depth or DEEPEST
-    above = reach(view, start.nodes, lambda nodes: _up(view, nodes, kinds), depth)
-    below = reach(view, start.nodes, lambda nodes: _down(view, nodes, kinds), depth)
+    outer = OuterTypes(view)
+    above = reach(view, start.nodes, lambda nodes: _up(view, nodes, kinds, outer), depth)
+    below = reach(view, start.nodes, lambda nodes: _down(view, nodes, kinds, outer), depth)
 
     def under_base(node: Node, depth: int) -> Iterator[Relation]:
         yield from _overrides(view, node, depth, outgoing=True) if options.members else ()
         yield from _unknown_bases(view, node, depth, kinds)
 
-    def under_subclass(node: Node, depth: int) -> Iterable[Relation]:
-        return _overrides(view, node, depth, outgoing=False) if options.members and node not in start.nodes else ()
+    def under_subclass(node: Node, depth: int) -> Iterator[Relation]:
+        yield from _overrides(view, node, depth, outgoing=False) if options.members and node not in start.nodes else ()
+        yield from _unknown_types(view, node, depth, kinds, outer)
 
     relations = tree_of(view, above, True, under_base) + tree_of(view, below, False, under_subclass)
-    return view.answer("hierarchy", [start], relations, options, view.notices(relations))
+    unresolved = Unresolved(view, kinds, options.unresolved)
+    uses = unresolved.into(below.links)
+    return unresolved.answer("hierarchy", [start], relations, options, view.notices(relations), uses)
 
 
-def _up(view: GraphView, nodes: Sequence[Node], kinds: Sequence[str]) -> Mapping[Node, list[Link]]:
-    edges = dict.fromkeys(map(_of_definition, view.leaving(nodes, kinds)))
+def _up(view: GraphView, nodes: Sequence[Node], kinds: Sequence[str], outer: OuterTypes) -> Mapping[Node, list[Link]]:
+    found = [*view.leaving(nodes, kinds), *(e for node in nodes for e in outer.leaving(node, kinds))]
+    edges = dict.fromkeys(map(_of_definition, found))
     return {node: [Link(e, e.target) for e in edges if e.source == node] for node in nodes}
 
 
-def _down(view: GraphView, nodes: Sequence[Node], kinds: Sequence[str]) -> Mapping[Node, list[Link]]:
-    edges = dict.fromkeys(map(_of_definition, view.arriving(nodes, kinds)))
+def _down(view: GraphView, nodes: Sequence[Node], kinds: Sequence[str], outer: OuterTypes) -> Mapping[Node, list[Link]]:
+    named = [e if (found := outer.named(e)) is None else replace(e, source=found) for e in view.arriving(nodes, kinds)]
+    edges = dict.fromkeys(_of_definition(e) for e in named if is_unit(e.source))
     return {node: [Link(e, e.source) for e in edges if e.target == node] for node in nodes}
+
+
+class OuterTypes:
+    """Finds the types of bases that stand outside of their files, whose edges start at the file: `impl Base for Type` in Rust."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+        self._names: dict[DocumentId, dict[tuple[int, str], str]] = {}
+
+    def name(self, edge: Edge) -> str:
+        """The name of the type as written; empty if the edge starts at the type itself."""
+        unit, document = self._view.unit(edge.source), self._view.document_of(edge.source)
+        if document is None or (unit is not None and unit.kind in TYPE_KINDS):
+            return ""
+        if document.id not in self._names:
+            references = self._view.store.references
+            outer = {b.start: b.name for b in references.bindings_of(document.id) if b.how in ("base", "interface")}
+            uses = [use for use in references.of_document(document.id) if outer.get(use.start)]
+            self._names[document.id] = {(use.line, use.name): outer[use.start] for use in uses}
+        return self._names[document.id].get((edge.line, self._view.named(edge.target).name), "")
+
+    def named(self, edge: Edge) -> Node | None:
+        """The type, if the index has only one of that name in the language."""
+        name, document = self.name(edge).rpartition(".")[2], self._view.document_of(edge.source)
+        if not name or document is None:
+            return None
+        same = self._view.store.units.named(fold_identifier(name), None, SAME_NAME, [document.language])
+        rows = self._view.store.units.rows(same)
+        fitting = [Node(u) for u in same if rows[u].name == name and rows[u].kind in TYPE_KINDS]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def leaving(self, node: Node, kinds: Sequence[str]) -> Iterator[Edge]:
+        """The edges to the bases of a type that other files name."""
+        unit = self._view.unit(node)
+        language = languages().get(unit.language) if unit is not None else None
+        if unit is None or unit.kind not in TYPE_KINDS or language is None or language.open_types != "repository":
+            return
+        documents = [d for d in self._view.store.references.documents_using(unit.name) if d != unit.document]
+        for document in documents if len(documents) <= MOST_FILES else ():
+            for edge in self._view.leaving([document_node(document)], kinds):
+                if self.name(edge).rpartition(".")[2] == unit.name and self.named(edge) == node:
+                    yield replace(edge, source=node)
+
+
+def _unknown_types(
+    view: GraphView, node: Node, depth: int, kinds: Sequence[str], outer: OuterTypes
+) -> Iterator[Relation]:
+    """Types that name this base outside of their definition and that the index does not define, or several times."""
+    for edge in view.arriving([node], kinds):
+        if is_unit(edge.source) and not outer.name(edge):
+            continue
+        if outer.named(edge) is None:
+            relation = view.relation(edge, outgoing=False, depth=depth)
+            name = outer.name(edge)
+            yield replace(relation, source=outside(name)) if name else relation
 
 
 def _of_definition(edge: Edge) -> Edge:

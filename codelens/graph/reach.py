@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.graph.refs import unresolved_calls
+from codelens.graph.refs import Unresolved
 from codelens.graph.view import GraphView, Start, resolve_start, with_insides
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Related, Relation, RelationOptions
@@ -105,7 +105,12 @@ def _lines(view: GraphView, reached: Reach, outgoing: bool, extra: Extra) -> Ite
 
 def _link_order(view: GraphView, link: Link) -> tuple[object, ...]:
     source = view.named(link.edge.source)
-    return (*view.order(link.node), source.repository, source.path, link.edge.line)
+    return (_is_tests(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
+
+
+def _is_tests(view: GraphView, link: Link) -> bool:
+    """True if the link leads to a test. Tests are listed last: they seldom are what a reader looks for."""
+    return view.is_test(link.node) or (link.edge.kind == "tests" and link.node == link.edge.source)
 
 
 CALLS = ("calls", "tests")
@@ -119,8 +124,9 @@ def callers(view: GraphView, target: str, options: RelationOptions) -> Related:
     ring = without_inside(start, calling(view, options.kinds or CALLS))
     reached = reach(view, start.nodes, ring, options.depth or 1)
     relations = tree_of(view, reached, outgoing=False)
-    notices = [*view.notices(relations), *unresolved_calls(view, start)]
-    return view.answer("callers", [start], relations, options, notices)
+    unresolved = Unresolved(view, options.kinds or CALLS, options.unresolved)
+    uses = unresolved.into(reached.links)
+    return unresolved.answer("callers", [start], relations, options, view.notices(relations), uses)
 
 
 def callees(view: GraphView, target: str, options: RelationOptions) -> Related:
@@ -128,8 +134,11 @@ def callees(view: GraphView, target: str, options: RelationOptions) -> Related:
     start = resolve_start(target, view)
     nodes = tuple(with_insides(start.nodes, view, types_too=True))
     ring = without_inside(start, called(view, options.kinds or CALLS))
-    relations = tree_of(view, reach(view, nodes, ring, options.depth or 1), outgoing=True)
-    return view.answer("callees", [start], relations, options, view.notices(relations))
+    reached = reach(view, nodes, ring, options.depth or 1)
+    relations = tree_of(view, reached, outgoing=True)
+    unresolved = Unresolved(view, options.kinds or CALLS, options.unresolved)
+    uses = unresolved.inside(with_insides(tuple(reached.links), view, types_too=False))
+    return unresolved.answer("callees", [start], relations, options, view.notices(relations), uses)
 
 
 def without_inside(start: Start, ring_of: Ring) -> Ring:
@@ -158,7 +167,7 @@ def calling(view: GraphView, kinds: Collection[str]) -> Ring:
             for base in sorted(named_for.get(node, ()), key=view.order):
                 via = f"overrides {view.named(base).qualified_name}"
                 links += [Link(e, e.source, via) for e in arriving.get(base, ()) if e.kind in CALLS]
-            found[node] = sorted(links, key=lambda link: view.edge_order(link.edge))
+            found[node] = sorted(links, key=lambda link: (_is_tests(view, link), view.edge_order(link.edge)))
         return found
 
     return ring
@@ -245,25 +254,27 @@ def path(view: GraphView, first: str, second: str, options: RelationOptions) -> 
     The contents of a target belong to it. Without a path, a notice reports whether there is one in the other direction.
     """
     starts = [resolve_start(first, view), resolve_start(second, view)]
-    links = _shortest(view, starts[0], starts[1], options)
+    reached, links = _shortest(view, starts[0], starts[1], options)
     relations = [view.relation(link.edge, True, i, link.via) for i, link in enumerate(links, start=1)]
     notices = view.notices(relations)
     if not links:
-        back = _shortest(view, starts[1], starts[0], options)
+        _, back = _shortest(view, starts[1], starts[0], options)
         hops = "1 hop" if len(back) == 1 else f"{len(back)} hops"
         reverse = f"; there is one of {hops} from {starts[1].named.qualified_name}" if back else ""
         deepest = options.depth or LONGEST_PATH
         notices.append(Notice("no-path", f"no path of {deepest} hops or fewer from {first} to {second}{reverse}"))
-    return view.answer("path", starts, relations, options, notices)
+    unresolved = Unresolved(view, options.kinds or PATH_KINDS, options.unresolved)
+    uses = unresolved.inside(with_insides(tuple(reached.links), view, types_too=False))
+    return unresolved.answer("path", starts, relations, options, notices, uses)
 
 
-def _shortest(view: GraphView, start: Start, goal: Start, options: RelationOptions) -> list[Link]:
+def _shortest(view: GraphView, start: Start, goal: Start, options: RelationOptions) -> tuple[Reach, list[Link]]:
     starts = with_insides(start.nodes, view, types_too=True)
     goals = frozenset(with_insides(goal.nodes, view, types_too=True))
     reached = reach(view, starts, called(view, options.kinds or PATH_KINDS), options.depth or LONGEST_PATH, goals)
     hit = [node for node in reached.first if node in goals]
     nearest = min(hit, key=lambda node: (reached.depth[node], view.order(node)), default=None)
-    return reached.path_to(nearest) if nearest is not None else []
+    return reached, reached.path_to(nearest) if nearest is not None else []
 
 
 def impact(view: GraphView, target: str, options: RelationOptions) -> Related:
@@ -278,7 +289,9 @@ def impact(view: GraphView, target: str, options: RelationOptions) -> Related:
         _, link = reached.first[node]
         relations.append(view.relation(link.edge, False, reached.depth[node], link.via))
     relations.sort(key=lambda r: r.test)
-    return view.answer("impact", [start], relations, options, view.notices(relations))
+    unresolved = Unresolved(view, kinds, options.unresolved)
+    uses = unresolved.into(reached.links)
+    return unresolved.answer("impact", [start], relations, options, view.notices(relations), uses)
 
 
 def _affected(

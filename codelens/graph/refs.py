@@ -1,17 +1,24 @@
-"""References to a target: edges that end at it, and uses of a name that has no definition in the index."""
+"""References to a target: edges that end at it, uses of a name that has no definition, and uses that linking could not follow.
+
+Linking records which references lead nowhere. A call inside a target counts only if the index defines something of that name:
+other calls leave the repository.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from codelens.errors import TargetError
 from codelens.graph.view import GraphView, Start, outside, resolve_start
-from codelens.model.code import DocumentId
+from codelens.lang.registry import languages
+from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.extraction import Import, Reference
 from codelens.model.graph import (
     BY_NAME,
     BY_NAME_CONFIDENCE,
     TIERS,
+    UNRESOLVED,
     Named,
     Node,
     Related,
@@ -21,7 +28,6 @@ from codelens.model.graph import (
 )
 from codelens.model.search import Notice
 from codelens.store.targets import NothingNamed
-from codelens.text.identifiers import fold_identifier
 
 KIND_OF_USE = {
     "call": "calls",
@@ -42,9 +48,9 @@ KIND_OF_USE = {
 }
 """Kind of a reference → kind of the edge that it would be if the name had a definition."""
 MOST_FILES = 500
-"""Files that are read to count unresolved calls; no count for a name used in more. Chosen: 267 files of Django take .24 CPU s."""
-SAME_NAME = 500
-"""Definitions of one name whose callers are read. Chosen, as in `targets`."""
+"""Files that are read to count; a list reads all. Chosen: 267 files of Django take .24 CPU s."""
+NOT_CALLED = frozenset({"variable", "constant", "property", "module"})
+"""Kinds of definitions that a call does not mean, for the question whether a call leaves the repository."""
 
 
 def uses_of_name(view: GraphView, text: str, kinds: Sequence[str]) -> list[Relation]:
@@ -65,7 +71,7 @@ def uses_of_name(view: GraphView, text: str, kinds: Sequence[str]) -> list[Relat
             if use.name == last and (not kinds or kind in kinds) and _is_of(use, holder, last, imports):
                 source = document_node(document) if use.unit is None else units[use.unit]
                 relations.append(_relation(view, document, use, source, target))
-    return sorted(relations, key=place_order)
+    return sorted(relations, key=lambda r: (r.test, place_order(r)))
 
 
 def place_order(relation: Relation) -> tuple[object, ...]:
@@ -121,29 +127,6 @@ def _relation(view: GraphView, document: DocumentId, use: Reference, source: Nod
     return Relation(kind, view.named(source), target, False, 1, provenance, confidence, place)
 
 
-def unresolved_calls(view: GraphView, start: Start) -> Iterator[Notice]:
-    """A notice with the number of calls by the target's name that lead to no definition of that name."""
-    units = [u for n in start.nodes if (u := view.unit(n)) is not None]
-    if start.whole_file or len(units) != 1:
-        return
-    name = units[0].name
-    documents = view.store.references.documents_using(name)
-    if len(documents) > MOST_FILES:
-        return
-    same = [Node(u) for u in view.store.units.named(fold_identifier(name), None, SAME_NAME)]
-    edges = list(view.store.edges.incoming(same))
-    view.learn(e.source for e in edges)
-    resolved = {(row.id, e.line) for e in edges if (row := view.document_of(e.source)) is not None}
-    count = sum(
-        use.name == name and use.kind in ("call", "construct") and (document, use.line) not in resolved
-        for document in documents
-        for use in view.store.references.of_document(document)
-    )
-    if count:
-        calls = "1 call" if count == 1 else f"{count} calls"
-        yield Notice("unresolved", f"{calls} of something named {name} could not be followed to any definition")
-
-
 def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     """Edges that end at the target, in order of place; for a file, those from other files.
 
@@ -159,8 +142,10 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     if start.named.qualified_name.startswith("module:"):
         uses = uses_of_module(view, start.named.qualified_name.removeprefix("module:"), options.kinds)
         relations += [r for r in uses if r.confidence >= view.least]
-    relations.sort(key=place_order)
-    return view.answer("refs", [start], relations, options, [*view.notices(relations), *unresolved_calls(view, start)])
+    relations.sort(key=lambda r: (r.test, place_order(r)))
+    unresolved = Unresolved(view, options.kinds, options.unresolved)
+    lost = [one for one in unresolved.into(start.nodes) if document_node(one.document) not in own]
+    return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
 
 
 def _uses(view: GraphView, target: str, options: RelationOptions, fault: TargetError) -> Related:
@@ -169,4 +154,128 @@ def _uses(view: GraphView, target: str, options: RelationOptions, fault: TargetE
         raise fault
     notices = [Notice("external", f"{target} is not defined in the index: these places use the name")]
     named = Start(outside(relations[0].target.qualified_name), ())
-    return view.answer("refs", [named], relations, options, [*notices, *view.notices(relations)])
+    notices += view.notices(relations)
+    return Unresolved(view, options.kinds, False).answer("refs", [named], relations, options, notices, ())
+
+
+class UnresolvedUse(NamedTuple):
+    """A reference that leads nowhere, and its document."""
+
+    document: DocumentId
+    reference: Reference
+
+
+class Unresolved:
+    """Finds the unresolved uses for one question, in order of path and place. `kinds` are the kinds of edges asked for."""
+
+    def __init__(self, view: GraphView, kinds: Collection[str], listed: bool) -> None:
+        self._view, self._kinds, self._listed = view, kinds, listed
+        self._defined: dict[tuple[str, bool], bool] = {}
+        self.is_partial = False
+        """True if there were too many files to read for a count."""
+
+    def into(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
+        """Uses of the names of these nodes, which may mean them."""
+        wanted: dict[str, set[str]] = {}
+        for node in nodes:
+            unit = self._view.unit(node)
+            if unit is not None and unit.kind not in CHUNK_KINDS and not unit.local:
+                wanted.setdefault(unit.name, set()).add(_kin(unit.language))
+        if not wanted:
+            return []
+        found = list[UnresolvedUse]()
+        for document, kin in self._documents(wanted):
+            uses = self._in(document)
+            found += [UnresolvedUse(document, use) for use in uses if kin in wanted.get(use.name, ())]
+        return found
+
+    def inside(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
+        """Uses inside these nodes of names that the index defines."""
+        view, inner = self._view, dict[DocumentId, set[Node]]()
+        for node in nodes:
+            if (document := view.document_of(node)) is not None:
+                inner.setdefault(document.id, set()).add(node)
+        found = []
+        for document_id in sorted(inner, key=self._place):
+            units = [Node(unit) for unit, _ in view.store.units.ids_of(document_id)]
+            for use in self._in(document_id):
+                around = document_node(document_id) if use.unit is None else units[use.unit]
+                if around in inner[document_id] and self._is_defined(use):
+                    found.append(UnresolvedUse(document_id, use))
+        return found
+
+    def relations(self, uses: Sequence[UnresolvedUse]) -> Iterator[Relation]:
+        """The uses as relations to a name, code first and tests last."""
+        units: dict[DocumentId, list[Node]] = {}
+        tested = [(self._is_test(use.document), use) for use in uses]
+        for document, use in [use for test in (False, True) for is_test, use in tested if is_test == test]:
+            if document not in units:
+                units[document] = [Node(unit) for unit, _ in self._view.store.units.ids_of(document)]
+            source = document_node(document) if use.unit is None else units[document][use.unit]
+            target = outside(f"{use.receiver}.{use.name}" if use.receiver else use.name)
+            place = self._view.place(self._view.document(document), use.line, target)
+            named = self._view.named(source)
+            yield Relation(KIND_OF_USE[use.kind], named, target, False, 1, UNRESOLVED, 0.0, place)
+
+    def notices(self, uses: Sequence[UnresolvedUse]) -> Iterator[Notice]:
+        """A notice with their number, and up to three of their names."""
+        if not uses:
+            return
+        names = sorted({use.reference.name for use in uses})
+        told = ", ".join(names[:3]) + (f" and {len(names) - 3} other names" if len(names) > 3 else "")
+        number = f"{'at least ' if self.is_partial else ''}{len(uses)}"
+        what = ("use" if "references" in self._kinds or not self._kinds else "call") + ("" if len(uses) == 1 else "s")
+        text = f"{number} {what} of {told} could not be followed to any definition; --unresolved lists them"
+        yield Notice("unresolved", text)
+
+    def answer(
+        self,
+        question: str,
+        starts: Sequence[Start],
+        relations: Sequence[Relation],
+        options: RelationOptions,
+        notices: Sequence[Notice],
+        uses: Sequence[UnresolvedUse],
+    ) -> Related:
+        """The relations within the limit, with the targets and notices; the unresolved uses instead, if those are asked for."""
+        told = list(self.relations(uses)) if options.unresolved else relations
+        found = [
+            Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
+        ]
+        said = (*found, *(() if options.unresolved else (*notices, *self.notices(uses))))
+        targets = tuple(start.named for start in starts)
+        return Related(question, targets, tuple(told[: options.limit]), len(told), len(uses), said, self._view.info)
+
+    def _documents(self, names: Iterable[str]) -> Iterator[tuple[DocumentId, str]]:
+        """(document, family of its language) of the documents that use one of these names, in order of path."""
+        found = [d for d in self._view.store.references.documents_using_any(names) if self._view.includes(d)]
+        found.sort(key=self._place)
+        if not self._listed and len(found) > MOST_FILES:
+            self.is_partial = True
+            found = found[:MOST_FILES]
+        for document in found:
+            row = self._view.document(document)
+            yield document, _kin(row.language) if row else ""
+
+    def _in(self, document: DocumentId) -> list[Reference]:
+        uses = self._view.store.references.unresolved_in(document)
+        return [use for use in uses if not self._kinds or KIND_OF_USE[use.kind] in self._kinds]
+
+    def _place(self, document: DocumentId) -> tuple[object, ...]:
+        return self._view.order(document_node(document))
+
+    def _is_test(self, document: DocumentId) -> bool:
+        return self._view.is_test(document_node(document))
+
+    def _is_defined(self, use: Reference) -> bool:
+        """True if the index defines something that this use may mean."""
+        key = (use.name, KIND_OF_USE[use.kind] == "calls")
+        if key not in self._defined:
+            kinds = {kind for _, _, kind, _ in self._view.store.units.namesakes(use.name)}
+            self._defined[key] = bool(kinds - NOT_CALLED if key[1] else kinds)
+        return self._defined[key]
+
+
+def _kin(language: str) -> str:
+    row = languages().get(language)
+    return row.kin if row else language

@@ -24,9 +24,7 @@ from codelens.model.graph import (
     Edge,
     Named,
     Node,
-    Related,
     Relation,
-    RelationOptions,
     SourceLine,
     document_node,
     is_unit,
@@ -34,8 +32,9 @@ from codelens.model.graph import (
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.store.targets import UserTarget, resolve_target
+from codelens.store.targets import SAME_NAME, UserTarget, resolve_target
 from codelens.store.texts import MAX_LINE, Texts
+from codelens.text.identifiers import fold_identifier
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.worktree.files import freshness
 
@@ -372,19 +371,6 @@ class GraphView:
         names = {row.id: row.name for row in self.store.documents.repositories()}
         return sorted(self.store.documents.rows(), key=lambda d: (names[d.repository], d.path))
 
-    def answer(
-        self,
-        question: str,
-        starts: Sequence[Start],
-        relations: Sequence[Relation],
-        options: RelationOptions,
-        notices: Sequence[Notice],
-    ) -> Related:
-        """The relations within the limit, with the targets and notices."""
-        targets = tuple(start.named for start in starts)
-        listed = tuple(relations[: options.limit])
-        return Related(question, targets, listed, len(relations), tuple(notices), self.info)
-
     def notices(self, relations: Iterable[Relation]) -> list[Notice]:
         """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""
         found = []
@@ -428,6 +414,8 @@ class Start:
     nodes: tuple[Node, ...]
     whole_file: bool = False
     """True if the target is a file, not something in it."""
+    inherited_by: str = ""
+    """The type that the user named, if the target is a member of a base of it."""
 
 
 def resolve_start(text: str, view: GraphView) -> Start:
@@ -440,6 +428,8 @@ def resolve_start(text: str, view: GraphView) -> Start:
     except TargetError:
         if (node := _external(text, view)) is not None:
             return Start(view.named(node), (node,))
+        if (found := _inherited(text, view)) is not None:
+            return found
         raise
 
 
@@ -467,6 +457,17 @@ def _of_target(target: UserTarget, view: GraphView) -> Start:
     if target.unit.kind in CHUNK_KINDS:  # text outside of all symbols belongs to the document
         return Start(view.named(node), (node, document_node(target.unit.document)))
     return Start(view.named(node), (node,))
+
+
+def _inherited(text: str, view: GraphView) -> Start | None:
+    """The member that a type inherits: `Flask.route` is defined in a base of Flask. None unless there is exactly one."""
+    holder, _, name = text.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")
+    same = view.store.units.named(fold_identifier(holder.rpartition(".")[2]), None, SAME_NAME) if holder else []
+    rows = view.store.units.rows(same).values()
+    owners = [u.id for u in rows if u.kind in TYPE_KINDS and f".{u.qualified_name}".endswith(f".{holder}")]
+    edges = view.store.edges.outgoing(owners, {"inherits"})
+    members = {e.target for e in edges if view.named(e.target).name == name}
+    return Start(view.named(min(members)), (min(members),), inherited_by=holder) if len(members) == 1 else None
 
 
 def _external(text: str, view: GraphView) -> Node | None:

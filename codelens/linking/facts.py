@@ -88,6 +88,7 @@ class LinkFacts:
 
     __slots__ = (
         "_bound",
+        "adds_to",
         "bindings",
         "by_id",
         "definitions",
@@ -166,6 +167,8 @@ class LinkFacts:
         """(qualified name of a type, field) → (declarations in the type, assignments by its members)."""
         self.outer_bases: dict[str, list[Binding]] = {}
         """Name of a type → bases that stand outside of its definition: a Rust impl, a Swift extension."""
+        self.adds_to: dict[int, str] = {}
+        """Start of such a base → name of the type."""
         self._bind(bindings)
         self.repeated = {name for name, found in self.top.items() if len(found) > 1} | self.module_bound.keys()
         """Names with different meanings at different places of the top level."""
@@ -175,6 +178,7 @@ class LinkFacts:
         for binding in bindings:
             if binding.name and binding.how in ("base", "interface"):
                 self.outer_bases.setdefault(binding.name.rpartition(".")[2], []).append(binding)
+                self.adds_to[binding.start] = binding.name
                 continue
             self.bindings.setdefault(binding.unit, []).append(binding)
             if not binding.name:

@@ -23,9 +23,10 @@ from codelens.linking.procedures import Procedures
 from codelens.linking.references import FoundEdge, Resolver
 from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.graph import KINDS, TIERS, document_node
+from codelens.store.codec import pack_places
 from codelens.store.store import Store
 
-RULES = "link 5"
+RULES = "link 6"
 """Increase the number with each change of the rules that decide which edges a document has."""
 AT_ONCE = 32
 """Documents whose edges are written together. Chosen."""
@@ -50,6 +51,8 @@ class Links(NamedTuple):
     """Tokens of the keys on which depends what it offers other documents."""
     counts: dict[str, int]
     """Outcome of its references → how many."""
+    unresolved: bytes
+    """The references that lead nowhere, as `pack_places` packs them."""
 
 
 class Linker:
@@ -69,12 +72,12 @@ class Linker:
     def link(self, document: int, whole: bool) -> Links:
         """The edges of one document. If the `whole` repository is linked, those that follow from bases too."""
         if not self._may_have_edges(DocumentId(document)):
-            return Links(document, [], [token(OWNERS)], [], {})
+            return Links(document, [], [token(OWNERS)], [], {}, b"")
         catalog = self.catalog
         facts = catalog.facts(document)
         offered = self.evaluator.offers(facts)
         catalog.take_keys()
-        self._resolver.counts.clear()
+        self._resolver.forget_outcomes()
         references = self._store.references.of_document(DocumentId(document))
         meant = meant_in(self._known, catalog, facts)
         found = [
@@ -91,7 +94,12 @@ class Linker:
             edges += [edge for holder in facts.types for edge in self.inheritance.edges_of(holder)]
             catalog.take_keys()
         links = Links(
-            document, edges, sorted(keys), sorted({token(key) for key in offered}), dict(self._resolver.counts)
+            document,
+            edges,
+            sorted(keys),
+            sorted({token(key) for key in offered}),
+            dict(self._resolver.counts),
+            pack_places(self._resolver.unresolved),
         )
         self._trim()
         return links
@@ -136,7 +144,7 @@ def write_links(store: Store, links: Sequence[Links], fresh: bool) -> None:
         store.edges.set_keys(DocumentId(one.document), one.keys, one.offered)
     store.changed.update(one.document for one in links)
     store.edges.set_linked([DocumentId(one.document) for one in links], recipe())
-    store.edges.set_counts([(DocumentId(one.document), one.counts) for one in links if one.counts])
+    store.edges.set_counts([(DocumentId(one.document), one.counts, one.unresolved) for one in links if one.counts])
 
 
 def in_batches(links: Iterable[Links]) -> Iterator[list[Links]]:

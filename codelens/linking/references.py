@@ -76,7 +76,14 @@ class Resolver:
         self.values = values
         self.catalog = values.catalog
         self.counts = Counter[str]()
-        """Outcomes of the references since this was last cleared, by the names in LINK_COUNTS."""
+        """Outcomes of the references since they were last forgotten, by the names in LINK_COUNTS."""
+        self.unresolved: list[int] = []
+        """Positions of those that lead nowhere."""
+
+    def forget_outcomes(self) -> None:
+        """Begin with the next document."""
+        self.counts.clear()
+        self.unresolved.clear()
 
     def edges(
         self, facts: LinkFacts, references: Sequence[Reference], meant: Mapping[int, Meaning] = NOTHING_MEANT
@@ -84,12 +91,17 @@ class Resolver:
         """The edges of one document. Names at the places in `meant` are known and not resolved."""
         for one in facts.imports:
             yield from self._import(facts, one)
-        for reference in references:
+        for position, reference in enumerate(references):
             if reference.kind in EDGE_OF and reference.start in meant:
                 for definition in _fitting(reference.kind, meant[reference.start].definitions):
                     yield from self._edge(facts, reference, self._constructed(reference, definition), "precise")
             elif reference.kind in EDGE_OF:
+                if reference.kind in ("extends", "implements"):
+                    reference = self._of_its_type(facts, reference)
+                before = self.counts["unresolved"]
                 yield from self.reference(facts, reference)
+                if self.counts["unresolved"] > before:
+                    self.unresolved.append(position)
             elif reference.kind in LITERALS:
                 kind, prefix = LITERALS[reference.kind]
                 external = EdgeEnd(external=f"{prefix}:{reference.name}")
@@ -142,6 +154,17 @@ class Resolver:
                 owner = self.values.holder(facts, unit.place)
                 if owner is not None and owner is not unit and owner.name == unit.container.rpartition(".")[2]:
                     yield FoundEdge(unit.place, "member_of", EdgeEnd(owner), 0, "scope")
+
+    def _of_its_type(self, facts: LinkFacts, reference: Reference) -> Reference:
+        """The reference to a base that stands outside of its type (a Rust impl, a Swift extension), moved into that type.
+
+        The type must be in the same file, because a document's edges start in that document.
+        """
+        name = facts.adds_to.get(reference.start)
+        value = self.values.type_named(name, facts, reference.unit) if name else None
+        if value and value.definition and value.definition.facts is facts and value.definition.kind in TYPE_KINDS:
+            return reference._replace(unit=value.definition.place)
+        return reference
 
     def reference(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
         """The edge of one use of a name; several if it is ambiguous, none if its meaning is unknown."""

@@ -121,6 +121,8 @@ BY_NAME = "name"
 """Provenance of a relation to a name whose definition is not in the index."""
 BY_NAME_CONFIDENCE = 0.5
 """The confidence of the tier `unique`. Chosen."""
+UNRESOLVED = "unresolved"
+"""Provenance of a relation to a name that linking could not follow; its confidence is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +206,14 @@ class Related:
     """The answer to a question about the graph: its targets, and relations in reading order."""
 
     question: str
-    """refs, callers, callees, path, impact, hierarchy."""
+    """refs, callers, callees, path, impact, hierarchy, test-scope."""
     targets: tuple[Named, ...]
     relations: tuple[Relation, ...]
     """For a tree, in preorder: a node, then its children one level deeper."""
     total: int
     """Relations before the limit."""
+    unresolved: int
+    """Uses of a name that linking could not follow, and that may belong to the answer."""
     notices: tuple[Notice, ...]
     index: IndexInfo
 
@@ -265,6 +269,8 @@ class RelationOptions:
     limit: int | None = None
     members: bool = False
     """True to list overridden members in a hierarchy."""
+    unresolved: bool = False
+    """True to answer with the uses that could not be followed instead."""
     where: SearchOptions | None = None
     """Restricts the answer to files that these options select; None for all files."""
 
@@ -288,6 +294,8 @@ class ReachingTests:
     touched: tuple[Named, ...]
     """The changed or named code, in order of position."""
     tests: tuple[Reaching, ...]
+    unresolved: int
+    """Calls that linking could not follow and that may reach more tests."""
     notices: tuple[Notice, ...]
     index: IndexInfo
 

@@ -163,6 +163,10 @@ NOTHING_ASKED = "nothing-asked"
 """Code of the notice that no channel of the profile could run. The empty result then means nothing."""
 
 
+MEMORY_UNUSED = "memory"
+"""Code of the notice that the memory file cannot be used."""
+
+
 @dataclass(frozen=True, slots=True)
 class Original:
     """The code that hits should resemble (`--like`), as resolved."""
@@ -353,16 +357,12 @@ class SearchResult:
         return any(notice.code == NOTHING_ASKED for notice in self.notices)
 
 
-NO_SUCH_FILE = "not on disk"
-"""The stage of `why` for a target that does not exist."""
-
-
 @dataclass(frozen=True, slots=True)
 class Loss:
     """The reason why a unit is not among the hits: the first stage that lost it."""
 
     stage: str
-    """not on disk, ignored, hidden, skipped, not indexed, parse failed, not a symbol, filtered, below minimum, cut,
+    """ignored, hidden, skipped, not indexed, parse failed, not a symbol, filtered, below minimum, cut,
     no channel, beaten, offset, out of time."""
     text: str
     remedy: str

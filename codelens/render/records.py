@@ -182,7 +182,7 @@ def index_record(index: IndexInfo) -> Record:
 
 
 def _tree_record(tree: TreeLook) -> Record:
-    """Whether a tree has changed since it was indexed, as far as a look tells."""
+    """The state of an index, as far as a look at its tree tells."""
     return {
         "state": str(tree.state),
         "files": tree.files,
@@ -190,4 +190,5 @@ def _tree_record(tree: TreeLook) -> Record:
         "new": list(tree.new),
         "changed": list(tree.changed),
         "deleted": list(tree.deleted),
+        "head_moved": tree.head_moved,
     }

@@ -13,6 +13,7 @@ from codelens.model.code import IndexInfo
 from codelens.model.graph import (
     FILE,
     RESOLVED,
+    UNRESOLVED,
     Central,
     GraphStream,
     Named,
@@ -39,6 +40,7 @@ def related_record(result: Related, exit_code: int) -> Record:
         "targets": [node_record(named) for named in result.targets],
         "relations": [relation_record(relation) for relation in result.relations],
         "total": result.total,
+        "unresolved": result.unresolved,
         "notices": [notice_record(n) for n in result.notices],
         "index": index_record(result.index),
         "exit_code": exit_code,
@@ -127,16 +129,46 @@ def _central_record(central: Central) -> Record:
 
 
 def related_lines(result: Related, paths: PathStyle) -> Iterator[str]:
-    """path:line:column:text, one relation a line."""
+    """path:line:column:text, one relation a line. The text of a call follows its caller, or the callee if callees are listed."""
     known: set[str] = set()
     for relation in result.relations:
         place = relation.place
-        text = place.text.rstrip("\r\n") if result.question in PLACES else step_text(relation, result.question)
         head = f"{paths.of(place.root, place.os_path)}:{place.line}:{place.column}:" if place.line else ""
-        line = f"{head}{for_line(text)}\n"
+        line = f"{head}{for_line(_line_text(relation, result.question))}\n"
         if result.question not in PLACES or line not in known:  # one line may call several things
             known.add(line)
             yield line
+
+
+def _line_text(relation: Relation, question: str) -> str:
+    text = relation.place.text.rstrip("\r\n")
+    if relation.provenance == UNRESOLVED or question in ("callers", "callees"):
+        return f"{relation.listed.qualified_name}: {text.strip()}"
+    return text if question in PLACES else step_text(relation, question)
+
+
+RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
+    "path": lambda r, paths: paths.of(r.place.root, r.place.os_path),
+    "line": lambda r, _: r.place.line,
+    "column": lambda r, _: r.place.column,
+    "text": lambda r, _: r.place.text.strip(),
+    "kind": lambda r, _: r.kind,
+    "source": lambda r, _: r.source.qualified_name,
+    "target": lambda r, _: r.target.qualified_name,
+    "depth": lambda r, _: r.depth,
+    "confidence": lambda r, _: f"{r.confidence:g}",
+    "provenance": lambda r, _: r.provenance,
+    "via": lambda r, _: r.via,
+    "test": lambda r, _: "test" if r.test else "",
+}
+"""Fields that `{…}` in --format may name."""
+
+
+def related_format(result: Related, paths: PathStyle, template: str) -> Iterator[str]:
+    """One relation a line, by the user's template, each line once. Raises UsageError for an unknown field."""
+    fill = parse_template(template, RELATION_FIELDS)
+    for text in dict.fromkeys(fill(relation, paths) for relation in result.relations):
+        yield ended(text)
 
 
 def step_text(relation: Relation, question: str) -> str:
@@ -148,6 +180,8 @@ def step_text(relation: Relation, question: str) -> str:
 def remark(relation: Relation) -> str:
     """Remarks on a relation: its confidence and where it was found."""
     via = [relation.via] if relation.via else []
+    if relation.provenance == UNRESOLVED:
+        return " (not followed)"
     guess = [f"a guess, {relation.confidence:g}"] if relation.confidence < RESOLVED else []
     return f" ({'; '.join([*via, *guess])})" if via or guess else ""
 
@@ -195,9 +229,6 @@ def quoted(text: str) -> str:
     return f'"{safe}"'
 
 
-Field = Callable[[Reaching, PathStyle], object]
-
-
 def pytest_id(reaching: Reaching, paths: PathStyle) -> str:
     """path::Class::function, as pytest names its tests; the path alone for a whole file."""
     test = reaching.test
@@ -209,7 +240,7 @@ def _path(reaching: Reaching, paths: PathStyle) -> str:
     return paths.of(reaching.test.root, reaching.test.os_path)
 
 
-FIELDS: Mapping[str, Field] = {
+REACHING_FIELDS: Mapping[str, Callable[[Reaching, PathStyle], object]] = {
     "path": _path,
     "pytest": pytest_id,
     "name": lambda r, _: "" if r.test.kind == FILE else r.test.name,
@@ -227,7 +258,7 @@ FORMS = {"paths": "{path}", "pytest": "{pytest}"}
 
 def reaching_lines(result: ReachingTests, paths: PathStyle, form: str, null: bool = False) -> Iterator[str]:
     """One test a line by a template of FORMS or of the user, each line once. With `null` a NUL byte replaces the line break."""
-    fill = parse_template(FORMS.get(form, form), FIELDS)
+    fill = parse_template(FORMS.get(form, form), REACHING_FIELDS)
     paths = paths.raw() if null else paths
     for text in dict.fromkeys(fill(reaching, paths) for reaching in result.tests):
         yield text + "\0" if null else ended(text)
@@ -243,6 +274,7 @@ def reaching_record(result: ReachingTests, paths: PathStyle, exit_code: int) -> 
             for r in result.tests
         ],
         "total": len(result.tests),
+        "unresolved": result.unresolved,
         "notices": [notice_record(n) for n in result.notices],
         "index": index_record(result.index),
         "exit_code": exit_code,

@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from codelens.model.code import Freshness
-from codelens.model.graph import Named, Related, Relation, RepositoryMap
+from codelens.model.graph import UNRESOLVED, Named, Related, Relation, RepositoryMap
 from codelens.render.paths import PathStyle
 from codelens.render.relations import remark
 from codelens.render.terminal import DIM, HEADING, make_console, styled
@@ -23,7 +23,8 @@ GUESS = Style(color="yellow")
 def related_screen(result: Related, paths: PathStyle, color: bool) -> Iterator[str]:
     """One text for each part of the answer; a last line says how many more there are."""
     console = make_console(color)
-    match result.question:
+    is_listed = any(relation.provenance == UNRESOLVED for relation in result.relations)
+    match "refs" if is_listed else result.question:
         case "refs":
             parts = _places(result, paths)
         case "path":

@@ -18,7 +18,7 @@ from codelens.search.terms import load_words, stem, words_said
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
-from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
 if TYPE_CHECKING:
@@ -79,6 +79,9 @@ class Evidence:
         self.begun = {t.text.removesuffix(BEGINNING): t.text for t in query.words if t.text.endswith(BEGINNING)}
         self.names = {t.text: t for t in reversed(query.names)}
         self.folded = fold_identifier(query.text)
+        holder, name = split_qualified(query.text)
+        self.qualified = f"{holder}.{name}" if holder else ""
+        """The query with dots, if it is one qualified name as a whole."""
         scope = re.match(r"[\w(/., -]{2,40}?\)?(?=!?: )", query.text)
         words = split_identifier(scope[0].replace("/", " ").replace("(", " ").replace(".", " ")) if scope else ()
         actions = load_words().action | _COMMIT_TYPES

@@ -14,7 +14,7 @@ from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KIN
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate
 from codelens.search.evidence import Evidence
-from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 
 Value = Callable[[UnitRow, Evidence], float]
 Sentence = Callable[[UnitRow, Evidence, float], str]
@@ -96,7 +96,8 @@ def _exact_name(unit: UnitRow, e: Evidence) -> float:
     term = e.names.get(fold_identifier(unit.name))
     if term is None or term.tier == "pair":
         return 0.0
-    if not fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin)):
+    held = fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin))
+    if not held and not unit.is_called(".".join(split_qualified(term.origin))):
         return OTHER_CONTAINER
     return 1.0 if unit.name in term.origin else OTHER_SPELLING
 
@@ -105,6 +106,8 @@ def _whole_name(unit: UnitRow, e: Evidence) -> float:
     if unit.kind in CHUNK_KINDS or not e.folded or len(e.query.text) > LONGEST_NAME:
         return 0.0
     last = unit.container.rpartition(".")[2]
+    if e.qualified and unit.is_called(e.qualified):
+        return 1.0
     if e.folded not in (fold_identifier(unit.name), fold_identifier(last + unit.name) if last else ""):
         return 0.0
     return 1.0 if unit.name in e.query.text else OTHER_SPELLING

@@ -24,7 +24,7 @@ from codelens.worktree.files import freshness
 SCANNED_LINES = 400
 """Lines of a long unit in which the best lines are looked for."""
 SCANNED_CHARACTERS = 400
-"""Characters of a line in which words are marked: a longer line is no code that a person wrote. Chosen."""
+"""Characters of a line in which words are marked: a longer line was not written by a person. Chosen."""
 FEW_WORDS = 40
 """Words of a query up to which a line is first searched for each of them. At 80, looking at its tokens is as fast. Measured."""
 

@@ -24,7 +24,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Match
 from codelens.query.nodes import Phrase, Query
 from codelens.store.store import Store
-from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import BEGINNING, beginning_of, beginning_terms, token_terms, tokens
 
@@ -172,8 +172,7 @@ def _is_compound(token: str, parts: Sequence[str]) -> bool:
 
 
 def _add_identifier(identifier: str, tier: str, origin: str, names: dict[str, Term], words: dict[str, Term]) -> None:
-    last = identifier.replace("::", ".").replace("#", ".").rsplit(".", 1)[-1]
-    folded = fold_identifier(last)
+    folded = fold_identifier(split_qualified(identifier)[1])
     if folded:
         names.setdefault(folded, Term(folded, tier, origin))
     found = tokens(identifier)

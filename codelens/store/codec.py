@@ -118,6 +118,20 @@ def unpack_bindings(columns: bytes) -> tuple[Binding, ...]:
     return tuple(map(_binding, rows))
 
 
+def pack_places(places: Iterable[int]) -> bytes:
+    """A set of positions as bits, the lowest first."""
+    packed = bytearray()
+    for place in sorted(places):
+        packed.extend(bytes(place // 8 + 1 - len(packed)))
+        packed[place // 8] |= 1 << place % 8
+    return bytes(packed)
+
+
+def unpack_places(packed: bytes) -> list[int]:
+    """The positions in order."""
+    return [8 * at + bit for at, byte in enumerate(packed) for bit in range(8) if byte >> bit & 1]
+
+
 def _unit(number: int) -> int | None:
     return None if number < 0 else number
 

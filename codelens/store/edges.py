@@ -22,7 +22,7 @@ from codelens.model.graph import (
     Node,
     external_node,
 )
-from codelens.store.codec import unpack_bindings, unpack_references
+from codelens.store.codec import unpack_bindings, unpack_places, unpack_references
 from codelens.store.postings import quoted
 
 _ORDER = "source, kind, target, line"
@@ -137,13 +137,16 @@ class EdgeTable:
         return int(row[0])
 
     def files_using(self, nodes: Iterable[int]) -> dict[int, int]:
-        """Unit → number of other documents with an edge to it, without tests; units without any are left out."""
+        """Unit → number of other documents with an edge to it, without tests; units without any are left out.
+
+        An import at the top of a file is an edge of the document itself.
+        """
         kinds = ", ".join(str(KINDS[kind]) for kind in ("inherits", "overrides", "member_of"))
         sql = (
-            "SELECT e.target, count(DISTINCT s.document_id) FROM json_each(?1) n CROSS JOIN units t ON t.id = n.value "
-            f"JOIN edges e ON e.target = t.id AND e.kind NOT IN ({kinds}) JOIN units s ON s.id = e.source "
-            "JOIN documents d ON d.id = s.document_id "
-            "WHERE s.document_id <> t.document_id AND d.roles NOT LIKE '%test%' GROUP BY e.target"
+            "SELECT e.target, count(DISTINCT d.id) FROM json_each(?1) n CROSS JOIN units t ON t.id = n.value "
+            f"JOIN edges e ON e.target = t.id AND e.kind NOT IN ({kinds}) LEFT JOIN units s ON s.id = e.source "
+            "JOIN documents d ON d.id = coalesce(s.document_id, -e.source) "
+            "WHERE d.id <> t.document_id AND d.roles NOT LIKE '%test%' GROUP BY e.target"
         )
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
         return dict(rows)
@@ -234,10 +237,11 @@ class EdgeTable:
         ]
         self._connection.executemany("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows).fetchall()
 
-    def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int]]]) -> None:
-        """Store how the references of documents were resolved."""
-        rows = [(document, *(one.get(name, 0) for name in LINK_COUNTS)) for document, one in counts]
-        self._connection.executemany("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?)", rows).fetchall()
+    def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int], bytes]]) -> None:
+        """Store how the references of documents were resolved, and the `pack_places` of those that lead nowhere."""
+        rows = [(document, *(one.get(name, 0) for name in LINK_COUNTS), places) for document, one, places in counts]
+        sql = "INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        self._connection.executemany(sql, rows).fetchall()
 
     def link_counts(self, repository: RepositoryId) -> dict[str, int]:
         """Sums over all documents of a repository: name of `LINK_COUNTS` → number of references."""
@@ -309,6 +313,8 @@ class EdgeTable:
 
 
 _WORDS = re.compile(r"[\w$]+")
+MOST_WORDS = 100
+"""Names in one expression of FTS5, which limits its depth. Chosen."""
 
 
 class References:
@@ -343,6 +349,15 @@ class References:
         row = self._connection.execute("SELECT columns FROM refs WHERE document_id = ?", (document,)).fetchone()
         return unpack_references(row[0]) if row else ()
 
+    def unresolved_in(self, document: DocumentId) -> tuple[Reference, ...]:
+        """The references of a document that lead nowhere, in order of place."""
+        sql = "SELECT columns, places FROM refs JOIN link_counts USING (document_id) WHERE document_id = ?"
+        row = self._connection.execute(sql, (document,)).fetchone()
+        if not row or not row[1]:
+            return ()
+        references = unpack_references(row[0])
+        return tuple(references[place] for place in unpack_places(row[1]))
+
     def any_in(self, document: DocumentId) -> bool:
         """True if a document has references, bindings or imports."""
         sql = "SELECT EXISTS (SELECT 1 FROM refs WHERE document_id = ?1) OR EXISTS (SELECT 1 FROM imports WHERE document_id = ?1)"
@@ -363,8 +378,14 @@ class References:
 
     def documents_using(self, name: str) -> list[DocumentId]:
         """Documents that may use a name, by id. Check their references, because the index ignores case and punctuation."""
-        words = _WORDS.findall(name)  # split like the tokenizer does; this index has no phrases
-        if not words:
-            return []
-        sql = "SELECT rowid FROM ref_names WHERE ref_names MATCH ? ORDER BY rowid"
-        return [DocumentId(row[0]) for row in self._connection.execute(sql, (" AND ".join(map(quoted, words)),))]
+        return self.documents_using_any([name])
+
+    def documents_using_any(self, names: Iterable[str]) -> list[DocumentId]:
+        """Documents that may use any of these names, by id."""
+        split = [_WORDS.findall(name) for name in sorted(set(names))]  # like the tokenizer; this index has no phrases
+        asked = [" AND ".join(map(quoted, words)) for words in split if words]
+        sql, found = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int]()
+        for first in range(0, len(asked), MOST_WORDS):
+            match = " OR ".join(f"({one})" for one in asked[first : first + MOST_WORDS])
+            found.update(row[0] for row in self._connection.execute(sql, (match,)))
+        return [DocumentId(document) for document in sorted(found)]

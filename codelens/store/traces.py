@@ -5,7 +5,7 @@ memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,10 @@ class Traces:
         )
         return {Place(*row[:4]): Observed(*row[4:]) for row in self._rows(sql, (json.dumps(sorted(set(paths))),))}
 
+    def has_read(self, digest: str) -> bool:
+        """True if a file with this digest has been imported."""
+        return any(self._rows("SELECT 1 FROM files WHERE digest = ?", (digest,)))
+
     def everything(self) -> dict[Place, Observed]:
         """Observations of all symbols."""
         sql = "SELECT repository, path, name, kind, count, last FROM observed"
@@ -98,6 +102,12 @@ class TracesWriter:
                 connection.execute("COMMIT").fetchall()
             finally:
                 connection.close()  # rolls back uncommitted work
+
+    def rename_repositories(self, names: Mapping[str, str]) -> None:
+        """Keep the observations of repositories that the index has renamed: old name → new name."""
+        for old, new in names.items():
+            sql = "UPDATE OR IGNORE observed SET repository = ? WHERE repository = ?"
+            self._connection.execute(sql, (new, old)).fetchall()
 
     def has_read(self, digest: str) -> bool:
         """True if a file with this digest has been imported."""

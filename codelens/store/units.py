@@ -381,15 +381,50 @@ class Units:
         where = "u.folded = ?1 AND d.language IN (SELECT value FROM json_each(?2))"
         return self._by_folded(where, (folded, json.dumps(sorted(languages))), within, limit)
 
+    def named_as(self, name: str, holder: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+        """Units whose folded name is that of `name`; first those in `holder`, a container, folder or file, then those
+        spelled as `name` is.
+        """
+        on_path = "instr('/' || d.path, '/' || replace(?3, '.', '/') || '{}')"
+        first = (
+            f"(u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3 OR {on_path.format('/')} "
+            f"OR {on_path.format('.')}) AND ?3 <> ''"
+        )
+        return self._by_folded(
+            "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, "u.name = ?2")
+        )
+
     def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Units whose folded name starts with this and is longer, shortest first."""
         return self._by_folded("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
 
-    def _by_folded(self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int) -> list[UnitId]:
+    def names_from(self, beginning: str, limit: int) -> list[str]:
+        """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""
+        holder, dot, begun = beginning.rpartition(".")
+        folded = fold_identifier(begun)
+        if not (folded or dot):
+            return []
+        where = f"u.kind NOT IN ({_CHUNKS}, '{TODO}') AND NOT u.local AND substr(u.name, 1, length(?1)) = ?1"
+        values = [begun, folded, f"{folded}\U0010ffff"]
+        if folded:
+            where += " AND u.folded >= ?2 AND u.folded < ?3"
+        if dot:
+            named = "SELECT document_id FROM units WHERE folded = ?4"
+            where += " AND (u.container = ?5 OR substr(u.container, -length(?5) - 1) = '.' || ?5)"
+            where += "" if folded else f" AND u.document_id IN ({named})"
+            values += [fold_identifier(holder.rpartition(".")[2]), holder]
+        sql = f"SELECT DISTINCT u.name FROM units u WHERE {where} ORDER BY length(u.name), u.name LIMIT {int(limit)}"
+        return [f"{holder}{dot}{row[0]}" for row in self._connection.execute(sql, values)]
+
+    def _by_folded(
+        self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int, first: Sequence[str] = ()
+    ) -> list[UnitId]:
+        """Units that satisfy `where`; those that satisfy the conditions `first` go first."""
+        before = "".join(f"NOT coalesce({condition}, 0), " for condition in first)
         sql = (
             f"SELECT u.id FROM units u JOIN documents d ON d.id = u.document_id "
             f"WHERE {where} {self._sets.within('u.id', within)} "
-            f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"ORDER BY {before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
 

@@ -149,13 +149,15 @@ class IndexTraces:
     def _ingest(self, files: Iterable[tuple[str, bytes]]) -> Ingested:
         matching, spans, matched, nameless, unknown = SymbolMatcher(self._store), 0, 0, 0, 0
         known: list[str] = []
-        found: dict[Place, Observed] = {}
-        with TracesWriter.recording(self.path) as writer:
+        # By digest, files with a match: another may match once more files are indexed.
+        found: dict[str, dict[Place, Observed]] = {}
+        with Traces.reading(self.path) as traces:
             for name, content in files:
-                digest, before = xxhash.xxh3_128_hexdigest(content), matched
-                if writer.has_read(digest):
+                digest = xxhash.xxh3_128_hexdigest(content)
+                if digest in found or traces.has_read(digest):
                     known.append(name)
                     continue
+                observed: dict[Place, Observed] = {}
                 for ran in read_spans(content, name):
                     spans += 1
                     place = matching.find(ran) if ran else None
@@ -163,13 +165,25 @@ class IndexTraces:
                         nameless, unknown = nameless + (ran is None), unknown + (ran is not None)
                         continue
                     matched += 1
-                    seen = found.get(place, Observed(0, 0))
-                    found[place] = Observed(seen.times + 1, max(seen.last, ran.at))
-                if matched > before:  # otherwise it may match more once other files are indexed
-                    writer.set_read(digest)
-            for place, observed in sorted(found.items()):
-                writer.observe(place, observed)
-        return Ingested(spans, matched, len(found), nameless, unknown, tuple(known))
+                    seen = observed.get(place, Observed(0, 0))
+                    observed[place] = Observed(seen.times + 1, max(seen.last, ran.at))
+                if observed:
+                    found[digest] = observed
+        self._write(found)
+        symbols = {place for observed in found.values() for place in observed}
+        return Ingested(spans, matched, len(symbols), nameless, unknown, tuple(known))
+
+    def _write(self, found: Mapping[str, Mapping[Place, Observed]]) -> None:
+        """Store what files observed, by their digests. Without anything to store, no file is made."""
+        if not found:
+            return
+        with TracesWriter.recording(self.path) as writer:
+            for digest, observed in found.items():
+                if writer.has_read(digest):
+                    continue  # by another process, meanwhile
+                writer.set_read(digest)
+                for place, seen in sorted(observed.items()):
+                    writer.observe(place, seen)
 
     def everything(self) -> Mapping[Place, Observed]:
         """Symbol → its observations, most recent first. Raises TracesFault."""

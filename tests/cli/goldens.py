@@ -19,9 +19,6 @@ FORMATS = {
     "format": ["--format", "{rank} {path}:{line} {qualified_name}"],
     "terminal": ["--pretty"],
     "context": ["--sort", "score", "-C", "1"],
-    "files": ["-l"],
-    "counts": ["-c"],
-    "matches": ["-o"],
 }
 
 

@@ -140,8 +140,29 @@ def test_quiet_is_the_exit_code(shapes: Path, run: Run) -> None:
 
 def test_unknown_facts_are_reported_on_stderr(shapes: Path, run: Run) -> None:
     ran = run("callers", "Shape.name", cwd=shapes)
-    assert ran.out == "tree/app/draw.py:19:11:    thing.name()\n"
+    assert ran.out == "tree/app/draw.py:19:11:guess: thing.name()\n"
     assert "1 of 1 are guesses" in ran.err
+
+
+def test_a_line_of_your_own(shapes: Path, run: Run) -> None:
+    ran = run("callers", "draw", "--format", "{path}:{line} {source} {kind} {target} {test}", cwd=shapes)
+    assert ran.out.splitlines() == [
+        "tree/app/draw.py:15 draw_all calls draw ",
+        "tree/app/draw.py:11 draw_all.one calls draw ",
+        "tree/tests/test_draw.py:5 test_draw tests draw test",
+    ]
+    unknown = run("callers", "draw", "--format", "{score}", cwd=shapes)
+    assert unknown.code == 2 and "fields: path, line, column" in unknown.err
+    assert run("callers", "draw", "--format", "{path}", "--json", cwd=shapes).code == 2
+
+
+def test_what_could_not_be_followed_is_listed(shapes: Path, run: Run) -> None:
+    ran = run("callees", "guess", "--unresolved", cwd=shapes)
+    assert (ran.code, ran.out) == (FOUND, "tree/app/draw.py:19:11:guess: thing.name()\n")
+    assert run("callees", "pi", "--unresolved", cwd=shapes).code == NOTHING
+    tests = run("test-scope", "Shape.name", "--unresolved", cwd=shapes)
+    assert tests.out == ran.out
+    assert run("test-scope", "Shape.name", "--unresolved", "--format", "{source}", cwd=shapes).out == "guess\n"
 
 
 def test_a_reader_that_goes_away_is_no_fault(shapes: Path) -> None:

@@ -61,6 +61,7 @@ def test_what_makes_no_sense(shop: Path, run: Run) -> None:
         assert (ran.code, ran.out) == (2, "")
         assert ran.err.splitlines()[0] == f"codelens: error: {said}"
     assert run("graph", "traces", cwd=shop).code == 1, "no traces were stored"
+    assert sorted(p.name for p in (shop / ".codelens").iterdir()) == [".gitignore", "index.db"]
 
 
 def test_a_pack_that_was_kept_is_not_served_once_there_are_traces(shop: Path, indexed: Path, run: Run) -> None:

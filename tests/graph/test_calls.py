@@ -8,6 +8,7 @@ from codelens.errors import TargetError
 from codelens.index import Index
 from codelens.model.search import SearchOptions
 from tests.graph.linked import asking, linked, told
+from tests.search.trees import QUICK, Tree
 
 
 @pytest.fixture
@@ -78,7 +79,69 @@ def test_calls_that_lead_nowhere_are_counted(tmp_path: Path) -> None:
     }
     index = linked(tmp_path, files, [("f", "calls", "run", 6, "file")])
     notices = {n.code: n.text for n in index.graph.callers("run", asking()).notices}
-    assert notices["unresolved"].startswith("2 calls of something named run")
+    assert notices["unresolved"].startswith("2 calls of run could not be followed")
+
+
+LOST: dict[str, str | bytes] = {
+    "shop/cart.py": "class Cart:\n    def get(self, key):\n        return key\n\n    def close(self):\n        pass\n",
+    "shop/use.py": "from shop.cart import Cart\n\n\ndef pay(box):\n    box.get(1)\n    box.elsewhere(2)\n    Cart()\n",
+    "tests/test_cart.py": "from shop.use import pay\n\n\ndef test_pay(it):\n    pay(it)\n    it.get(3)\n",
+}
+"""`get` is too common a name to link on its own, and nothing is named `elsewhere`."""
+
+
+@pytest.mark.parametrize(
+    ("question", "lost"),
+    [
+        ("refs", ["pay box.get 5", "test_pay it.get 6"]),
+        ("callers", ["pay box.get 5", "test_pay it.get 6"]),
+        ("impact", ["pay box.get 5", "test_pay it.get 6"]),
+        ("test-scope", ["pay box.get 5", "test_pay it.get 6"]),
+        ("callees", ["pay box.get 5"]),
+        ("path", ["pay box.get 5"]),
+    ],
+)
+def test_every_answer_counts_and_lists_what_it_could_not_follow(question: str, lost: list[str], tmp_path: Path) -> None:
+    tree = Tree(tmp_path, LOST, QUICK)
+    tree.index().close()
+    with Index.open(tree.db, QUICK) as index:
+        graph, listing = index.graph, asking(unresolved=True)
+        asked = {
+            "callees": lambda options: graph.callees("pay", options),
+            "path": lambda options: graph.path("pay", "Cart.get", options),
+            "test-scope": lambda options: graph.unresolved_in_scope(["Cart.get"], None, None),
+        }.get(question) or (lambda options: getattr(graph, question)("Cart.get", options))
+        found = asked(listing)
+        assert [f"{r.source.qualified_name} {r.target.qualified_name} {r.place.line}" for r in found.relations] == lost
+        assert {(r.provenance, r.confidence) for r in found.relations} == {("unresolved", 0.0)}
+        counted = graph.tests_reaching(["Cart.get"], None, None) if question == "test-scope" else asked(asking())
+        assert counted.unresolved == len(lost)
+        assert any("--unresolved lists them" in notice.text for notice in counted.notices)
+
+
+def test_production_code_calls_first(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "a_test.py": "from z import f\n\n\ndef test_f():\n    f()\n",
+        "z.py": "def f():\n    pass\n\n\ndef g():\n    f()\n",
+    }
+    index = linked(tmp_path, files, [("test_f", "tests", "f", 5, "import"), ("g", "calls", "f", 6, "file")])
+    assert told(index.graph.callers("f", asking())) == ["1 calls g:6", "1 tests test_f:5"]
+    assert told(index.graph.refs("f", asking())) == ["1 calls g:6", "1 tests test_f:5"]
+
+
+def test_an_inherited_member_is_a_target(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "a.py": "class Base:\n    def route(self):\n        pass\n\n\nclass App(Base):\n    pass\n",
+        "b.py": "from a import App\n\n\ndef use():\n    App().route()\n",
+    }
+    tree = Tree(tmp_path, files, QUICK)
+    tree.index().close()
+    with Index.open(tree.db, QUICK) as index:
+        answer = index.graph.refs("App.route", asking(kinds=("calls",)))
+        assert told(answer) == ["1 calls use:5"]
+        assert [(n.code, n.text) for n in answer.notices] == [("inherited", "App inherits Base.route")]
+        with pytest.raises(TargetError):
+            index.graph.refs("App.nothing", asking())
 
 
 def test_of_a_file_the_callers_from_other_files(index: Index) -> None:

@@ -75,3 +75,22 @@ def test_a_diamond_is_listed_once(tmp_path: Path) -> None:
         (1, "C", False),
         (2, "A", False),
     ]
+
+
+def test_a_base_that_stands_outside_of_its_type_belongs_to_the_type(tmp_path: Path) -> None:
+    """An `impl` may follow the type, stand in another file, or be for a type of a library."""
+    files: dict[str, str | bytes] = {
+        "a.rs": "pub trait Plain {}\nstruct One;\nimpl Plain for One {}\n",
+        "b.rs": "pub struct Two;\n",
+        "c.rs": "use crate::a::Plain;\nuse crate::b::Two;\nimpl Plain for Two {}\nimpl<T> Plain for Box<T> {}\n",
+    }
+    tree = Tree(tmp_path, files)
+    tree.index().close()
+    with Index.open(tree.db) as index:
+        assert lines(index, "Plain") == [
+            "1 Box implements Plain 4",
+            "1 One implements Plain 2",
+            "1 Two implements Plain 1",
+        ]
+        assert lines(index, "One") == ["1 One implements Plain 1"]
+        assert lines(index, "Two") == ["1 Two implements Plain 1"]
