@@ -28,6 +28,7 @@ from codelens.store.texts import Texts
 from codelens.store.units import UnitSet
 
 if TYPE_CHECKING:
+    from codelens.search.evidence import Evidence
     from codelens.search.likeness import Likeness
     from codelens.search.recollection import Recollection
     from codelens.search.verbatim import Find
@@ -64,6 +65,8 @@ class SearchRun:
     """The channels that ran."""
     candidates: list[Candidate] = field(default_factory=list)
     """All candidates in final order, once they are ranked."""
+    evidence: Evidence | None = None
+    """Counts of the query's terms in the candidates; None if the ranker measured nothing."""
     verbatim: Mapping[UnitId, Find] = field(default_factory=dict)
     """Unit → what of the query it holds as it was typed; empty unless the `fuzzy` channel ran."""
     resembling: Mapping[UnitId, float] = field(default_factory=dict)

@@ -25,7 +25,7 @@ class LearnedRanker:
         candidates = fuse_matches(run, matches)
         if not candidates:
             return candidates
-        evidence = Evidence(run, matches, run.query_vector() if matches.get("vector") else b"")
+        evidence = run.evidence = Evidence(run, matches, run.query_vector() if matches.get("vector") else b"")
         weights = run.weights
         with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
             if weights:
