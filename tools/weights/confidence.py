@@ -49,12 +49,14 @@ def ask(index: Path, tasks: Sequence[Task]) -> Iterator[Asked]:
     with Store.read(index) as store, store.reading():
         for task in tasks:
             run = rank(task.query, store, SearchOptions(min_score=0.0), Settings(query_seconds=0.0))
-            rows, right = [], []
-            for place, candidate in enumerate(run.candidates if run.evidence else ()):
+            rows, right = list[list[float]](), list[float]()
+            if (evidence := run.evidence) is None:
+                continue
+            for place, candidate in enumerate(run.candidates):
                 hit = NamedHit(candidate.unit.qualified_name, candidate.unit.path)
                 answers = any(same_file(hit, entry) for entry in task.relevant)
                 if place < FIRST_HITS or answers:
-                    found = signs(candidate.unit, run.evidence)
+                    found = signs(candidate.unit, evidence)
                     rows.append([found[name] for name in SIGNS])
                     right.append(float(answers))
             yield Asked(task.kind, np.array(rows).reshape(-1, len(SIGNS)), np.array(right))
