@@ -154,7 +154,7 @@ def _credits(candidates: Sequence[Candidate], truth: Sequence[Relevant]) -> list
 
 
 KINDS: Mapping[str, float] = {
-    "commit": 2.5,
+    "commit": 4.0,
     "topic": 1.0,
     "concept": 1.0,
     "documentation": 1.0,
