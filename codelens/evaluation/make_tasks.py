@@ -171,7 +171,7 @@ class TaskCounts:
     topics: int = 40
     concepts: int = 40
     queries: int = 15
-    """Of each kind of short query (`evaluation.queries`)."""
+    """The number for each kind of short query (`evaluation.queries`)."""
     max_files: int = 3000
     """Files of a tree. A larger tree is reduced to the files with answers and a sample of the rest."""
 

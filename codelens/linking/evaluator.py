@@ -209,9 +209,9 @@ class Evaluator:
             if owner is not None:
                 member = self.member(Value("object", owner), name, bare=True)
                 if member is not None and member.how != "external":
-                    found = member.definition
-                    if found and found.kind == "method" and found.parent and found.parent.name == name:
-                        member = Value("definition", found.parent)  # a constructor has its type's name
+                    own = member.definition
+                    if own and own.kind == "method" and own.parent and own.parent.name == name:
+                        member = Value("definition", own.parent)  # a constructor has its type's name
                     return member.at("scope")
             around = around.parent
         return None

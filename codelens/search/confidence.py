@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from codelens.search.evidence import Evidence
 
 BIAS, FLOOR = "bias", "floor"
-"""Rows of `[codelens.confidence]` that are no sign."""
+"""The other rows of `[codelens.confidence]`."""
 SIGNS = ("words", "words_in_file", "cosine", "named", "part", "resemblance", "verbatim", "instead", "alone")
 
 

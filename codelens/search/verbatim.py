@@ -41,7 +41,7 @@ AROUND = 0.5
 """Share of a find for each definition further out than the innermost: that one says it. Chosen."""
 _EDGES = ".,;:!?()[]{}<>\"'`"
 _GAP = r"[\s\"'`+\\.,:;]{1,8}"
-"""What may stand between two words of a run after its first window: a string may go on in the next line."""
+"""Characters between two words of a run after its first window: a string may go on in the next line."""
 _MARKED = re.compile(r"\d|[^\W\d]*[^\w\s]")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
 
@@ -79,8 +79,8 @@ def find_verbatim(run: SearchRun) -> Mapping[UnitId, Find]:
 def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
     """The words that mean themselves: with digits or marks inside, as 4.17.1, --smart-case, /users/:id and X-Request-Id have.
 
-    A name that is defined outside of tests is none, for its uses would count as much as its definition. A plain word that no unit
-    has is one: it may be a part of a longer word.
+    A name that is defined outside of tests is left out, because its uses would count as much as its definition. A plain word that
+    no unit has is one: it may be a part of a longer word.
     """
     found = dict.fromkeys(
         word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
@@ -176,7 +176,7 @@ def _is_letter(character: str) -> bool:
 
 
 def _token_places(token: str, document: _Document) -> Iterator[Place]:
-    """Where a token stands as a whole; where it never does, in other case; else within longer words."""
+    """Places at which a token stands as a whole; where it never does, in other case; else within longer words."""
     lowered = token.lower()
     for text, whole, exact, value in (
         (token, True, True, 1.0),
@@ -193,7 +193,7 @@ def _token_places(token: str, document: _Document) -> Iterator[Place]:
 def _run_places(
     windows: Mapping[str, int], words: Sequence[str], following: Sequence[re.Pattern[str]], document: _Document
 ) -> Iterator[Place]:
-    """Where a window stands, with as many of the words after it as go on there. `windows`: text → number of the word after."""
+    """Places at which a window stands, with as many of the words after it as go on there. `windows`: text → number of the word after."""
     for window, after in windows.items():
         size = window.count(" ") + 1
         for place, end, text in document.places(window, True):
