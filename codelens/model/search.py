@@ -42,7 +42,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "meaning": ("vector", "nearness", "nearest", "near_unmet", "near_beside", "rerank"),
     "file": (
-        *("path", "file", "file_coverage", "file_name", "scope", "further"),
+        *("path", "file", "file_coverage", "file_name", "scope", "further", "place"),
         *("test", "example", "vendored", "docs", "generated", "asked_test"),
     ),
     "graph": (
@@ -66,6 +66,18 @@ class Match:
     unit: UnitId
     raw_score: float
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTarget:
+    """A unit that the query points at: by its place, as PATH, PATH:LINE or PATH:LINE:COLUMN, or by its mark, as TODO."""
+
+    value: float
+    """1 for the innermost unit at the line, less for others."""
+    reason: str
+    line: int = 0
+    """0 where the query has none; so is the column."""
+    column: int = 0
 
 
 @dataclass(slots=True)

@@ -171,10 +171,21 @@ def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
                 yield leaf
 
 
+MARKS = frozenset({"TODO", "FIXME", "XXX", "HACK"})
+"""Words that open a comment about something to be done. Such a query asks for these comments."""
+
+
+def mark_of(node: Node | None) -> str:
+    """The mark of TODO comments that a query is; empty for any other query."""
+    return node.text if isinstance(node, Word) and node.text in MARKS else ""
+
+
 def asks_todos(node: Node | None) -> bool:
     """True if a query asks for TODO comments, which searches otherwise leave out."""
     leaves = positive_leaves(node)
-    return any(isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in leaves)
+    return bool(mark_of(node)) or any(
+        isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in leaves
+    )
 
 
 def leaves(node: Node | None) -> Iterator[Leaf]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
-from codelens.model.code import NOTE_KINDS, TODO
-from codelens.model.search import Candidate, Contribution, Event, SearchOptions
+from codelens.model.code import NOTE_KINDS, TODO, UnitId
+from codelens.model.search import Candidate, Contribution, Event, QueryTarget, SearchOptions
 from codelens.search.confidence import FLOOR
 from codelens.search.features import ROLE_WORDS
 from codelens.search.run import BELOW_MINIMUM, SearchRun
@@ -21,6 +21,8 @@ from codelens.store.vectors import cosine
 
 MOST_FURTHER = 4
 """Further hits of one file after which the penalty no longer grows. Chosen."""
+PLACE = 50.0
+"""Weight of a place, in best scores: the least difference between two units at a place is above all other parts. Chosen."""
 POOL = 50
 """Candidates that `--rerank` compares; knowing's figure. It is fixed, so that the limit of a search changes no score."""
 PROSE = ("section", "text", *NOTE_KINDS, TODO)
@@ -33,6 +35,7 @@ def adjust(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
     if profile.memory and run.recollection:
         run.recollection.add(candidates, run.terms.learned, profile.of_memory)
     add_factors(candidates, run.terms, profile.factors)
+    add_place(candidates, run.targets)
     candidates = spread_files(candidates, run.weights.get("further", 0.0))
     if not profile.expansion:
         return candidates
@@ -65,6 +68,14 @@ def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: 
                 operands = {"factor": factor, "of": score}
                 part = Contribution(role, (factor - 1.0) * score, f"{role} path", "factor", operands)
                 candidate.recorded.append(part)
+
+
+def add_place(candidates: Sequence[Candidate], placed: Mapping[UnitId, QueryTarget]) -> None:
+    """Put the units that the query points at above all others, whatever their words say."""
+    weight = PLACE * max((c.score for c in candidates), default=0.0) if placed else 0.0
+    for candidate in candidates if weight > 0 else ():
+        if at := placed.get(candidate.unit.id):
+            candidate.add_bonus("place", weight, at.value, at.reason)
 
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:

@@ -15,7 +15,7 @@ from codelens.lang.registry import accepted_names
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import Candidate, Match, Notice, SearchOptions, Trace
+from codelens.model.search import Candidate, Match, Notice, QueryTarget, SearchOptions, Trace
 from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
 from codelens.query.nodes import And, Node, also, going_on, without_phrases
@@ -61,6 +61,8 @@ class SearchRun:
     terms: ExpandedQuery = field(default_factory=ExpandedQuery)
     literal: frozenset[UnitId] = frozenset()
     """Units that are found because they satisfy the conditions, whatever their words; empty unless that suffices."""
+    targets: Mapping[UnitId, QueryTarget] = field(default_factory=dict)
+    """Units that the query points at: the place or the mark that it is; empty for a query of words."""
     channels: tuple[str, ...] = ()
     """The channels that ran."""
     candidates: list[Candidate] = field(default_factory=list)

@@ -193,7 +193,7 @@ def _token_places(token: str, document: _Document) -> Iterator[Place]:
 def _run_places(
     windows: Mapping[str, int], words: Sequence[str], following: Sequence[re.Pattern[str]], document: _Document
 ) -> Iterator[Place]:
-    """Places at which a window stands, with as many of the words after it as go on there. `windows`: text → number of the word after."""
+    """Places at which a window stands, with as many of the words after it as go on. `windows`: text → number of the next word."""
     for window, after in windows.items():
         size = window.count(" ") + 1
         for place, end, text in document.places(window, True):

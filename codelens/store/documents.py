@@ -265,6 +265,14 @@ class Documents:
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return dict(rows)
 
+    def ending_in(self, path: str, limit: int) -> list[DocumentRow]:
+        """Documents whose path is this or ends with it, in whole parts; shortest paths first."""
+        sql = (
+            f"SELECT {_ROW} FROM documents WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 "
+            f"ORDER BY length(path), path, repository_id LIMIT {int(limit)}"
+        )
+        return list(map(_document_row, self._connection.execute(sql, (path,))))
+
     def linkable(
         self, repository: RepositoryId, only: DocumentId | None = None
     ) -> list[tuple[int, str, str, str, str]]:

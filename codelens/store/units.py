@@ -282,13 +282,15 @@ class Units:
         sql = f"SELECT {_ROW} WHERE u.document_id = ? AND u.kind = '{TODO}' ORDER BY u.start_byte, u.end_byte DESC"
         return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
 
-    def of_kind(self, units: Iterable[UnitId], kind: str, limit: int) -> list[UnitId]:
-        """These units of one kind, at most `limit`, by path and place."""
+    def of_todos(self, within: Iterable[UnitId] | None, limit: int) -> list[UnitId]:
+        """The TODO comments among these units, or all; at most `limit`, by path and place."""
+        among = "json_each(?1) n CROSS JOIN units u ON u.id = n.value" if within is not None else "units u"
         sql = (
-            "SELECT u.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
-            f"JOIN documents d ON d.id = u.document_id WHERE u.kind = ?2 ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"SELECT u.id FROM {among} JOIN documents d ON d.id = u.document_id "
+            f"WHERE u.kind = '{TODO}' AND u.folded = '' ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
         )
-        return [UnitId(row[0]) for row in self._connection.execute(sql, (f"[{','.join(map(str, units))}]", kind))]
+        values = () if within is None else (f"[{','.join(map(str, within))}]",)
+        return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
 
     def of_documents(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
         """All units of these documents; TODO comments only with `aside`."""
