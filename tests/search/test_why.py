@@ -203,7 +203,7 @@ def test_filters_hold_for_every_target(index: Index) -> None:
 
 def test_below_the_minimum(index: Index) -> None:
     explanation = ask_one(index, "polish shine", "test_polish", min_score=0.999)
-    assert lost(explanation, "below minimum", "its share of the best score is 0.") == ""
+    assert lost(explanation, "below minimum", "its confidence is 0.") == ""
     assert explanation.loss is not None
     least = float(explanation.loss.remedy.removeprefix("--min-score ").removesuffix(" or less"))
     shows(index, "polish shine", "test_polish", min_score=least)

@@ -109,6 +109,9 @@
 
 ; Bindings
 
+; Names that a function without a name binds are bound in it alone.
+(func_literal) @closure
+
 (parameter_declaration name: (identifier) @binding.name type: (_) @binding.type)
 (variadic_parameter_declaration name: (identifier) @binding.name)
 (var_spec name: (identifier) @binding.name type: (_) @binding.type)
