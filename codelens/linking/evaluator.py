@@ -209,9 +209,9 @@ class Evaluator:
             if owner is not None:
                 member = self.member(Value("object", owner), name, bare=True)
                 if member is not None and member.how != "external":
-                    found = member.definition
-                    if found and found.kind == "method" and found.parent and found.parent.name == name:
-                        member = Value("definition", found.parent)  # a constructor has its type's name
+                    around_it = member.definition.parent if member.definition else None
+                    if around_it and around_it.name == name and is_function(member):
+                        member = Value("definition", around_it)  # a constructor has its type's name
                     return member.at("scope")
             around = around.parent
         return None
