@@ -98,8 +98,8 @@ NOT_FROM_PROJECTS = frozenset(
     {"hyperlink_format", "allow_network", "memory", "refresh", "requests_per_minute", "trust_indexes"}
 )
 """Settings that only the user may change: links, which may name a network or start a program, what leaves the machine, what is
-recorded or written, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a model, or
-sends texts to it."""
+recorded or written, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a
+model, or sends texts to it."""
 PATHS = frozenset({"aliases", "classes", "metadata", "model", "weights"})
 """Settings that name a file: relative to the configuration file's folder and, for a project's file, below it."""
 MODEL_ENDING = ".model"

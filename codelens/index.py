@@ -372,6 +372,11 @@ class Index:
                 raise TargetError(f"{path} is not in the index", hint=hint)
             return [unit for document in documents for unit in self._store.units.of_document(document.id)]
 
+    def names(self, beginning: str, most: int) -> list[str]:
+        """Names of symbols that begin like this, shortest first; `Class.` stands for the members of the class."""
+        with self._store.reading():
+            return self._store.units.names_from(beginning, most)
+
     def close(self) -> None:
         """Release the state that this index shows; an index opened later shows newer content."""
         self._store.close()

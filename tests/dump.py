@@ -30,7 +30,10 @@ _OF_PART = "iif({0} < 1 << 40, {0}, ({0} - (1 << 40)) >> 20)"
 """The document of a part, or of a document's row of trigrams."""
 FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 _TABLES = {
-    "meta": "SELECT key, value FROM meta WHERE key NOT IN ('identity', 'mark', 'place')",
+    "meta": (
+        "SELECT key, value FROM meta "
+        "WHERE key NOT IN ('identity', 'mark', 'place', 'indexed_at', 'pace') AND key NOT LIKE 'times:%'"
+    ),
     "repositories": "SELECT name FROM repositories",
     "documents": (
         "SELECT r.name, d.path, d.os_path, d.size, d.content_hash, d.language, d.roles, d.encoding, d.confidence, d.bom, "

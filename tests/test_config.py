@@ -192,7 +192,7 @@ def warned(run: Run, cwd: Path, *command: str) -> str:
     """The one line that says what does not count, of a command that did its work."""
     ran = run(*command, cwd=cwd)
     assert ran.code == 0 and ran.out
-    lines = [line for line in ran.err.splitlines() if line.startswith("codelens: warning: ")]
+    lines = [line for line in ran.err.splitlines() if line.startswith(f"codelens: warning: {cwd / PROJECT}: ")]
     assert len(lines) == 1
     return lines[0]
 
@@ -391,3 +391,15 @@ def test_own_classes_from_a_projects_file(project: Path, run: Run) -> None:
     assert run(*asked, "--no-config", cwd=project).out.split() == ["blast_text"]
     (project / "classes.toml").write_text("[impact]\nphrases = 'blast radius'\n")
     assert warned(run, project, *asked).endswith("classes.toml: class 'impact' has no targets: ignored")
+
+
+def test_one_setting_is_printed_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / PROJECT).write_text('limit = 7\nmode = "exact"\n', encoding="utf-8")
+    assert run("config", "limit", cwd=tmp_path).out == "7\n"
+    assert run("config", "mode", cwd=tmp_path).out == "exact\n"
+    assert run("config", "limit", "--show-origin", cwd=tmp_path).out.startswith("limit = 7  # ")
+    assert json.loads(run("config", "limit", "--json", cwd=tmp_path).out)["settings"].keys() == {"limit"}
+    ran = run("config", "limt", cwd=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "no setting 'limt'" in ran.err
+    assert "did you mean 'limit'?" in ran.err

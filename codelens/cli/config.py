@@ -3,24 +3,29 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from codelens.cli.declare import declare, option
+from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import write, write_json
 from codelens.cli.workplace import named_index, settings_at, working_folder
-from codelens.config import LoadedSettings
-from codelens.errors import SettingsError
+from codelens.config import LoadedSettings, Settings
+from codelens.errors import SettingsError, UsageError
+from codelens.text.identifiers import nearest
 from codelens.text.notation import parse_toml
 from codelens.worktree.place import find_index
+
+NAMES = tuple(field.name for field in fields(Settings))
+"""The settings, in the order in which they are printed."""
 
 
 class ConfigFlags(CommonFlags, JsonFlags):
     """Options of `config`: what to print, and how."""
 
+    setting: str | None = argument(None, "Only this one: its value alone", "[SETTING]", values=NAMES)
     show_origin: bool = option(False, "--show-origin", help="Say for each setting where its value comes from")
 
 
@@ -31,17 +36,24 @@ def config(flags: ConfigFlags) -> int:
     """
     cwd = working_folder()
     index = named_index(flags) or find_index(cwd)
+    if flags.setting is not None and flags.setting not in NAMES:
+        meant = nearest(flags.setting, NAMES)
+        told = f"did you mean '{meant}'?" if meant else "`codelens config` lists the settings"
+        raise UsageError(f"no setting '{flags.setting}'", told)
     loaded = settings_at(cwd, index, flags)
+    chosen = {key: value for key, value in asdict(loaded.values).items() if flags.setting in (None, key)}
     if flags.json:
-        write_json(_json(loaded))
+        write_json(_json(chosen, loaded))
+    elif flags.setting is not None and not flags.show_origin:
+        write(f"{value if isinstance(value, str) else _toml(value)}\n" for value in chosen.values())
     else:
-        write(_lines(loaded, flags.show_origin))
+        write(_lines(chosen, loaded, flags.show_origin))
     return 0
 
 
-def _lines(loaded: LoadedSettings, show_origin: bool) -> Iterator[str]:
+def _lines(chosen: Mapping[str, object], loaded: LoadedSettings, show_origin: bool) -> Iterator[str]:
     """TOML that can be pasted into .codelens.toml, the origin as a comment."""
-    lines = {key: f"{key} = {_toml(value)}" for key, value in asdict(loaded.values).items()}
+    lines = {key: f"{key} = {_toml(value)}" for key, value in chosen.items()}
     width = max(map(len, lines.values()))
     for key, line in lines.items():
         yield f"{line:{width}}  # {loaded.origin[key]}\n" if show_origin else f"{line}\n"
@@ -55,10 +67,10 @@ def _toml(value: object) -> str:
     return str(value)
 
 
-def _json(loaded: LoadedSettings) -> Iterator[str]:
+def _json(chosen: Mapping[str, object], loaded: LoadedSettings) -> Iterator[str]:
     from codelens.render.records import SCHEMA, to_json
 
-    settings = {k: {"value": v, "origin": loaded.origin[k]} for k, v in asdict(loaded.values).items()}
+    settings = {k: {"value": v, "origin": loaded.origin[k]} for k, v in chosen.items()}
     yield to_json({"schema": SCHEMA, "settings": settings, "exit_code": 0})
 
 

@@ -21,6 +21,7 @@ from codelens.cli.memory import record
 from codelens.cli.options import change_named, languages_named, moment, only_one
 from codelens.cli.streams import say, stdin_bytes, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
+from codelens.config import CHOICES
 from codelens.context.counters import counter_of
 from codelens.errors import UsageError
 from codelens.index import Index
@@ -51,17 +52,32 @@ class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
         None, "--budget", section=OUTPUT, metavar="N", help="Tokens in all [default: 50000, of a change 8000]"
     )
     counter: str = option(
-        "auto", "--counter", section=OUTPUT, metavar="HOW", help="What counts tokens: auto, chars or tiktoken"
+        "auto",
+        "--counter",
+        section=OUTPUT,
+        metavar="HOW",
+        values=("auto", "chars", "tiktoken"),
+        help="What counts tokens: auto, chars or tiktoken",
     )
     limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="At most the N best symbols")
     auto: bool = option(False, "--auto", section=OUTPUT, help="Bodies, and signatures of the rest [default]")
     bodies: bool = option(False, "--bodies", section=OUTPUT, help="Bodies alone")
     signatures: bool = option(False, "--signatures", section=OUTPUT, help="Signatures alone")
     format: str | None = option(
-        None, "--format", section=OUTPUT, metavar="HOW", help="markdown, xml, json or compact [default: markdown]"
+        None,
+        "--format",
+        section=OUTPUT,
+        metavar="HOW",
+        values=("markdown", "xml", "json", "compact"),
+        help="markdown, xml, json or compact [default: markdown]",
     )
     path_style: str | None = option(
-        None, "--path-style", section=OUTPUT, metavar="STYLE", help="Paths: cwd, root or absolute [default: cwd]"
+        None,
+        "--path-style",
+        section=OUTPUT,
+        metavar="STYLE",
+        values=CHOICES["path_style"],
+        help="Paths: cwd, root or absolute [default: cwd]",
     )
     no_cache: bool = option(False, "--no-cache", help="Neither read nor keep a written pack")
 
@@ -87,7 +103,7 @@ def context(flags: ContextFlags) -> int:
             places = [
                 (rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)
             ]
-            record(index, request.query, places, request.options.now)
+            record(index, request.query, places, request.options.now, packed.notices)
         if not flags.quiet:
             write_json([packed.text])
             _say_about(packed, request, flags, is_behind(index.info()))

@@ -16,26 +16,47 @@ from typing import Any, ClassVar, TypeVar, cast, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from codelens.cli.complete import Values, offering
 from codelens.cli.dashes import MARK, marked, options_of
+from codelens.text.identifiers import nearest
 
 F = TypeVar("F")
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-APP: Mapping[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+APP: Mapping[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "suggest_commands": False,  # LazyGroup suggests only close ones
+}
 OTHER = "Options"
 """The section of options that name none."""
 
 
-def option(default: Any, *names: str, help: str, section: str = OTHER, metavar: str | None = None, **more: Any) -> Any:
-    """An option: its default, its flags, what it does, and the section of help that lists it. `help` states the default."""
+def option(
+    default: Any,
+    *names: str,
+    help: str,
+    section: str = OTHER,
+    metavar: str | None = None,
+    values: Values | None = None,
+    **more: Any,
+) -> Any:
+    """An option: its default, its flags, what it does, and the section of help that lists it. `help` states the default.
+
+    `values` are what shells offer for it; several with commas between them if `metavar` ends in ",…".
+    """
+    if values is not None:
+        more["autocompletion"] = offering(values, listed=(metavar or "").endswith(",…"))
     return typer.Option(
         default, *names, help=help, rich_help_panel=section, metavar=metavar, show_default=False, **more
     )
 
 
-def argument(default: Any, help: str, metavar: str) -> Any:
-    """A positional argument: its default, what it is, and its name in help."""
-    return typer.Argument(default, help=help, metavar=metavar, show_default=False)
+def argument(default: Any, help: str, metavar: str, values: Values | None = None) -> Any:
+    """A positional argument: its default, what it is, its name in help, and what shells offer for it."""
+    offer = None if values is None else offering(values)
+    return typer.Argument(default, help=help, metavar=metavar, show_default=False, autocompletion=offer)
 
 
 def defaults(flags: type[F]) -> F:
@@ -131,6 +152,19 @@ class SectionedCommand(TyperCommand):
 
 
 HELP_ALL = "codelens.help_all"
+MEANT: Mapping[str, str] = {
+    "uninstall": "remove",
+    "delete": "remove",
+    "rm": "remove",
+    "ls": "list",
+    "update": "index",
+    "grep": "search",
+    "find": "search",
+    "explain": "why",
+    "references": "refs",
+    "usages": "refs",
+}
+"""Other tools' name of a command → ours."""
 
 
 def _show_all(ctx: Any, param: Any, value: bool) -> None:
@@ -154,12 +188,27 @@ class LazyGroup(TyperGroup):
         return [name for names in self.places.values() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Imports the command's module; None for an unknown name, which typer turns into an error."""
+        """Imports the command's module; None for an unknown name."""
         for names in self.places.values():
             if place := names.get(cmd_name):
                 module, _, name = place.partition(":")
                 return getattr(import_module(module), name or "command")
         return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The named command. Raises typer's error for an unknown name, with the command that it may mean."""
+        if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            meant = nearest(args[0], self.list_commands(ctx), MEANT)
+            ctx.fail(f"no command '{args[0]}'" + (f", did you mean '{meant}'?" if meant else ""))
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Names of commands, without their help: importing all modules for it takes half a second."""
+        from typer._click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return [CompletionItem(name) for name in self.list_commands(ctx) if name.startswith(incomplete)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Called by typer for help: a list for each group."""

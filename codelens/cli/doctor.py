@@ -21,12 +21,12 @@ CODECS = ("utf-16", "cp1252", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "
 """Encodings that the decoder is tested with; Python brings them all, but a stripped one may not."""
 
 DEPTHS = ("quick", "full")
-OK, LESS, BROKEN = "ok", "less", "broken"
+OK, LESS, BROKEN, ABSENT = "ok", "less", "broken", "absent"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`state`: ok; less, where codelens works with less; broken, where it does not work."""
+    """`state`: ok; less, where codelens works with less; broken, where it does not work; absent, an extra that few need."""
 
     state: str
     what: str
@@ -38,7 +38,9 @@ class DoctorFlags(CommonFlags, JsonFlags):
 
     depth: str | None = argument(None, "With --check: quick (the default), or full: every row", "[quick|full]")
     check: bool = option(False, "--check", help="Check the index instead: its pages, its schema and its counts")
-    all_grammars: bool = option(False, "--all", help="List the grammars that work, too")
+    all_grammars: bool = option(
+        False, "--all", help="Compile the queries of all grammars, which takes some seconds, and list them"
+    )
 
 
 def doctor(flags: DoctorFlags) -> int:
@@ -132,24 +134,26 @@ def _extras() -> Iterator[Check]:
     for extra in EXTRAS:
         here = is_installed(extra)
         text = "its models can be used" if here else f"not installed; only its models need it: {install_command(extra)}"
-        yield Check(OK, extra, text)
+        yield Check(OK if here else ABSENT, extra, text)
     here = find_spec("watchfiles") is not None
     text = (
         "`watch` and --watch work"
         if here
         else f"not installed: `watch` works with --poll only; {install_command('watch')}"
     )
-    yield Check(OK, "watch", text)
+    yield Check(OK if here else ABSENT, "watch", text)
 
 
 def _grammars(all_of_them: bool) -> Iterator[Check]:
-    from codelens.lang.parser import GrammarMissing, grammar_version, load_grammar
+    from codelens.lang.parser import GrammarMissing, check_grammar, grammar_version, load_grammar
     from codelens.lang.registry import languages
 
     good = []
     for name in sorted(n for n, row in languages().items() if row.grammar):
         try:
-            load_grammar(name)
+            check_grammar(name)
+            if all_of_them:
+                load_grammar(name)
             good.append(f"{name} ({grammar_version(name)})")
         except GrammarMissing as fault:
             yield Check(LESS, f"grammar {name}", f"no symbols, only text: {fault}")

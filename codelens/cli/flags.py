@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from codelens.cli.complete import offering, symbols
 from codelens.cli.declare import argument, option
+from codelens.config import CHOICES
 
 RANKING = "Ranking"
 FILTERS = "Filters"
@@ -13,15 +15,26 @@ LINES = "Lines, as in grep"
 
 Texts = list[str] | None
 
+LANGUAGES = "codelens.lang.registry:languages"
+"""The place of their names, for `values`."""
 TYPES: Any = option(
-    None, "-t", "--type", section=FILTERS, metavar="LANG", help="Only this language: py, ts, go …; repeatable"
+    None,
+    "-t",
+    "--type",
+    section=FILTERS,
+    metavar="LANG",
+    values=LANGUAGES,
+    help="Only this language: py, ts, go …; repeatable",
 )
-TYPES_NOT: Any = option(None, "-T", "--type-not", section=FILTERS, metavar="LANG", help="Not this language; repeatable")
+TYPES_NOT: Any = option(
+    None, "-T", "--type-not", section=FILTERS, metavar="LANG", values=LANGUAGES, help="Not this language; repeatable"
+)
 KINDS: Any = option(
     None,
     "--kind",
     section=FILTERS,
     metavar="KIND",
+    values=offering("codelens.query.nodes:KINDS", listed=True),
     help="Only this kind: doc, code, or one of `kind:`, as class; repeatable, or several with commas",
 )
 GLOBS: Any = option(
@@ -59,7 +72,12 @@ class ColorFlags:
     """How text for people looks."""
 
     color: str | None = option(
-        None, "--color", section=OUTPUT, metavar="WHEN", help="auto, always or never [default: auto]"
+        None,
+        "--color",
+        section=OUTPUT,
+        metavar="WHEN",
+        values=CHOICES["color"],
+        help="auto, always or never [default: auto]",
     )
     pretty: bool = option(
         False, "--pretty", section=OUTPUT, help="As on a terminal, in a pipe too: `--pretty | less -R`"
@@ -69,6 +87,7 @@ class ColorFlags:
         "--path-style",
         section=OUTPUT,
         metavar="STYLE",
+        values=CHOICES["path_style"],
         help="Paths in text: cwd, root or absolute [default: cwd]",
     )
 
@@ -98,11 +117,17 @@ class QueryFlags:
         "--like",
         section=QUERY,
         metavar="TARGET",
+        values=symbols,
         help="What resembles PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
         "It stands for QUERY; conditions go behind -e",
     )
     lang: str | None = option(
-        None, "--lang", section=QUERY, metavar="LANG", help="The language of the code on stdin [default: guessed]"
+        None,
+        "--lang",
+        section=QUERY,
+        metavar="LANG",
+        values=LANGUAGES,
+        help="The language of the code on stdin [default: guessed]",
     )
     ignore_case: bool = option(False, "-i", "--ignore-case", section=QUERY, help="Letter case does not matter")
     case_sensitive: bool = option(False, "-s", "--case-sensitive", section=QUERY, help="Letter case matters")
@@ -117,6 +142,7 @@ class QueryFlags:
         "--case",
         section=QUERY,
         metavar="HOW",
+        values="codelens.query.nodes:CASES",
         help="yes, no or auto: upper case in the query matters [default: auto]",
     )
     prefix: bool = option(
@@ -157,6 +183,7 @@ class ScoreFlags:
         "--mode",
         section=RANKING,
         metavar="MODE",
+        values=CHOICES["mode"],
         help="hybrid, keyword, vector, exact or fuzzy [default: hybrid]",
     )
     weights: str | None = option(
@@ -170,6 +197,7 @@ class ScoreFlags:
         "--fusion",
         section=RANKING,
         metavar="HOW",
+        values="codelens.search.fuse:FUSIONS",
         help="How channels are joined: rrf (by ranks), weighted or minmax (by scores)",
     )
     profile: str | None = option(
@@ -177,6 +205,7 @@ class ScoreFlags:
         "--profile",
         section=RANKING,
         metavar="NAME",
+        values="codelens.config:load_weights",
         help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory or marketplace "
         "[default: codelens; with --like likeness]",
     )
@@ -185,6 +214,7 @@ class ScoreFlags:
         "--intent",
         section=RANKING,
         metavar="KIND",
+        values="codelens.search.intent:INTENTS",
         help="What kind of query it is: identifier, path, regex, change, task or question [default: derived from its words]",
     )
     expand: str | None = option(
@@ -192,6 +222,7 @@ class ScoreFlags:
         "--expand",
         section=RANKING,
         metavar="HOW",
+        values="codelens.search.profiles:EXPANSIONS",
         help="Over the symbol graph: none, walk or bfs (breadth first) [default: the profile's own]",
     )
     depth: int | None = option(None, "--depth", section=RANKING, metavar="N", help="Hops of the expansion [default: 1]")
@@ -249,6 +280,7 @@ class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
         "--sort",
         section=RANKING,
         metavar="BY",
+        values=("score", "path", "modified"),
         help="score, path or modified [default: score, of lines path]",
     )
     reverse: bool = option(False, "--reverse", section=RANKING, help="The other way round")
@@ -271,7 +303,11 @@ class ProgressFlags:
     """For commands that may take long."""
 
     progress: str = option(
-        "auto", "--progress", metavar="HOW", help="auto, json (one object a line on stderr) or none [default: auto]"
+        "auto",
+        "--progress",
+        metavar="HOW",
+        values=("auto", "json", "none"),
+        help="auto, json (one object a line on stderr) or none [default: auto]",
     )
 
 
@@ -321,7 +357,7 @@ class LineFlags:
 class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     """Options of `search` besides the shared groups: where to look, what to print and in which form, how fresh it must be."""
 
-    query: str | None = argument(None, "What to look for; `-` reads it from stdin", "[QUERY]")
+    query: str | None = argument(None, "What to look for; `-` reads it from stdin", "[QUERY]", values=symbols)
     paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
     verbose: bool = option(False, "--verbose", help="Say more on stderr")
     pretty: bool = option(

@@ -103,7 +103,8 @@ def _unsure(info: IndexInfo) -> str:
     trees = [tree for _, tree in _trees(info)]
     checked, files = sum(tree.checked for tree in trees), sum(tree.files for tree in trees)
     age = f"; the index was updated {_age(info.indexed_at)} ago" if info.indexed_at else ""
-    return f"{checked} of {files} files were checked, and none has changed{age}"
+    moved = ", but HEAD has moved" if any(tree.head_moved for tree in trees) else ""
+    return f"{checked} of {files} files were checked, and none has changed{moved}{age}"
 
 
 def _age(moment: str) -> str:

@@ -22,7 +22,14 @@ class ExportFlags(FileFlags):
     """How much of the graph, and its form."""
 
     paths: list[Path] | None = argument(None, "Only these files and folders", "[PATH]...")
-    format: str = option("json", "--format", section=OUTPUT, metavar="HOW", help="json, dot or graphml [default: json]")
+    format: str = option(
+        "json",
+        "--format",
+        section=OUTPUT,
+        metavar="HOW",
+        values=tuple(GRAPH_FORMATS),
+        help="json, dot or graphml [default: json]",
+    )
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
 

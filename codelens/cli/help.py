@@ -33,7 +33,9 @@ A query is words. Each may be a part of a name, a word of prose or a slip of the
   is:test  -is:test  kind:doc  kind:code  case:yes|no|auto        filters; a `-` before one excludes
   after:2026-01-31  before:2026  author:ann  the last change
 
--F takes the query literally. What looks like syntax and is not stays text, and a note on stderr says so;
+-F takes the query literally. -F, --regex, "phrases" alone and grep's flags (-l -c -o -n -w …) give all matching
+lines; with these flags every word must be on the line. --sort score ranks. What looks like syntax and is not stays text, and a
+note on stderr says so;
 --strict-query makes it an error that points at the place.
 """
 
@@ -43,7 +45,15 @@ TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
 class HelpFlags:
     """Which topic; without one, the list of commands."""
 
-    topic: str | None = argument(None, "A command, or exit-codes, or query", "[TOPIC]")
+    topic: str | None = argument(
+        None, "A command, or exit-codes, or query", "[TOPIC]", values="codelens.cli.help:topics"
+    )
+
+
+def topics() -> list[str]:
+    """The topics, then the commands: all that can be explained."""
+    main = import_module("codelens.cli.main")
+    return [*TOPICS, *(name for names in main.COMMANDS.values() for name in names)]
 
 
 def help_topic(flags: HelpFlags) -> int:
@@ -55,10 +65,7 @@ def help_topic(flags: HelpFlags) -> int:
     if any(topic in names for names in main.COMMANDS.values()):
         return int(main.main([topic, "--help"]))
     if topic not in TOPICS:
-        raise UsageError(
-            f"no help on '{topic}'",
-            f"topics: {', '.join((*TOPICS, *(name for names in main.COMMANDS.values() for name in names)))}",
-        )
+        raise UsageError(f"no help on '{topic}'", f"topics: {', '.join(topics())}")
     write([TOPICS[topic]])
     return 0
 

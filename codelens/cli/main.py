@@ -11,20 +11,21 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import typer
 
+from codelens.cli.complete import ASKING, SHELLS, complete, install, script
 from codelens.cli.declare import APP, CONTEXT, LazyGroup, option
-from codelens.cli.streams import report, say, say_plain, silence_stdout
+from codelens.cli.streams import report, say, say_plain, silence_stdout, write
 from codelens.errors import CodelensError, UsageError
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Start here": {"index": "index", "search": "search", "why": "why"},
     "Read code": {
-        "symbols": "symbols",
+        "symbols": "outlines:symbols_command",
         **{name: f"relations:{name}" for name in ("refs", "callers", "callees", "path", "impact", "hierarchy")},
-        "map": "map",
+        "map": "outlines:map_command",
         "files": "search:files",
     },
     "Context and agents": {"context": "context", "test-scope": "test_scope", "mcp": "mcp"},
@@ -54,27 +55,19 @@ class Commands(LazyGroup):
 
 
 app = typer.Typer(cls=Commands, context_settings=CONTEXT, **APP)
-SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
 def _show_completion(shell: str | None) -> None:
     if shell:
-        from typer.completion import get_completion_script  # type: ignore[attr-defined]
-
-        from codelens.cli.streams import write
-
         _check_shell(shell)
-        write([f"{get_completion_script(prog_name='codelens', complete_var='_CODELENS_COMPLETE', shell=shell)}\n"])
+        write([script(shell)])
         raise typer.Exit
 
 
 def _install_completion(shell: str | None) -> None:
     if shell:
-        from typer.completion import install  # type: ignore[attr-defined]
-
         _check_shell(shell)
-        _, path = install(shell=shell, prog_name="codelens")
-        say(f"installed completion for {shell} in {path}; it takes effect in a new shell")
+        say(f"installed completion for {shell} in {install(shell)}; it takes effect in a new shell")
         raise typer.Exit
 
 
@@ -86,7 +79,6 @@ def _check_shell(shell: str) -> None:
 def _show_version(wanted: bool) -> None:
     if wanted:
         from codelens.cli.doctor import version_lines
-        from codelens.cli.streams import write
 
         write(version_lines())
         raise typer.Exit
@@ -97,20 +89,22 @@ def _root(
     version: bool = option(
         False, "--version", callback=_show_version, is_eager=True, help="Print the versions of codelens and its parts"
     ),
-    install: str | None = option(
+    install_completion: str | None = option(
         None,
         "--install-completion",
         metavar="SHELL",
         callback=_install_completion,
         is_eager=True,
+        values=SHELLS,
         help="Install tab completion for bash, zsh, fish or powershell",
     ),
-    show: str | None = option(
+    show_completion: str | None = option(
         None,
         "--show-completion",
         metavar="SHELL",
         callback=_show_completion,
         is_eager=True,
+        values=SHELLS,
         help="Print the completion script of a shell",
     ),
 ) -> None:
@@ -183,11 +177,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     group = typer.main.get_command(app)
-    if os.environ.get("_CODELENS_COMPLETE"):
-        from typer.completion import completion_init  # type: ignore[attr-defined]
-
-        completion_init()
-        group.main(arguments, prog_name="codelens")
+    if shell := os.environ.get(ASKING):
+        complete(shell, arguments, group)
+        return 0
     with group.make_context("codelens", arguments) as context:
         return int(group.invoke(context) or 0)
 
@@ -198,12 +190,25 @@ def _unexpected(fault: Exception, arguments: Sequence[str]) -> int:
     if hasattr(fault, "format_message"):
         context = getattr(fault, "ctx", None)
         path = context.command_path if context is not None else "codelens"
-        say(f"error: {fault.format_message().rstrip('.')}")
+        if name := getattr(fault, "option_name", "") if hasattr(fault, "possibilities") else "":
+            say(f"error: no option {name}{_meant_option(name, context)}")
+        else:
+            say(f"error: {fault.format_message().rstrip('.')}")
         say_plain([f"hint: `{path} --help` lists what it takes; after `--` everything is an argument\n"])
         return int(getattr(fault, "exit_code", 2))
     say(f"error: {_told(fault)}")
     say_plain(["hint: use --debug to see where it happened\n"])
     return 2
+
+
+def _meant_option(name: str, context: Any) -> str:
+    """', did you mean …?' for a mistyped long option of the command; empty if none is close."""
+    from codelens.text.identifiers import nearest
+
+    names = [name for param in context.command.get_params(context) for name in (*param.opts, *param.secondary_opts)]
+    known = [option.removeprefix("--") for option in names if option.startswith("--")]
+    meant = nearest(name.removeprefix("--"), known) if name.startswith("--") else ""
+    return f", did you mean --{meant}?" if meant else ""
 
 
 def _told(fault: Exception) -> str:

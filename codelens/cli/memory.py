@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare, group, option
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags
 from codelens.cli.options import moment
@@ -16,6 +17,7 @@ from codelens.errors import MemoryFault, UsageError
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.memory import Place, Remembered
+from codelens.model.search import MEMORY_UNUSED, Notice
 
 if TYPE_CHECKING:
     from codelens.memory.notebook import MemoryNotebook
@@ -40,9 +42,16 @@ class RecordingFlags(CommonFlags):
 
 
 def record(
-    index: Index, query: str, found: Sequence[tuple[int, UnitRow, int]], now: int | None, words: str | None = None
+    index: Index,
+    query: str,
+    found: Sequence[tuple[int, UnitRow, int]],
+    now: int | None,
+    notices: Sequence[Notice],
+    words: str | None = None,
 ) -> None:
-    """Record an answer; where that cannot be, the answer has been given all the same, and a note says so."""
+    """Record an answer, which has been given. If that fails, a note says so, unless one of the answer's notices does."""
+    if any(notice.code == MEMORY_UNUSED for notice in notices):
+        return
     try:
         index.memory.record(query, found, words=words, now=now)
     except MemoryFault as fault:
@@ -60,7 +69,9 @@ def notebook_here(flags: CommonFlags, now: str | None = None) -> Iterator[tuple[
 class MemoryShowFlags(CommonFlags, JsonFlags):
     """Options: the target."""
 
-    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name [default: everything]", "[TARGET]")
+    target: str | None = argument(
+        None, "PATH, PATH:LINE or a symbol's name [default: everything]", "[TARGET]", values=symbols
+    )
 
 
 def show(flags: MemoryShowFlags) -> int:
@@ -140,7 +151,9 @@ show_command = declare(
 class ForgetFlags(CommonFlags):
     """Options: what to forget."""
 
-    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name, in the index or no more", "[TARGET]")
+    target: str | None = argument(
+        None, "PATH, PATH:LINE or a symbol's name, in the index or no more", "[TARGET]", values=symbols
+    )
     all: bool = option(False, "--all", help="All of it: the file goes")
     yes: bool = option(False, "-y", "--yes", help="Do not ask before all of it goes")
 
@@ -191,7 +204,9 @@ export_command = declare(
 class PinFlags(RecordingFlags):
     """Options: what to pin."""
 
-    target: str | None = argument(None, "PATH:LINE or a symbol's name; PATH for all of a file", "TARGET")
+    target: str | None = argument(
+        None, "PATH:LINE or a symbol's name; PATH for all of a file", "TARGET", values=symbols
+    )
 
 
 def pin(flags: PinFlags) -> int:
@@ -230,7 +245,7 @@ unpin_command = declare(
 class RateFlags(RecordingFlags):
     """Options: what to rate, and how."""
 
-    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name", "TARGET")
+    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name", "TARGET", values=symbols)
     rating: float | None = argument(None, "0 to 10; 5 changes nothing", "RATING")
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
 from codelens.cli.freshness import current_index, is_behind
@@ -21,7 +22,14 @@ from codelens.render.paths import PathStyle
 
 TARGET = "PATH, PATH:LINE or a symbol's name"
 EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no index."
-EDGE_KINDS = option(None, "--kinds", section=FILTERS, metavar="K,…", help="Only these kinds of edges: calls,extends")
+EDGE_KINDS = option(
+    None,
+    "--kinds",
+    section=FILTERS,
+    metavar="K,…",
+    values="codelens.model.graph:KINDS",
+    help="Only these kinds of edges: calls,extends",
+)
 MIN_CONFIDENCE = option(
     None, "--min-confidence", section=FILTERS, metavar="X", help="Only edges with at least this confidence, 0 to 1"
 )
@@ -60,7 +68,7 @@ class GraphFlags(PlaceFlags):
 class RefsFlags(GraphFlags):
     """A name, and where to look for it."""
 
-    target: str | None = argument(None, f"{TARGET}, or a library's name such as json.dumps", "TARGET")
+    target: str | None = argument(None, f"{TARGET}, or a library's name such as json.dumps", "TARGET", values=symbols)
     paths: list[Path] | None = BELOW
 
 
@@ -73,7 +81,7 @@ class DepthFlags(GraphFlags):
 class TargetFlags(DepthFlags):
     """The symbol to start from, and where to look."""
 
-    target: str | None = argument(None, TARGET, "TARGET")
+    target: str | None = argument(None, TARGET, "TARGET", values=symbols)
     paths: list[Path] | None = BELOW
 
 
@@ -86,8 +94,8 @@ class HierarchyFlags(TargetFlags):
 class PathFlags(DepthFlags):
     """The two ends of a path, and the files it may go through."""
 
-    first: str | None = argument(None, f"The start: {TARGET}", "FROM")
-    second: str | None = argument(None, "The end", "TO")
+    first: str | None = argument(None, f"The start: {TARGET}", "FROM", values=symbols)
+    second: str | None = argument(None, "The end", "TO", values=symbols)
     paths: list[Path] | None = argument(None, "Only through these files and folders", "[PATH]...")
 
 

@@ -220,7 +220,7 @@ def _record(index: Index, result: SearchResult, words: str) -> None:
     from codelens.cli.memory import record
 
     found = [(hit.rank, hit.unit, hit.line) for hit in result.hits]
-    record(index, result.query, found, result.options.now, words)
+    record(index, result.query, found, result.options.now, result.notices, words)
 
 
 def _say_about(result: SearchResult, flags: SearchFlags) -> None:
@@ -263,7 +263,19 @@ BRIEF = (
         "globs",
         "root_scope",
     ),
-    *("limit", "mode", "files", "count", "only_matching", "context", "json", "format", "refresh"),
+    *(
+        "limit",
+        "mode",
+        "files",
+        "count",
+        "only_matching",
+        "invert",
+        "line_number",
+        "context",
+        "json",
+        "format",
+        "refresh",
+    ),
 )
 command = declare(
     "search", SearchFlags, search, brief=BRIEF, epilog="Exit: 0 hits, 1 none, 2 error, 3 no index, 4 not fresh."

@@ -1,5 +1,6 @@
 """codelens test-scope: the tests to run for a change."""
 
+from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, OUTPUT, ChangeFlags, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
@@ -7,6 +8,7 @@ from codelens.cli.options import change_named, only_one
 from codelens.cli.relations import TARGET, UNRESOLVED, check_confidence
 from codelens.cli.streams import say, say_notices, write, write_record
 from codelens.cli.workplace import Workplace, reading_place, target_here
+from codelens.config import CHOICES
 from codelens.errors import UsageError
 from codelens.model.graph import ReachingTests, Related
 from codelens.render.paths import PathStyle
@@ -15,7 +17,7 @@ from codelens.render.paths import PathStyle
 class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
     """Options: the change, and the form of the output."""
 
-    targets: list[str] | None = argument(None, TARGET, "[TARGET]...")
+    targets: list[str] | None = argument(None, TARGET, "[TARGET]...", values=symbols)
     depth: int | None = option(None, "--depth", section=FILTERS, metavar="N", help="Hops to follow [default: 6]")
     min_confidence: float | None = option(
         None,
@@ -29,12 +31,18 @@ class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
         "--format",
         section=OUTPUT,
         metavar="HOW",
+        values=("paths", "pytest"),
         help="paths, pytest, or a line of your own: '{path}:{line} {name}' [default: paths]",
     )
     unresolved: bool = UNRESOLVED
     null: bool = option(False, "-0", "--null", section=OUTPUT, help="A NUL byte after each line")
     path_style: str | None = option(
-        None, "--path-style", section=OUTPUT, metavar="STYLE", help="Paths: cwd, root or absolute [default: cwd]"
+        None,
+        "--path-style",
+        section=OUTPUT,
+        metavar="STYLE",
+        values=CHOICES["path_style"],
+        help="Paths: cwd, root or absolute [default: cwd]",
     )
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.options import all_queries, joined_query, likeness, ranking_settings, search_options, without_query
 from codelens.cli.streams import colored, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
-from codelens.errors import TargetError
-from codelens.model.search import NO_SUCH_FILE, NOTHING_ASKED, Candidate, WhyResult
+from codelens.model.search import NOTHING_ASKED, Candidate, WhyResult
 from codelens.render.paths import PathStyle
 from codelens.render.why import SameSearch, WhyView, render_why, shell_quoted
 
@@ -21,9 +21,12 @@ from codelens.render.why import SameSearch, WhyView, render_why, shell_quoted
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     """The query and the ranking flags of the search, and the targets to explain."""
 
-    query: str | None = argument(None, "The query of the search; `-` reads it from stdin", "QUERY")
+    query: str | None = argument(None, "The query of the search; `-` reads it from stdin", "QUERY", values=symbols)
     targets: list[str] | None = argument(
-        None, "PATH:LINE or a symbol's name; two are compared side by side [default: all hits]", "[TARGET]..."
+        None,
+        "PATH:LINE or a symbol's name; two are compared side by side [default: all hits]",
+        "[TARGET]...",
+        values=symbols,
     )
     below: list[Path] | None = option(
         None,
@@ -72,8 +75,6 @@ def _exit_code(result: WhyResult) -> int:
         return 2
     if not result.explanations:
         return 1
-    if any(e.loss is not None and e.loss.stage == NO_SUCH_FILE for e in result.explanations):
-        return TargetError.exit_code
     return 1 if any(e.loss is not None or e.candidate is None for e in result.explanations) else 0
 
 

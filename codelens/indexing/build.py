@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import IndexBusy, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
-from codelens.indexing.changes import RepositoryUpdate
+from codelens.indexing.changes import RepositoryUpdate, rename_records
 from codelens.indexing.derive import Job
 from codelens.indexing.embedding import embedder_of, with_stored_model, workers_embedder
 from codelens.indexing.link import link_update
@@ -338,6 +338,7 @@ def _run(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool) -> l
     reports: list[IndexReport] = []
     tallies: dict[Path, Tally] = {}
     begun = time.perf_counter()
+    before = {row.root: row.name for row in store.documents.repositories()}
     with LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction:
         for root in roots:
             started = time.perf_counter()
@@ -348,6 +349,9 @@ def _run(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool) -> l
         embedded, changed = finish_run(store, run, transaction)
         note_run(store, run, tallies, time.perf_counter() - begun, transaction)
     reports[-1] = _with_finish(reports[-1], clock)
+    renamed = {before[row.root]: row.name for row in store.documents.repositories() if row.root in before}
+    notices = rename_records(run.index, {old: new for old, new in renamed.items() if old != new})
+    reports[-1] = replace(reports[-1], notices=(*reports[-1].notices, *notices))
     # Unless the run wrote something, the documents without vectors of this embedder are old ones.
     if again := changed or (0 if any(report.wrote for report in reports) else embedded):
         notice = Notice("embedded-anew", f"{again} documents were embedded again, with {store.meta('embedder')}")

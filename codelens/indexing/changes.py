@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from codelens.errors import MemoryFault, TracesFault
 from codelens.indexing.derive import Job, Moved
 from codelens.indexing.run import IndexRun, LazyTransaction, Tally, skip_rules, skip_rules_key
 from codelens.indexing.worker import Result, pack_extraction
@@ -20,9 +21,13 @@ from codelens.lang.registry import detect_language
 from codelens.linking.linker import Invalidation
 from codelens.model.code import DocumentId, FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import Unchanged, UnfinishedFile
-from codelens.store.documents import DocumentState, RepositoryRow
+from codelens.model.search import Notice
+from codelens.store.documents import DocumentState, RepositoryRow, telling_names
+from codelens.store.memory import MemoryWriter
 from codelens.store.store import Store
+from codelens.store.traces import TracesWriter
 from codelens.worktree.files import hash_of_file
+from codelens.worktree.place import memory_place, traces_place
 
 
 @dataclass(slots=True)
@@ -99,12 +104,30 @@ def _language(path: str, file: Path) -> str:
 
 
 def repository_at(store: Store, root: Path, transaction: LazyTransaction) -> RepositoryRow:
-    """The repository of this root, added to the index if necessary."""
-    for row in store.documents.repositories():
-        if row.root == root:
+    """The repository of this root, added to the index if necessary, which may rename others."""
+    rows = store.documents.repositories()
+    names = telling_names([*(row.root for row in rows), root])
+    for row in rows:
+        if row.root == root and row.name == names[root]:
             return row
     transaction.begin()
-    return store.documents.add_repository(root)
+    added = store.documents.add_repository(root)
+    if {row.name for row in rows} - {row.name for row in store.documents.repositories()}:
+        store.changed.update(document.id for document in store.documents.rows())  # what is logged of them has the names
+    return added
+
+
+def rename_records(index: Path, names: Mapping[str, str]) -> list[Notice]:
+    """Let memory and traces next to the index follow repositories that it has renamed; a notice for a file that cannot."""
+    notices = []
+    for path, writer in ((memory_place(index), MemoryWriter), (traces_place(index), TracesWriter)):
+        if names and path.is_file():
+            try:
+                with writer.recording(path) as records:
+                    records.rename_repositories(names)
+            except (MemoryFault, TracesFault) as fault:
+                notices.append(Notice("renamed", f"{path.name} keeps the old names of repositories: {fault}"))
+    return notices
 
 
 class RepositoryUpdate:

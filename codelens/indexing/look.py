@@ -20,6 +20,7 @@ from codelens.config import Settings
 from codelens.model.code import Freshness, TreeLook, TreeState
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import Store
+from codelens.worktree.changes import commit_in_files
 from codelens.worktree.files import freshness, os_path_of, shown_path
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ _ROOT = "/"
 
 
 def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, int]) -> str:
-    """What a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most likely to
+    """The facts that a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most likely to
     change first.
 
     `folders` are those that the walk entered, with their times. Paths with line breaks are left out.
@@ -156,7 +157,14 @@ class _Look:
         found = self._new or self._changed or self._deleted
         state = TreeState.CHANGED if found else TreeState.FRESH if whole else TreeState.UNKNOWN
         new, changed, deleted = (tuple(sorted(each)) for each in (self._new, self._changed, self._deleted))
-        return TreeLook(state, files, checked, new, changed, deleted)
+        head_moved = state is TreeState.UNKNOWN and self._has_head_moved()
+        return TreeLook(state, files, checked, new, changed, deleted, head_moved)
+
+    def _has_head_moved(self) -> bool:
+        history = self._store.history.read(self._row.id)
+        if not history or not history.head:
+            return False
+        return commit_in_files(self._row.root) not in ("", history.head)
 
     def _compare(self, lines: Iterable[str]) -> tuple[int, list[str], list[str]]:
         """(number of files with the noted time, other files, folders with another time)"""
@@ -245,7 +253,7 @@ class _Look:
         return False
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """As many entries as may still be read, sorted. Raises OSError."""
+        """The entries, sorted, as many as may still be read. Raises OSError."""
         with os.scandir(f"{self._root}/{folder}") as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
         read = entries[: self._names]

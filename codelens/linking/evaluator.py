@@ -209,9 +209,9 @@ class Evaluator:
             if owner is not None:
                 member = self.member(Value("object", owner), name, bare=True)
                 if member is not None and member.how != "external":
-                    around_it = member.definition.parent if member.definition else None
-                    if around_it and around_it.name == name and is_function(member):
-                        member = Value("definition", around_it)  # a constructor has its type's name
+                    own = member.definition
+                    if own and own.kind == "method" and own.parent and own.parent.name == name:
+                        member = Value("definition", own.parent)  # a constructor has its type's name
                     return member.at("scope")
             around = around.parent
         return None
@@ -470,8 +470,8 @@ class Evaluator:
         if value is None:
             return EXTERNAL
         if value.how == "definition" and value.definition is not None:
-            if value.definition.kind == "type" and (alias := self._alias(value.definition)) and alias.how != "holding":
-                return alias  # a named container stays what it is: it may have methods
+            if value.definition.kind == "type" and (alias := self._alias(value.definition)):
+                return alias
             of_it = value.definition.kind in HOLDERS or value.definition.facts.file.language.prototypes
             return Value("object", value.definition, tier="receiver") if of_it else value
         return value
@@ -573,10 +573,7 @@ class Evaluator:
         return None
 
     def element_of(self, value: Value) -> Value | None:
-        """An element of a container, or of a type that names one."""
-        if value.how == "object" and value.definition and value.definition.kind == "type":
-            held = self._alias(value.definition)
-            return self.element_of(held) if held and held.how == "holding" else None
+        """An element of a container."""
         if value.how == "holding" and value.facts:
             return self.of_type(value.text, value.facts, value.unit)
         return value if value.how in _UNKNOWN else None

@@ -146,6 +146,16 @@ class UnitRow:
         """Container and name, joined by a dot: 'Flask.run'."""
         return f"{self.container}.{self.name}" if self.container else self.name
 
+    def is_called(self, dotted: str) -> bool:
+        """True if this is the end of the qualified name after folders and file, or after folders: `app.Flask.run`, `flask.Flask`.
+
+        What a file stands for depends on the language: in Go, Java and __init__.py names leave it out.
+        """
+        folders, _, file = f"/{self.path}".rpartition("/")
+        within = folders.replace("/", ".")
+        names = (f"{within}.{self.qualified_name}", f"{within}.{file.partition('.')[0]}.{self.qualified_name}")
+        return any(name.endswith(f".{dotted}") for name in names)
+
 
 class Freshness(StrEnum):
     """State of an indexed file on disk, checked when a hit is shown."""
@@ -156,7 +166,7 @@ class Freshness(StrEnum):
 
 
 class TreeState(StrEnum):
-    """What a look at a tree tells about its index."""
+    """The state of an index, as far as a look at its tree tells."""
 
     FRESH = "fresh"
     """All files and folders were checked."""
@@ -180,6 +190,8 @@ class TreeLook:
     """Sorted paths below the root, as in `changed` and `deleted`. A new folder with files ends in a slash."""
     changed: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
+    head_moved: bool = False
+    """True if the state is unknown, and git's HEAD is another commit than the one that was indexed."""
 
     @property
     def differences(self) -> int:

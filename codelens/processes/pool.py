@@ -22,6 +22,9 @@ from codelens.processes.worker import WorkerProcess
 STOP_SECONDS = 0.05
 """Time between two attempts to end a worker, whose thread may just be starting another process. Chosen."""
 
+END_SECONDS = 2.0
+"""How long an idle worker may take to end when the pool is closed. Chosen."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -88,12 +91,14 @@ class _PoolThread:
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
         self._process: WorkerProcess | None = None
+        self._busy = False
         self._thread = threading.Thread(target=self._serve, name="codelens-pool", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
+        """Kill a busy process. An idle one ends by itself, or semaphores of its libraries would stay behind."""
         while self._thread.is_alive():
-            if process := self._process:
+            if self._busy and (process := self._process):
                 process.kill()
             self._thread.join(STOP_SECONDS)
 
@@ -101,10 +106,14 @@ class _PoolThread:
         while (given := self._pool.next_call()) is not None:
             future, call = given
             if future.set_running_or_notify_cancel():
+                self._busy = True
                 try:
                     future.set_result(self._answer(call))
                 except BaseException as fault:  # the caller must hear of every fault
                     future.set_exception(fault)
+                self._busy = False
+        if process := self._process:
+            process.end(END_SECONDS)
         self._bury()
 
     def _answer(self, call: bytes) -> Any:

@@ -225,6 +225,8 @@ class Matching:
     budget: TimeBudget = field(default_factory=TimeBudget)
     last: LastChange | None = None
     """The last change of the document or unit, if the query needs it and it is known."""
+    roots: Mapping[str, str] = field(default_factory=dict)
+    """Name of each repository → its root, with slashes."""
 
     def ignores_case(self, text: str) -> bool:
         """True if case does not count for a text. Smart case: it counts for a text with an upper-case letter."""

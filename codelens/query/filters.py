@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,7 @@ from codelens.query.facts import (
     unix_seconds,
 )
 from codelens.query.nodes import CASES, DOC, FIELDS, KIND_GROUPS, KINDS, ROLES, Filter, kinds_meant
+from codelens.text.identifiers import nearest
 from codelens.text.terms import fold
 
 _LONGEST = 24
@@ -60,18 +61,12 @@ def suggest_field(name: str) -> str:
     lowered = name.lower()
     if len(name) > _LONGEST:
         return ""
-    return MISTAKEN.get(lowered) or _nearest(lowered, FIELDS)
+    return nearest(lowered, FIELDS, MISTAKEN)
 
 
 def suggest_value(value: str, known: tuple[str, ...]) -> str:
     """The known value nearest to an unknown one, or an empty text."""
-    return _nearest(value.lower(), known) if len(value) <= _LONGEST else ""
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches  # only mistakes need it
-
-    return next(iter(get_close_matches(word, list(known), 1)), "")
+    return nearest(value.lower(), known) if len(value) <= _LONGEST else ""
 
 
 COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)
@@ -195,7 +190,25 @@ def _kind(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool | 
 
 
 def _repository(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
-    return any(_fits(facts.repository, value, matching) for value in values)
+    return any(_names_repository(facts.repository, value, matching) for value in values)
+
+
+def _names_repository(name: str, value: str, matching: Matching) -> bool:
+    """True if the value is the end of the repository's name or of its root's path, in whole parts, as `app` of `web/app`.
+
+    A value that is the end of no root is a part of a name, or of a path if it has a slash.
+    """
+    exact = [n for n, root in matching.roots.items() if _ends(n, value, matching) or _ends(root, value, matching)]
+    if exact:
+        return name in exact
+    root = matching.roots.get(name, "")
+    return _fits(name, value, matching) or ("/" in value and _fits(f"{root}/", f"/{value.strip('/')}/", matching))
+
+
+def _ends(path: str, value: str, matching: Matching) -> bool:
+    if matching.ignores_case(value):
+        path, value = fold(path), fold(value)
+    return f"/{path.strip('/')}".endswith(f"/{value.removeprefix('./').strip('/')}")
 
 
 def _file(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:

@@ -78,8 +78,10 @@ LineNode = LineText | LinePlace | AllOnLine | AnyOnLine | NotOnLine
 class LineQuery:
     """A query about lines: where they lie, and what is on them."""
 
-    place: Node | None
-    """The conditions on file and units that every line must satisfy; None for everywhere."""
+    file: Node | None
+    """The conditions on places, as far as they can be decided for a whole file; None for everywhere."""
+    place: LineNode | None
+    """The same conditions, for a line."""
     text: LineNode | None
     """None if the query says nothing about text."""
     ignore_case: bool = False
@@ -120,10 +122,10 @@ def line_query(
     places = tuple(part for part in parts if not says_text(part))
     texts = tuple(map(_line_node, (part for part in parts if says_text(part))))
     text = texts[0] if len(texts) == 1 else AllOnLine(texts) if texts else None
-    place = places[0] if len(places) == 1 else And(places) if places else None
+    place = _line_node(And(places)) if places else None
     upper = any(_has_upper(leaf) for leaf in _texts(text)) if text is not None else False
     ignore_case = case == "no" or (case == "auto" and not upper)
-    return LineQuery(place, text, ignore_case, whole_word, whole_line, invert)
+    return LineQuery(And(places) if places else None, place, text, ignore_case, whole_word, whole_line, invert)
 
 
 def says_text(node: Node) -> bool:
@@ -141,11 +143,12 @@ def says_text(node: Node) -> bool:
 def _line_node(node: Node) -> LineNode:
     match node:
         case And(parts):
-            places = tuple(part for part in parts if not says_text(part))
-            texts = tuple(_line_node(part) for part in parts if says_text(part))
-            return AllOnLine(
-                (*((LinePlace(And(places)),) if places else ()), *texts)
-            )  # one unit satisfies all of `places`
+            filters = tuple(part for part in parts if not says_text(part) and not isinstance(part, Not))
+            one = filters[0] if len(filters) == 1 else And(filters)  # one unit satisfies all of them
+            places = (LinePlace(one),) if filters else ()
+            return AllOnLine((*places, *(_line_node(part) for part in parts if part not in filters)))
+        case Or(parts) if not says_text(node):
+            return LinePlace(node)
         case Or(parts):
             return AnyOnLine(tuple(map(_line_node, parts)))
         case Not(part):
@@ -202,7 +205,7 @@ def find_lines(text: str, query: LineQuery, places: Places, budget: TimeBudget) 
     if query.invert:
         found = lines.without(found)
     if query.place is not None:
-        found = lines.within(found, query.place)
+        found = lines.narrowed(found, query.place)
     return [found[number] for number in sorted(found)]
 
 
@@ -236,16 +239,25 @@ class _Lines:
         ordered = sorted(parts, key=lambda part: isinstance(part, NotOnLine | LinePlace))
         found: Lines | None = None
         for part in ordered:
-            if found is None:
-                found = self.of(part)
-            elif isinstance(part, LinePlace):
-                found = self.within(found, part.node)
-            elif found:
-                negated = isinstance(part, NotOnLine)
-                other = self.of(part.part if isinstance(part, NotOnLine) else part)
-                kept = {number: line for number, line in found.items() if (number in other) is not negated}
-                found = kept if negated else {n: _joined(line, other[n]) for n, line in kept.items()}
+            found = self.of(part) if found is None else self.narrowed(found, part)
         return found or {}
+
+    def narrowed(self, lines: Lines, node: LineNode) -> Lines:
+        """Those of the lines that satisfy a part of the query."""
+        match node:
+            case LinePlace(condition):
+                return self.within(lines, condition)
+            case NotOnLine(part):
+                others = self.narrowed(lines, part)
+                return {number: line for number, line in lines.items() if number not in others}
+            case AllOnLine(parts):
+                for part in parts:
+                    lines = self.narrowed(lines, part)
+                return lines
+        if not lines:
+            return lines
+        others = self.of(node)
+        return {number: _joined(line, others[number]) for number, line in lines.items() if number in others}
 
     def all(self) -> Lines:
         """Every line."""

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from codelens import __version__
 from codelens.errors import UsageError
 from codelens.model.search import Hit, SearchResult, SnippetLine
-from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, colored
+from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, colored, fits
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_line, for_terminal
 
@@ -84,7 +84,7 @@ def _text_of_place(hit: Hit, view: PlainView) -> str:
 def _text(line: SnippetLine, view: PlainView) -> str:
     """A line with its matched parts in colour, unless something in it had to be made visible."""
     text = line.text.rstrip("\r\n")
-    if view.longest and len(text.encode("utf-8", "surrogateescape")) > view.longest:
+    if not fits(text, view.longest):
         return OMITTED.format("matching")
     if not view.color or for_line(text) != text:
         return for_line(text)

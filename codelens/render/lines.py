@@ -87,10 +87,10 @@ def _shown(line: MatchedLine, view: LineView) -> Iterator[tuple[int, str]]:
     if view.only_matching and line.matched and not view.inverted:
         for start, end in line.ranges:
             part = text[start:end]
-            yield column_utf8(text, start), part if _fits(part, view) else OMITTED.format("matching")
+            yield column_utf8(text, start), part if fits(part, view.longest, 0) else OMITTED.format("matching")
         return
     column = column_utf8(text, line.ranges[0][0] if line.ranges else 0) if line.matched else 0
-    if not _fits(text, view):
+    if not fits(text, view.longest):
         yield column, OMITTED.format("matching" if line.matched else "context")
         return
     yield column, _marked(line) if view.color and line.ranges else text
@@ -100,8 +100,9 @@ OMITTED = "[Omitted long {} line]"
 """The words of ripgrep in place of a line that is longer than -M."""
 
 
-def _fits(text: str, view: LineView) -> bool:
-    return not view.longest or len(text.encode("utf-8", "surrogateescape")) <= view.longest
+def fits(text: str, longest: int, ending: int = 1) -> bool:
+    """True if a line is not longer than -M, in bytes; like ripgrep it counts the line break too."""
+    return not longest or len(text.encode("utf-8", "surrogateescape")) + ending <= longest
 
 
 def _marked(line: MatchedLine) -> str:

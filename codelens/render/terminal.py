@@ -24,7 +24,7 @@ from codelens.errors import UsageError
 from codelens.model.code import Freshness
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import FileLines, Hit, SearchResult, SnippetLine
-from codelens.render.lines import OMITTED, LineView
+from codelens.render.lines import OMITTED, LineView, fits
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_terminal
 from codelens.text.lines import column_utf8
@@ -145,7 +145,7 @@ def screen_lines(files: Iterable[FileLines], view: TerminalView, plain: LineView
             if plain.context and before and line.number > before + 1:
                 yield styled(console, [Text("     ⋮", DIM)])
             before = line.number
-            if plain.longest and len(line.text.encode("utf-8", "surrogateescape")) > plain.longest:
+            if not fits(line.text, plain.longest):
                 line = line._replace(text=OMITTED.format("matching" if line.matched else "context"), ranges=())
             shown = SnippetLine(line.number, line.text, line.ranges)
             yield styled(console, [_numbered(shown, file.language, view)])

@@ -14,7 +14,7 @@ from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KIN
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate
 from codelens.search.evidence import Evidence
-from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 
 Value = Callable[[UnitRow, Evidence], float]
 Sentence = Callable[[UnitRow, Evidence, float], str]
@@ -53,6 +53,8 @@ CERTAIN_CLASS = 0.9
 (knowing's figure)."""
 LONGEST_NAME = 80
 """Characters of a query that may be a name as a whole."""
+SHORTEST_PART = 4
+"""Letters of a part of a name. Chosen."""
 MOST_PARTS = 6
 """Words of a name after which further ones add nothing. From a fitted prototype."""
 
@@ -66,6 +68,11 @@ def _bm25(unit: UnitRow, e: Evidence) -> float:
 
 def _found(unit: UnitRow, e: Evidence) -> float:
     return e.bm25.get(unit.id, 0.0) / e.of_words if e.of_words else 0.0
+
+
+def _bm25_unmet(unit: UnitRow, e: Evidence) -> float:
+    """The best BM25F says little where no candidate has much of what the words could give."""
+    return _bm25(unit, e) * (1.0 - e.best_found)
 
 
 def _coverage(unit: UnitRow, e: Evidence) -> float:
@@ -89,7 +96,8 @@ def _exact_name(unit: UnitRow, e: Evidence) -> float:
     term = e.names.get(fold_identifier(unit.name))
     if term is None or term.tier == "pair":
         return 0.0
-    if not fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin)):
+    held = fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin))
+    if not held and not unit.is_called(".".join(split_qualified(term.origin))):
         return OTHER_CONTAINER
     return 1.0 if unit.name in term.origin else OTHER_SPELLING
 
@@ -98,6 +106,8 @@ def _whole_name(unit: UnitRow, e: Evidence) -> float:
     if unit.kind in CHUNK_KINDS or not e.folded or len(e.query.text) > LONGEST_NAME:
         return 0.0
     last = unit.container.rpartition(".")[2]
+    if e.qualified and unit.is_called(e.qualified):
+        return 1.0
     if e.folded not in (fold_identifier(unit.name), fold_identifier(last + unit.name) if last else ""):
         return 0.0
     return 1.0 if unit.name in e.query.text else OTHER_SPELLING
@@ -137,14 +147,35 @@ def _named(unit: UnitRow, e: Evidence) -> float:
 
 
 def _resemblance(unit: UnitRow, e: Evidence) -> float:
-    raw = e.resemblance.get(unit.id, 0.0)
-    return raw if raw < 1.0 else 0.0
+    return e.resemblance.get(unit.id, 0.0)
+
+
+def _name_part(unit: UnitRow, e: Evidence) -> float:
+    """The longest part of a name that the query has, as a share of the name; a whole name is `exact_name`'s."""
+    if unit.kind in CHUNK_KINDS:
+        return 0.0
+    folded = fold_identifier(unit.name)
+    held = (len(part) for part in e.parts if SHORTEST_PART <= len(part) < len(folded) and part in folded)
+    return max(held, default=0) / len(folded) if folded else 0.0
 
 
 def _own_class(unit: UnitRow, e: Evidence) -> float:
     """knowing's injection: the targets of a user's own class are the answer, whatever words and ranks say."""
     match = e.concepts.get(unit.id)
     return 1.0 if match and match.raw_score >= CERTAIN_CLASS else 0.0
+
+
+# What stands there as it was typed
+
+
+def _run_of_words(unit: UnitRow, e: Evidence) -> float:
+    find = e.verbatim.get(unit.id)
+    return find.value if find and not find.token else 0.0
+
+
+def _token(unit: UnitRow, e: Evidence) -> float:
+    find = e.verbatim.get(unit.id)
+    return find.value if find and find.token else 0.0
 
 
 # What the path says
@@ -174,6 +205,11 @@ def _nearness(unit: UnitRow, e: Evidence) -> float:
 
 def _nearest(unit: UnitRow, e: Evidence) -> float:
     return _nearness(unit, e) ** 2
+
+
+def _near_unmet(unit: UnitRow, e: Evidence) -> float:
+    """The nearest, so far as the query's words are not found in any candidate."""
+    return _nearest(unit, e) * (1.0 - e.best_found)
 
 
 def _near_beside(unit: UnitRow, e: Evidence) -> float:
@@ -249,6 +285,14 @@ FEATURES: Mapping[str, Feature] = {
     for feature in (
         Feature("bm25", _bm25, lambda u, e, v: f"{v:.0%} of the best BM25F", "exact"),
         Feature("found", _found, lambda u, e, v: f"BM25F is {v:.0%} of what the words could give", "exact"),
+        Feature(
+            "bm25_unmet",
+            _bm25_unmet,
+            lambda u, e, v: f"no candidate has more than {e.best_found:.0%} of the words",
+            "exact",
+        ),
+        Feature("verbatim", _run_of_words, lambda u, e, v: f"holds '{e.verbatim[u.id].text}' as typed", "fuzzy"),
+        Feature("token", _token, lambda u, e, v: f"holds {e.verbatim[u.id].text} as typed", "fuzzy"),
         Feature("coverage", _coverage, lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity", "exact"),
         Feature("file", _file, lambda u, e, v: f"its file has {v:.0%} of the best file's BM25", "exact"),
         Feature(
@@ -268,6 +312,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("name_match", _name_match, lambda u, e, v: f"name and query agree by {v:.0%} (F1)"),
         Feature("named", _named, lambda u, e, v: f"name and container say {v:.0%} of the query"),
         Feature("resemblance", _resemblance, _constant("its name is one of the query's but for slips")),
+        Feature("name_part", _name_part, lambda u, e, v: f"the query is {v:.0%} of its name"),
         Feature("own_class", _own_class, lambda u, e, v: e.concepts[u.id].reason),
         Feature("file_name", _stem_precision, lambda u, e, v: f"query says {v:.0%} of the file's name"),
         Feature(
@@ -279,6 +324,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("asked_test", _asked_role("test"), _constant("test path, which the query asks for")),
         Feature("nearness", _nearness, lambda u, e, v: f"{v:.0%} of the best cosine", "vector"),
         Feature("nearest", _nearest, lambda u, e, v: f"{math.sqrt(v):.0%} of the best cosine, squared", "vector"),
+        Feature("near_unmet", _near_unmet, lambda u, e, v: "meaning counts more: the words are hardly found", "vector"),
         Feature(
             "near_beside",
             _near_beside,

@@ -348,7 +348,7 @@ class _Places:
 
     def of_file(self) -> bool | None:
         """True if the conditions of the whole query hold for this file; None if that differs within it."""
-        return True if self.search.wanted.place is None else self._of_file(self.search.wanted.place)
+        return True if self.search.wanted.file is None else self._of_file(self.search.wanted.file)
 
     def before(self, first: int) -> Callable[[Node], Sequence[tuple[int, int]] | None]:
         """The lines where a condition holds, counted from line `first`; None for the whole file."""

@@ -16,7 +16,7 @@ from codelens.errors import MemoryFault
 from codelens.memory.notebook import digests, units_at
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.memory import Learned, Remembered, place_of
-from codelens.model.search import Candidate, Match, Notice, SearchOptions
+from codelens.model.search import MEMORY_UNUSED, Candidate, Match, Notice, SearchOptions
 from codelens.search.terms import load_words, stem
 from codelens.store.memory import Memory
 from codelens.store.store import Store
@@ -121,7 +121,7 @@ class Recollection:
             with Memory.reading(self._path) as memory:
                 return ask(memory)
         except MemoryFault as fault:
-            notice = Notice("memory", f"searched without memory: {fault}; {fault.hint}")
+            notice = Notice(MEMORY_UNUSED, f"searched without memory: {fault}; {fault.hint}")
             if notice not in self._notices:
                 self._notices.append(notice)
             return nothing

@@ -192,8 +192,10 @@ class SearchScope:
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> SearchScope:
     """Decide the conditions, as far as the budget goes. Raises UsageError for options that name what there is not."""
-    matching = Matching(options.case if query.case == "auto" else query.case, options.word, store.budget)
-    names = {r.id: r.name for r in store.documents.repositories()}
+    rows = store.documents.repositories()
+    names, roots = {r.id: r.name for r in rows}, {r.name: r.root.as_posix() for r in rows}
+    case = options.case if query.case == "auto" else query.case
+    matching = Matching(case, options.word, store.budget, roots=roots)
     scope = SearchScope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):
         return scope

@@ -11,7 +11,7 @@ from codelens.config import Settings
 from codelens.errors import CodelensError, TargetError
 from codelens.model.budget import SHOWN
 from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipReason, UnitRow
-from codelens.model.search import FAMILY_OF, NO_SUCH_FILE, Candidate, Explanation, Loss, SearchOptions, WhyResult
+from codelens.model.search import FAMILY_OF, Candidate, Explanation, Loss, SearchOptions, WhyResult
 from codelens.query.nodes import KINDS, Filter, asks_todos, describe
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
@@ -34,7 +34,8 @@ VECTOR_DEEP = 1_300
 def explain(
     text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
 ) -> WhyResult:
-    """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names that fit nothing."""
+    """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names
+    that fit nothing and for files that do not exist."""
     with store.spending(settings.query_seconds):
         found = _explained(text, targets, store, info, options, settings)
         notices = limit_notices(store.budget)
@@ -64,13 +65,13 @@ def ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
 
 
 def not_indexed(target: UserTarget, store: Store, settings: Settings) -> Loss:
-    """Why a path is in no index: the rule by which the walk skips it, or that it does not exist."""
+    """Why a file is in no index: the rule by which the walk skips it. Raises TargetError if no tree has such a file."""
     for repository in store.documents.repositories():
         if target.repository in ("", repository.name) and (
             loss := _seen(repository.root, target.path, store, settings)
         ):
             return loss
-    return Loss(NO_SUCH_FILE, f"{target.path} does not exist", "check the path: it is relative to the root")
+    raise TargetError(f"no tree of this index has a file {target.path}", hint="a path is relative to the root")
 
 
 def _seen(root: Path, path: str, store: Store, settings: Settings) -> Loss | None:
@@ -157,9 +158,8 @@ class _Asker:
             return Loss("filtered", f"{blame.condition} does not hold: {blame.text}", _leave_out(blame, query), query)
         event = next((e for e in self._run.trace.events if e.unit.id == unit.id), None)
         if event is not None and event.stage == BELOW_MINIMUM:
-            return Loss(
-                event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"
-            )
+            said = "confidence" if self._run.profile.confidence else "share of the best score"
+            return Loss(event.stage, f"its {said} is {event.text}", f"--min-score {event.text} or less")
         query = self._first_that_works(unit, self._additions(unit, [self._run.query.text]))
         if event is not None:
             return Loss(event.stage, event.text, _say(query), query)

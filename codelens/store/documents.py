@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
@@ -57,6 +58,17 @@ class DocumentRow:
 _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, roles, encoding, bom, fault"
 
 
+def telling_names(roots: Sequence[Path]) -> dict[Path, str]:
+    """Root → the shortest end of its path, in whole parts, that is the end of no other root."""
+    names: dict[Path, str] = {}
+    for root in roots:
+        parts = [part for part in root.parts if part != root.anchor] or ["root"]
+        ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
+        others = [f"/{other.as_posix()}" for other in roots if other != root]
+        names[root] = next((e for e in ends if not any(o.endswith(f"/{e}") for o in others)), root.as_posix())
+    return names
+
+
 class Documents:
     """Reads and writes repositories, documents, snapshots and skips. Roots are stored relative to `index`, the file's
     path.
@@ -93,19 +105,29 @@ class Documents:
         return not paths or any(os.path.lexists(row.root / os.fsdecode(path)) for path in paths)
 
     def add_repository(self, root: Path) -> RepositoryRow:
-        """The row of a root, added if it is new; its name is the folder's, with a number if that is taken."""
+        """The row of a root, added if it is new. Each name is the end of a root's path that tells it from the others."""
         known = self.repositories()
-        for row in known:
-            if row.root == root:
-                return row
-        taken, base = {r.name for r in known}, root.name or "root"
-        name = next(n for n in (base, *(f"{base}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
-        self._connection.execute(
-            "INSERT INTO repositories (name, root) VALUES (?, ?)", (name, self._stored(root))
-        ).fetchall()
-        row = RepositoryRow(RepositoryId(self._connection.last_insert_rowid()), name, root)
-        sign(self._connection, self._index)  # the signature covers the roots
-        return row
+        if all(row.root != root for row in known):
+            sql = "INSERT INTO repositories (name, root) VALUES (?1, ?1)"  # named below
+            self._connection.execute(sql, (self._stored(root),)).fetchall()
+        self._name_repositories()
+        sign(self._connection, self._index)  # the signature covers names and roots
+        return next(row for row in self.repositories() if row.root == root)
+
+    def _name_repositories(self) -> None:
+        """Rename repositories, with their keys in `meta`, where another root has made their name ambiguous."""
+        rows = self.repositories()
+        names = telling_names([row.root for row in rows])
+        changed = [(row, names[row.root]) for row in rows if row.name != names[row.root]]
+        for row, _ in changed:  # first out of the way of each other
+            self._connection.execute("UPDATE repositories SET name = '/' || id WHERE id = ?", (row.id,)).fetchall()
+        for row, name in changed:
+            self._connection.execute("UPDATE repositories SET name = ? WHERE id = ?", (name, row.id)).fetchall()
+            sql = (
+                "UPDATE OR REPLACE meta SET key = substr(key, 1, instr(key, ':')) || ?2 "
+                "WHERE instr(key, ':') AND substr(key, instr(key, ':') + 1) = ?1"
+            )
+            self._connection.execute(sql, (row.name, name)).fetchall()
 
     # Documents
 
@@ -205,6 +227,14 @@ class Documents:
             ]
         return sorted(map(_document_row, found), key=lambda d: (d.repository, d.path))
 
+    def first(self, ids: Sequence[DocumentId], limit: int) -> list[DocumentId]:
+        """The first of these documents by repository and path, tests last."""
+        sql = (
+            "SELECT id FROM documents WHERE id IN (SELECT value FROM json_each(?)) "
+            "ORDER BY roles LIKE '%test%', repository_id, path LIMIT ?"
+        )
+        return [DocumentId(row[0]) for row in self._connection.execute(sql, (json.dumps(ids), limit))]
+
     def by_path(self, path: str) -> list[DocumentRow]:
         """Documents with this path, at most one per repository."""
         found = self._connection.execute(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", (path,))
@@ -234,6 +264,14 @@ class Documents:
         )
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return dict(rows)
+
+    def ending_in(self, path: str, limit: int) -> list[DocumentRow]:
+        """Documents whose path is this or ends with it, in whole parts; shortest paths first."""
+        sql = (
+            f"SELECT {_ROW} FROM documents WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 "
+            f"ORDER BY length(path), path, repository_id LIMIT {int(limit)}"
+        )
+        return list(map(_document_row, self._connection.execute(sql, (path,))))
 
     def linkable(
         self, repository: RepositoryId, only: DocumentId | None = None

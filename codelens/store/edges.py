@@ -137,13 +137,16 @@ class EdgeTable:
         return int(row[0])
 
     def files_using(self, nodes: Iterable[int]) -> dict[int, int]:
-        """Unit → number of other documents with an edge to it, without tests; units without any are left out."""
+        """Unit → number of other documents with an edge to it, without tests; units without any are left out.
+
+        An import at the top of a file is an edge of the document itself.
+        """
         kinds = ", ".join(str(KINDS[kind]) for kind in ("inherits", "overrides", "member_of"))
         sql = (
-            "SELECT e.target, count(DISTINCT s.document_id) FROM json_each(?1) n CROSS JOIN units t ON t.id = n.value "
-            f"JOIN edges e ON e.target = t.id AND e.kind NOT IN ({kinds}) JOIN units s ON s.id = e.source "
-            "JOIN documents d ON d.id = s.document_id "
-            "WHERE s.document_id <> t.document_id AND d.roles NOT LIKE '%test%' GROUP BY e.target"
+            "SELECT e.target, count(DISTINCT d.id) FROM json_each(?1) n CROSS JOIN units t ON t.id = n.value "
+            f"JOIN edges e ON e.target = t.id AND e.kind NOT IN ({kinds}) LEFT JOIN units s ON s.id = e.source "
+            "JOIN documents d ON d.id = coalesce(s.document_id, -e.source) "
+            "WHERE d.id <> t.document_id AND d.roles NOT LIKE '%test%' GROUP BY e.target"
         )
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
         return dict(rows)

@@ -7,7 +7,7 @@ milliseconds for each other. The journal of a killed writer is rolled back by th
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -288,6 +288,11 @@ class MemoryWriter(Memory):
         self._run("DELETE FROM answered WHERE answer NOT IN (SELECT id FROM answers)")
         self._run("DELETE FROM places WHERE id IN (SELECT value FROM json_each(?))", numbers)
         return gone
+
+    def rename_repositories(self, names: Mapping[str, str]) -> None:
+        """Keep the records of repositories that the index has renamed: old name → new name."""
+        for old, new in names.items():
+            self._run("UPDATE OR IGNORE places SET repository = ? WHERE repository = ?", new, old)
 
     def _id(self, place: Place) -> int:
         self._run("INSERT OR IGNORE INTO places (repository, path, name, kind) VALUES (?, ?, ?, ?)", *place)

@@ -81,13 +81,13 @@ def _below_root(path: str, store: Store) -> tuple[str, str]:
 
 
 def _documents(path: str, repository: str, store: Store) -> list[DocumentRow]:
-    """Documents with this path; otherwise its first part may be a repository's name."""
+    """Documents with this path; otherwise it may begin with a repository's name."""
     ids = {row.name: row.id for row in store.documents.repositories()}
     found = [d for d in store.documents.by_path(path) if not repository or d.repository == ids[repository]]
-    name, slash, rest = path.partition("/")
-    if found or repository or not slash or name not in ids:
+    name = next((name for name in sorted(ids, reverse=True) if path.startswith(f"{name}/")), "")
+    if found or repository or not name:
         return found
-    return [d for d in store.documents.by_path(rest) if d.repository == ids[name]]
+    return [d for d in store.documents.by_path(path.removeprefix(f"{name}/")) if d.repository == ids[name]]
 
 
 def _in_document(text: str, document: DocumentRow, line: int | None, store: Store, todos: bool) -> UserTarget:

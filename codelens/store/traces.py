@@ -5,7 +5,7 @@ memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,12 @@ class TracesWriter:
                 connection.execute("COMMIT").fetchall()
             finally:
                 connection.close()  # rolls back uncommitted work
+
+    def rename_repositories(self, names: Mapping[str, str]) -> None:
+        """Keep the observations of repositories that the index has renamed: old name → new name."""
+        for old, new in names.items():
+            sql = "UPDATE OR IGNORE observed SET repository = ? WHERE repository = ?"
+            self._connection.execute(sql, (new, old)).fetchall()
 
     def has_read(self, digest: str) -> bool:
         """True if a file with this digest has been imported."""

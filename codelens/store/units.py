@@ -282,13 +282,15 @@ class Units:
         sql = f"SELECT {_ROW} WHERE u.document_id = ? AND u.kind = '{TODO}' ORDER BY u.start_byte, u.end_byte DESC"
         return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
 
-    def of_kind(self, units: Iterable[UnitId], kind: str, limit: int) -> list[UnitId]:
-        """These units of one kind, at most `limit`, by path and place."""
+    def of_todos(self, within: Iterable[UnitId] | None, limit: int) -> list[UnitId]:
+        """The TODO comments among these units, or all; at most `limit`, by path and place."""
+        among = "json_each(?1) n CROSS JOIN units u ON u.id = n.value" if within is not None else "units u"
         sql = (
-            "SELECT u.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
-            f"JOIN documents d ON d.id = u.document_id WHERE u.kind = ?2 ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"SELECT u.id FROM {among} JOIN documents d ON d.id = u.document_id "
+            f"WHERE u.kind = '{TODO}' AND u.folded = '' ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
         )
-        return [UnitId(row[0]) for row in self._connection.execute(sql, (f"[{','.join(map(str, units))}]", kind))]
+        values = () if within is None else (f"[{','.join(map(str, within))}]",)
+        return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
 
     def of_documents(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
         """All units of these documents; TODO comments only with `aside`."""
@@ -314,6 +316,15 @@ class Units:
         sql = "SELECT id, parent_id FROM units WHERE id IN (SELECT value FROM json_each(?)) AND parent_id IS NOT NULL"
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
         return dict(rows)
+
+    def around_byte(self, document: DocumentId, place: int) -> list[tuple[UnitId, int, int]]:
+        """(unit, number of its lines, 1 if it is local) of all units that contain this byte, outermost first; no TODO comments."""
+        sql = (
+            f"SELECT u.id, u.end_line - u.start_line + 1, u.local FROM units u WHERE u.document_id = ?1 AND {_NOT_ASIDE} "
+            "AND u.start_byte <= ?2 AND u.end_byte > ?2 ORDER BY u.start_byte, u.end_byte DESC, u.id"
+        )
+        rows: list[Any] = self._connection.execute(sql, (document, place)).fetchall()
+        return rows
 
     def decorators(self, units: Iterable[int]) -> dict[UnitId, tuple[str, ...]]:
         """Unit → its decorators as written, in order; units without any are left out."""
@@ -372,15 +383,50 @@ class Units:
         where = "u.folded = ?1 AND d.language IN (SELECT value FROM json_each(?2))"
         return self._by_folded(where, (folded, json.dumps(sorted(languages))), within, limit)
 
+    def named_as(self, name: str, holder: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+        """Units whose folded name is that of `name`; first those in `holder`, a container, folder or file, then those
+        spelled as `name` is.
+        """
+        on_path = "instr('/' || d.path, '/' || replace(?3, '.', '/') || '{}')"
+        first = (
+            f"(u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3 OR {on_path.format('/')} "
+            f"OR {on_path.format('.')}) AND ?3 <> ''"
+        )
+        return self._by_folded(
+            "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, "u.name = ?2")
+        )
+
     def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Units whose folded name starts with this and is longer, shortest first."""
         return self._by_folded("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
 
-    def _by_folded(self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int) -> list[UnitId]:
+    def names_from(self, beginning: str, limit: int) -> list[str]:
+        """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""
+        holder, dot, begun = beginning.rpartition(".")
+        folded = fold_identifier(begun)
+        if not (folded or dot):
+            return []
+        where = f"u.kind NOT IN ({_CHUNKS}, '{TODO}') AND NOT u.local AND substr(u.name, 1, length(?1)) = ?1"
+        values = [begun, folded, f"{folded}\U0010ffff"]
+        if folded:
+            where += " AND u.folded >= ?2 AND u.folded < ?3"
+        if dot:
+            named = "SELECT document_id FROM units WHERE folded = ?4"
+            where += " AND (u.container = ?5 OR substr(u.container, -length(?5) - 1) = '.' || ?5)"
+            where += "" if folded else f" AND u.document_id IN ({named})"
+            values += [fold_identifier(holder.rpartition(".")[2]), holder]
+        sql = f"SELECT DISTINCT u.name FROM units u WHERE {where} ORDER BY length(u.name), u.name LIMIT {int(limit)}"
+        return [f"{holder}{dot}{row[0]}" for row in self._connection.execute(sql, values)]
+
+    def _by_folded(
+        self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int, first: Sequence[str] = ()
+    ) -> list[UnitId]:
+        """Units that satisfy `where`; those that satisfy the conditions `first` go first."""
+        before = "".join(f"NOT coalesce({condition}, 0), " for condition in first)
         sql = (
             f"SELECT u.id FROM units u JOIN documents d ON d.id = u.document_id "
             f"WHERE {where} {self._sets.within('u.id', within)} "
-            f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"ORDER BY {before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
 

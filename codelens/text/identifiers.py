@@ -1,4 +1,4 @@
-"""Splits identifiers into words: getHTTPResponse → get http response.
+"""Splits identifiers into words: getHTTPResponse → get http response; finds the known name that a mistyped one means.
 
 Indexing and searching share this code, so that their terms match. No character is lost: the joined parts of an identifier are the
 identifier without underscores.
@@ -7,6 +7,7 @@ identifier without underscores.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 
 _WORD = re.compile(
     r"漢+"  # a run of Chinese, Japanese or Korean characters
@@ -20,6 +21,10 @@ _SEPARATORS = re.compile(r"[\W_]+")
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 """Chinese, Japanese and Korean characters, for a set of a regular expression."""
 _CJK = re.compile(f"[{CJK}]")
+LETTERS_PER_SLIP = 4
+"""One slip is forgiven in up to seven letters, two in eight to eleven, and so on. Chosen."""
+SHORTEST_BEGINNING = 3
+"""Letters of a beginning that stands for the word. Chosen."""
 
 
 def split_identifier(identifier: str) -> list[str]:
@@ -52,6 +57,18 @@ def fold_identifier(identifier: str) -> str:
     return folded if folded.isalnum() else _SEPARATORS.sub("", folded) or folded
 
 
+def split_qualified(text: str) -> tuple[str, str]:
+    """(holder, name): Class.method, a::b, A#b, a->b and the same with `()` behind; the holder is empty without one.
+
+    Dots separate the parts of the holder. Any other text is a name without a holder.
+    """
+    dotted = text.strip("` \t\n").removesuffix("()")
+    for mark in ("::", "->", "#"):
+        dotted = dotted.replace(mark, ".")
+    holder, _, name = dotted.rpartition(".")
+    return (holder, name) if all(part.isidentifier() for part in holder.split(".")) else ("", text)
+
+
 class _Shapes(dict[int, str]):
     """A table for str.translate that fills itself: code point → the character that stands for it in the pattern."""
 
@@ -71,3 +88,27 @@ def is_cjk(word: str) -> bool:
 def cjk_terms(word: str) -> list[str]:
     """Overlapping pairs of characters, because CJK text has no word borders and people search for parts of it."""
     return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+
+
+def nearest(word: str, known: Iterable[str], meant: Mapping[str, str] | None = None) -> str:
+    """The word that `meant` gives, else the one with the fewest slips; empty if none is close.
+
+    The first letter is taken to be right: `uninstall` is not a mistyped `install`, nor `hidden` a mistyped `intent`. A word
+    is also close if one begins with the other: `symbol` for `symbols`, `func` for `function`.
+    """
+    from rapidfuzz.distance import OSA  # 27 ms, and only mistakes need it
+
+    known = list(known)
+    if meant and meant.get(word) in known:
+        return meant[word]
+    most = max(1, len(word) // LETTERS_PER_SLIP)
+    near = []
+    for place, other in enumerate(known):
+        slips = OSA.distance(word, other)
+        if word[:1] == other[:1] and (slips <= most or _begins(word, other)):
+            near.append((slips, place, other))
+    return min(near)[2] if near else ""
+
+
+def _begins(word: str, other: str) -> bool:
+    return min(len(word), len(other)) >= SHORTEST_BEGINNING and (word.startswith(other) or other.startswith(word))

@@ -67,6 +67,12 @@ def head_of(root: Path) -> Head:
     return Head(repository, commit, "" if below == "." else below, frozenset(cut))
 
 
+def commit_in_files(root: Path) -> str:
+    """HEAD's commit in the repository of a folder, read from files alone; empty if they do not tell."""
+    repository = enclosing_repository(root)
+    return _commit_in_files(repository) if repository else ""
+
+
 def _commit_in_files(repository: Repository) -> str:
     """HEAD's commit according to loose and packed refs; empty if they do not tell."""
     folder, name = repository.git_folder, "HEAD"

@@ -18,8 +18,13 @@ from tests.commands import Run
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["serch"], "No such command 'serch'. Did you mean 'search', 'serve'?"),
-        (["search", "--nonsense"], "No such option"),
+        (["serch"], "no command 'serch', did you mean 'search'?"),
+        (["hooks", "uninstall"], "no command 'uninstall', did you mean 'remove'?"),
+        (["hooks", "instal"], "no command 'instal', did you mean 'install'?"),
+        (["hooks", "banish"], "no command 'banish'\n"),
+        (["search", "--limt", "3", "x"], "no option --limt, did you mean --limit?"),
+        (["search", "--hidden", "x"], "no option --hidden\n"),
+        (["search", "--nonsense"], "no option --nonsense\n"),
         (["search", "-m"], "requires an argument"),
         (["search", "-m", "many", "x"], "'many' is not a valid int"),
         (["search", "-m", "0", "x"], "-m must be at least 1"),

@@ -290,7 +290,7 @@ def test_eval_compares_models_by_documentation(base: Path, run: Run, home: Path)
     (home / "bare/a.py").write_text("def f():\n    return 1\n")
     nothing = run("model", "eval", "bare", cwd=home)
     assert (nothing.code, nothing.out) == (1, "")
-    assert "nothing to ask" in nothing.err
+    assert "no questions" in nothing.err
 
 
 CODE = """

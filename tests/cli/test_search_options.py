@@ -84,7 +84,7 @@ PRINTED = {
     "-v -l": "guide.md\nlamps.py\nshop/lamp.go\n",
     "-v -L": "",
     "-v -o -t go": "shop/lamp.go:1:1:package shop\nshop/lamp.go:2:1:\nshop/lamp.go:6:1:}\n",
-    "-n -M 21 -t go": "shop/lamp.go:3:// Sell sells a lamp.\nshop/lamp.go:4:[Omitted long matching line]\n"
+    "-n -M 22 -t go": "shop/lamp.go:3:// Sell sells a lamp.\nshop/lamp.go:4:[Omitted long matching line]\n"
     "shop/lamp.go:5:\treturn lamp\n",
     "--heading -n -m 4": "lamps.py\n     4  def light_lamp(level):\n     5      # every Lamp has a level\n"
     "     9  def LAMP_count(rows):\n\nshop/lamp.go\n     3  // Sell sells a lamp.\n",

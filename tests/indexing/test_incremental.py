@@ -26,10 +26,15 @@ from codelens.indexing.build import BUILDING
 from codelens.indexing.derive import Job
 from codelens.model.code import Freshness, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument
+from codelens.model.memory import Place
 from codelens.model.search import SearchOptions
+from codelens.store.documents import telling_names
+from codelens.store.memory import Memory, MemoryWriter
 from codelens.store.migrate import newest_version
 from codelens.store.store import Store
+from codelens.store.targets import resolve_target
 from codelens.worktree.files import content_hash, stamp_of
+from codelens.worktree.place import memory_place
 from tests.accepted import accepted
 from tests.dump import dump, orphans
 from tests.indexing.documents import derived
@@ -470,6 +475,19 @@ def test_an_edited_query_file_derives_its_language_and_what_may_quote_it(
 # Roots and places
 
 
+REPOSITORIES = {
+    "app": {"alpha", "beta"},
+    "y/app": {"beta"},
+    "./y/app/": {"beta"},
+    "{second}": {"beta"},
+    "y/": {"beta"},
+    "?/app": {"alpha", "beta"},
+    "pp": {"alpha", "beta"},
+    "z/app": set[str](),
+}
+"""Value of `repo:` → what is found."""
+
+
 def test_several_roots_have_names_of_their_own(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = tree.root / "x" / "app", tree.root / "y" / "app"
     for root, name in ((first, "alpha"), (second, "beta")):
@@ -478,20 +496,59 @@ def test_several_roots_have_names_of_their_own(tree: Tree, capsys: pytest.Captur
     tree.run(first, second)
     tree.equals_fresh(None, first, second)
     with Index.open(tree.index) as opened:
-        assert [r.name for r in opened.info().repositories] == ["app", "app-2"]
+        assert [r.name for r in opened.info().repositories] == ["x/app", "y/app"]
         hits = opened.search("shared_word", SearchOptions()).hits
         assert {(h.unit.repository, h.unit.path) for h in hits} == {
-            ("app", "main.py"),
-            ("app-2", "main.py"),
+            ("x/app", "main.py"),
+            ("y/app", "main.py"),
         }
         assert main(["search", "-l", "shared_word", "--path-style", "absolute", "--db", str(tree.index)]) == 0
         assert sorted(capsys.readouterr().out.split()) == [str(first / "main.py"), str(second / "main.py")]
-        hits = opened.search("shared_word repo:app-2", SearchOptions()).hits
-        assert {h.unit.name for h in hits} == {"beta"}
+        for value, found in REPOSITORIES.items():
+            hits = opened.search(f"shared_word repo:{value.format(second=second)}", SearchOptions()).hits
+            assert {h.unit.name for h in hits} == found, value
     (second / "main.py").unlink()
     assert tree.run(first).wrote is False, "another repository is another run's matter"
     assert tree.run(second).removed == 1
     tree.equals_fresh(None, first, second)
+
+
+def test_a_name_gets_longer_when_another_root_has_it_too(tree: Tree) -> None:
+    """What is kept under the name follows it: memory, and the rules of the walk."""
+    first, second = tree.root / "x" / "app", tree.root / "y" / "app"
+    for root in (first, second):
+        root.mkdir(parents=True)
+        (root / "main.py").write_text("def kept():\n    return 1\n")
+    tree.run(first)
+    place = Place("app", "main.py", "kept", "function")
+    with MemoryWriter.recording(memory_place(tree.index)) as memory:
+        memory.pin(place, 1)
+    with Store.read(tree.index) as store:
+        rules = store.meta("walk:app")
+    tree.run(second)
+    with Store.read(tree.index) as store:
+        assert [row.name for row in store.documents.repositories()] == ["x/app", "y/app"]
+        assert rules
+        assert (store.meta("walk:x/app"), store.meta("walk:app")) == (rules, "")
+        assert resolve_target("x/app/main.py", store).path == "main.py"
+    with Memory.reading(memory_place(tree.index)) as memory:
+        assert memory.places() == [place._replace(repository="x/app")]
+    assert not tree.run(first).wrote
+
+
+@pytest.mark.parametrize(
+    ("roots", "names"),
+    [
+        (["/a/x"], ["x"]),
+        (["/a/x", "/b/x"], ["a/x", "b/x"]),
+        (["/a/c/x", "/b/c/x", "/b/d/x"], ["a/c/x", "b/c/x", "d/x"]),
+        (["/x", "/a/x"], ["/x", "a/x"]),
+        (["/a/x", "/a/xx"], ["x", "xx"]),
+        (["/"], ["root"]),
+    ],
+)
+def test_a_name_is_the_shortest_end_of_a_path_that_tells_it_apart(roots: list[str], names: list[str]) -> None:
+    assert telling_names([Path(root) for root in roots]) == dict(zip(map(Path, roots), names, strict=True))
 
 
 def test_settings_of_one_root_leave_the_skips_of_another_alone(tree: Tree) -> None:

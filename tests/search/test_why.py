@@ -74,7 +74,7 @@ def lost(explanation: Explanation, stage: str, *texts: str) -> str:
     return loss.remedy_query
 
 
-STAGES = {"not on disk", "ignored", "hidden", "skipped", "not indexed", "parse failed", "not a symbol", "filtered",
+STAGES = {"ignored", "hidden", "skipped", "not indexed", "parse failed", "not a symbol", "filtered",
           "below minimum", "cut", "no channel", "beaten", "offset"}  # fmt: skip
 
 
@@ -91,8 +91,6 @@ def shows(index: Index, query: str, name: str, **options: object) -> None:
 @pytest.mark.parametrize(
     ("target", "stage", "text", "remedy"),
     [
-        ("src/none.py:3", "not on disk", "src/none.py does not exist", "relative to the root"),
-        ("../outside.py", "not on disk", "../outside.py does not exist", ""),
         ("run.log:1", "ignored", "run.log: .gitignore:2: *.log", ".codelensignore"),
         (".secret.py:1", "hidden", "its name begins with a dot", "--hidden"),
         ("data.dat", "skipped", "binary", ""),
@@ -111,6 +109,12 @@ def test_lost_before_the_index(index: Index, target: str, stage: str, text: str,
     assert explanation.loss is not None
     assert remedy in explanation.loss.remedy
     assert (explanation.candidate, explanation.rank, explanation.target) == (None, None, target)
+
+
+@pytest.mark.parametrize("target", ["src/none.py:3", "../outside.py", "../..", "/etc/passwd"])
+def test_what_no_tree_has_is_no_target(index: Index, target: str) -> None:
+    with pytest.raises(TargetError, match="no tree of this index has a file"):
+        ask_one(index, "polish", target)
 
 
 def test_a_grammar_that_failed(index: Index) -> None:
@@ -199,7 +203,7 @@ def test_filters_hold_for_every_target(index: Index) -> None:
 
 def test_below_the_minimum(index: Index) -> None:
     explanation = ask_one(index, "polish shine", "test_polish", min_score=0.999)
-    assert lost(explanation, "below minimum", "its share of the best score is 0.") == ""
+    assert lost(explanation, "below minimum", "its confidence is 0.") == ""
     assert explanation.loss is not None
     least = float(explanation.loss.remedy.removeprefix("--min-score ").removesuffix(" or less"))
     shows(index, "polish shine", "test_polish", min_score=least)

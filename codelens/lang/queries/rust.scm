@@ -26,6 +26,7 @@
   (generic_type type: (scoped_type_identifier name: (type_identifier) @name))
   (reference_type type: (type_identifier) @name)
   (reference_type type: (generic_type type: (type_identifier) @name))
+  (reference_type type: [(primitive_type) (array_type) (tuple_type)] @name)
   (dynamic_type trait: (type_identifier) @name)
   (primitive_type) @name
   (array_type) @name

@@ -11,7 +11,7 @@ from codelens.model.code import UnitId
 from codelens.model.search import Match
 from codelens.search.run import SearchRun
 from codelens.search.terms import Term
-from codelens.text.identifiers import fold_identifier
+from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
 FEW_PRIMARY = 5
@@ -27,7 +27,7 @@ IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0
 
 
 class SymbolChannel:
-    """Finds each unit once, in the first tier that it fits."""
+    """Finds each unit once, in the first tier that it fits. Of namesakes those go first that are spelled as the query has it."""
 
     name = "symbol"
 
@@ -51,7 +51,10 @@ class SymbolChannel:
 
     def _exact(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
-            for unit in run.store.units.named(term.text, run.within, EXACT_CAP):
+            holder, name = split_qualified(term.origin)
+            if fold_identifier(name) != term.text:  # a word of a name, or two words joined
+                holder, name = "", term.text
+            for unit in run.store.units.named_as(name, holder, run.within, EXACT_CAP):
                 found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
 
     def _begun(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:

@@ -18,7 +18,7 @@ from codelens.index import Index
 from codelens.model.context import FILES, TASK, ContextRequest, Forms
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import Related, RelationOptions
-from codelens.model.search import NO_SUCH_FILE, NOTHING_ASKED, Contribution, Hit, SearchOptions, SearchResult, WhyResult
+from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchOptions, SearchResult, WhyResult
 from codelens.render.context import layout_of
 from codelens.render.outline import files_record, outline_record, source_record, symbols_of
 from codelens.render.paths import PathStyle
@@ -107,8 +107,6 @@ def why(index: Index, request: WhyAsked) -> Record:
 
 
 def _why_code(result: WhyResult) -> int:
-    if any(e.loss is not None and e.loss.stage == NO_SUCH_FILE for e in result.explanations):
-        return 2
     ranked = all(e.loss is None and e.candidate is not None for e in result.explanations)
     return 0 if result.explanations and ranked else 1
 

@@ -1,0 +1,153 @@
+"""Tab completion: the script of each shell, and the answers that it asks for.
+
+A script runs codelens with `_CODELENS_COMPLETE=SHELL` and the words of the line up to the cursor, the last of them unfinished.
+The answer is a line for each offer: the word, and for zsh and fish a tab and what it means. Where nothing is offered the
+shells offer files. PowerShell has typer's script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from codelens.cli.streams import write
+
+ASKING = "_CODELENS_COMPLETE"
+"""The variable that names the shell that asks."""
+_BASH = """\
+_codelens() {
+    local found
+    COMPREPLY=()
+    while IFS= read -r found; do
+        COMPREPLY+=("$found")
+    done < <(_CODELENS_COMPLETE=bash "$1" "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _codelens codelens
+"""
+_ZSH = """\
+#compdef codelens
+_codelens() {
+    local -a found
+    local one
+    for one in "${(@f)$(_CODELENS_COMPLETE=zsh "${words[1]}" "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+        [[ -n $one ]] && found+=("${${one//:/\\\\:}/$'\\t'/:}")
+    done
+    if (( $#found )); then
+        _describe -V codelens found
+    else
+        _files
+    fi
+}
+compdef _codelens codelens
+"""
+_FISH = """\
+function __codelens_offers
+    set -l line (commandline -opc) (commandline -ct)
+    set -l found (env _CODELENS_COMPLETE=fish $line[1] $line[2..-1] 2>/dev/null)
+    if count $found >/dev/null
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete --command codelens --no-files --arguments '(__codelens_offers)'
+"""
+SCRIPTS: Mapping[str, str] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+SHELLS = (*SCRIPTS, "powershell")
+MOST_SYMBOLS = 200
+"""Symbols that are offered. Chosen: a screen or two."""
+
+
+def script(shell: str) -> str:
+    """The completion script of one of SHELLS."""
+    if shell in SCRIPTS:
+        return SCRIPTS[shell]
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    return f"{get_completion_script(prog_name='codelens', complete_var=ASKING, shell=shell)}\n"
+
+
+def install(shell: str) -> Path:
+    """Write the script to where the shell reads it, with a line in its start-up file if it needs one; return its path."""
+    from typer.completion import install as install_script  # type: ignore[attr-defined]
+
+    _, path = install_script(shell=shell, prog_name="codelens")
+    if shell in SCRIPTS:
+        path.write_text(script(shell), encoding="utf-8")
+    return Path(path)
+
+
+def complete(shell: str, words: Sequence[str], group: Any) -> None:
+    """Print the offers for the last of `words`. It is empty if a new word begins. A fault offers nothing."""
+    if shell not in SCRIPTS:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
+        group.main(list(words), prog_name="codelens")
+    with suppress(Exception):  # whatever is wrong here, the line that is typed stays as it is
+        write(f"{offer}\n" for offer in _offers(shell, list(words), group))
+
+
+def _offers(shell: str, words: list[str], group: Any) -> list[str]:
+    from typer._click.shell_completion import _resolve_context, _resolve_incomplete
+
+    words = _without_equals(words) or [""]
+    before, begun = words[:-1], words[-1]
+    joined = begun[: begun.index("=") + 1] if begun.startswith("--") and "=" in begun else ""
+    context = _resolve_context(group, {}, "codelens", list(before))
+    asked, rest = _resolve_incomplete(context, before, begun)
+    found = {joined + item.value: " ".join((item.help or "").split()) for item in asked.shell_complete(context, rest)}
+    return [f"{value}\t{help}" if help and shell != "bash" else value for value, help in found.items()]
+
+
+def _without_equals(words: Sequence[str]) -> list[str]:
+    """Bash splits --type=rust into three words."""
+    kept = [w for i, w in enumerate(words) if w != "=" or i == 0 or not words[i - 1].startswith("--")]
+    return [*kept, ""] if len(words) > 1 and kept[-1] != words[-1] else kept
+
+
+# What parameters offer
+
+Offer = Callable[[Any, str], Iterable[str]]
+"""Context of the command line, text that was begun → words that begin so."""
+Values = str | Sequence[str] | Offer
+"""The values of a parameter: these words; those of `module:NAME`, a collection or a function without arguments; or an offer."""
+
+
+def offering(values: Values, listed: bool = False) -> Offer:
+    """The offer of a parameter; `listed` if it takes several values with commas between them.
+
+    A module that lists the values is imported only when a shell asks.
+    """
+
+    def offer(ctx: Any, incomplete: str) -> list[str]:
+        before = incomplete[: incomplete.rfind(",") + 1] if listed else ""
+        begun = incomplete.removeprefix(before)
+        return [before + value for value in _values(values, ctx, begun) if value.startswith(begun)]
+
+    return offer
+
+
+def _values(values: Values, ctx: Any, begun: str) -> Iterable[str]:
+    if callable(values):
+        return values(ctx, begun)
+    if not isinstance(values, str):
+        return values
+    module, _, name = values.partition(":")
+    found: Any = getattr(import_module(module), name)
+    return list(found() if callable(found) else found)
+
+
+def symbols(ctx: Any, incomplete: str) -> Sequence[str]:
+    """Names in the index that begin like this; after `Class.`, its members. Raises NoIndex and its like."""
+    from codelens.cli.declare import defaults
+    from codelens.cli.flags import CommonFlags
+    from codelens.cli.workplace import reading_place
+
+    flags = defaults(CommonFlags)
+    flags.db, flags.quiet = ctx.params.get("db"), True
+    with reading_place(flags).open() as index:
+        return index.names(incomplete, MOST_SYMBOLS)

@@ -1,0 +1,280 @@
+"""Which questions of `search` are answered with lines, and what is said where grep's habits do not fit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codelens.cli.main import main
+from tests.cli.goldens import GOLDEN, shown
+from tests.commands import Run
+from tests.render.schema import check
+from tools.ripgrep import differences
+
+FORMATS = {
+    "plain": [],
+    "context": ["-C", "1"],
+    "files": ["-l"],
+    "files_without": ["-L"],
+    "counts": ["-c"],
+    "matches": ["-o"],
+    "numbers": ["-n"],
+    "terminal": ["--pretty"],
+    "heading": ["--heading"],
+    "vimgrep": ["--vimgrep"],
+    "json": ["--json", "-m", "2"],
+    "jsonl": ["--jsonl", "-m", "2"],
+    "csv": ["--csv"],
+    "sarif": ["--sarif", "-m", "2"],
+    "markdown": ["--markdown", "-m", "2"],
+    "format": ["--format", "{path}:{line} {kind} {qualified_name} {text}"],
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format(name: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+    ran = run("search", "-F", "hash_password", *FORMATS[name], cwd=indexed)
+    assert (ran.code, ran.err) == (0, "")
+    golden(GOLDEN / "lines" / f"{name}.txt", shown(ran.out, indexed))
+
+
+def test_json_fits_the_schema(indexed: Path, run: Run) -> None:
+    record = json.loads(run("search", "--json", "-F", "hash_password", "-m", "2", cwd=indexed).out)
+    check(record, "search")
+    assert record["left_out"] == record["total"] - 2 > 0
+    assert {(hit["score"], len(hit["contributions"])) for hit in record["results"]} == {(0.0, 0)}
+    ranked = json.loads(run("search", "--json", "lock an account", "-m", "3", "--offset", "1", cwd=indexed).out)
+    check(ranked, "search")
+    assert ranked["left_out"] == ranked["total"] - 4 > 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["-l"], ["-L"], ["-c"], ["-o"], ["-w"], ["-n"], ["-A1"], ["-B", "1"], ["-C1"], ["-x"], ["-n", "-v"],
+    ],
+)  # fmt: skip
+def test_with_the_flags_of_grep_words_must_be_there_as_they_are_written(
+    asked: list[str], indexed: Path, run: Run
+) -> None:
+    literally = run("search", *asked, "-F", "hash_password", cwd=indexed)
+    assert run("search", *asked, "hash_password", cwd=indexed) == literally
+    assert (
+        run("search", *asked, "passwordhash", cwd=indexed).out
+        == run("search", *asked, "-F", "passwordhash", cwd=indexed).out
+    )
+
+
+def test_all_words_are_on_the_line(indexed: Path, run: Run) -> None:
+    found = run("search", "-N", "-I", "-n", "def hash_password", cwd=indexed).out.splitlines()
+    assert found
+    assert all("def" in line and "hash_password" in line for line in found)
+    assert run("search", "-c", "hash_password def", cwd=indexed).out == "notes/notes/auth.py:1\n"
+
+
+def test_definite_answers_are_whole(indexed: Path, run: Run) -> None:
+    """More than the twenty of a ranking, each line once, and nothing is said."""
+    for query in (["--regex", r"\w+"], ["-F", "e"], ["/e/"], ['"e"'], ["content:e"]):
+        ran = run("search", *query, cwd=indexed)
+        lines = ran.out.splitlines()
+        assert len(lines) > 500
+        assert len(set(lines)) == len(lines)
+        assert ran.err == ""
+        assert run("search", *query, "-m", "7", cwd=indexed).out.splitlines() == lines[:7]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-F", "hash_password", "--sort", "score"],
+        ["-F", "hash_password", "--mode", "exact"],
+        ['"hash_password"', "--profile", "rrf"],
+        ["hash_password", "-C1", "--sort", "score"],
+        ["hash_password", "-w", "--mode", "keyword"],
+        ['"hash_password" password'],
+        ['"hash_password" "password"'],
+        ["hash_password"],
+    ],
+)
+def test_what_ranks_still_ranks(arguments: list[str], indexed: Path, run: Run) -> None:
+    record = json.loads(run("search", "--json", *arguments, cwd=indexed).out)
+    assert record["results"]
+    assert "lines" not in record["search_modes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (
+            ["-l", "--mode", "vector", "x"],
+            "-l is about matching lines, which --mode does not rank",
+            "--format '{path}'",
+        ),
+        (["-c", "--sort", "score", "x"], "-c is about matching lines, which --sort score does not rank", ""),
+        (["-v", "x"], "-v leaves out lines that match, and words alone rank places", "--verbose says more"),
+        (["-v", "x", "--mode", "exact"], "-v is about matching lines", ""),
+        (["-o", "--like", "hash_password"], "-o is about lines", "leave out --like"),
+        (["-x", "two words"], "-x wants all of a line", "quote them, or add -F"),
+        (["-i", "-s", "x"], "use either -i or -s, not both", ""),
+        (["-l", "-c", "x"], "use either -l or -c, not both", ""),
+        (["-u", "x"], "-u: what is hidden, ignored or binary is decided when indexing", "codelens index --no-ignore"),
+        (["-uu", "x"], "-u: what is hidden", ""),
+        (["-lu", "x"], "-u: what is hidden", ""),
+        (["--hidden", "x"], "--hidden: what is hidden", "--hidden belongs to `codelens index`"),
+        (["-r", "y", "x"], "-r: a search replaces nothing", "sed"),
+        (["--replace=y", "x"], "--replace: a search replaces nothing", "sed"),
+        (["--max-depth", "2", "x"], "--max-depth: there is no limit of depth", "-g"),
+        (["--iglob", "*.MD", "x"], "--iglob: globs respect letter case", "-g"),
+        (["--max-count=1", "x"], "--max-count: -m limits the whole answer", "-m N"),
+    ],
+)
+def test_what_makes_no_sense_is_answered_by_name(
+    arguments: list[str], message: str, hint: str, indexed: Path, run: Run
+) -> None:
+    ran = run("search", *arguments, cwd=indexed)
+    assert (ran.code, ran.out) == (2, "")
+    told, _, said = ran.err.partition("\nhint: ")
+    assert message in told
+    assert hint in said
+
+
+def test_v_is_verbose_where_nothing_can_be_inverted(indexed: Path, run: Run) -> None:
+    assert "candidates from" in run("search", "--verbose", "hash_password", cwd=indexed).err
+    assert run("why", "-v", "hash_password", "-m", "1", cwd=indexed).code == 0
+
+
+@pytest.mark.parametrize(
+    "query", ["-client", "-repo:nope stock", "-is:test", "-(stock OR cart)", "-test cache", "-Memory"]
+)
+def test_a_query_may_begin_with_a_dash(query: str, indexed: Path, run: Run) -> None:
+    for arguments in ([query], ["-m", "3", query, "shop"], [query, "-m", "3"]):
+        ran = run("search", "--json", *arguments, cwd=indexed)
+        assert ran.code in (0, 1), ran.err
+        assert json.loads(ran.out)["query"] == query
+    assert run("search", "-F", query, cwd=indexed).code == 1, "literally, with its dash"
+    assert run("why", query, cwd=indexed).code in (0, 1)
+
+
+def test_options_are_not_taken_for_queries(indexed: Path, run: Run) -> None:
+    plain = run("search", "-n", "-i", "-F", "-m", "3", "hash", cwd=indexed).out
+    for arguments in (["-niF", "-m3"], ["-inFm3"], ["-n", "-i", "-F", "-m", "3"]):
+        assert run("search", *arguments, "hash", cwd=indexed).out == plain
+    assert (
+        run("search", "-tpy", "-l", "hash_password", cwd=indexed).out
+        == run("search", "-t", "py", "-l", "hash_password", cwd=indexed).out
+    )
+    assert run("search", "-e", "-client", "-l", cwd=indexed).code == 0, "the files with a line that lacks it"
+    assert run("search", "-test", "-m1", cwd=indexed).code == 0, "est is no language"
+    assert "no option -y" in run("search", "-y", "x", cwd=indexed).err
+
+
+@pytest.mark.parametrize("query", [".", "*", "!!!", "()"])
+def test_a_query_without_a_word_says_so(query: str, indexed: Path, run: Run) -> None:
+    ran = run("search", query, cwd=indexed)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"'{query}' has no word to look for; -F finds it as text" in ran.err
+
+
+def test_nothing_on_lines_says_what_else_there_is(indexed: Path, run: Run) -> None:
+    assert "--sort score ranks what is near" in run("search", "-C2", "wrong passwords lock accounts", cwd=indexed).err
+    assert "--regex reads it as a pattern" in run("search", "-l", "hash|verify", cwd=indexed).err
+    assert run("search", "-l", "--regex", "hash|verify", cwd=indexed).code == 0
+    assert run("search", "-l", "flumoxer", cwd=indexed).err == ""
+
+
+def test_why_nothing_is_below_a_path(own: Path, run: Run) -> None:
+    (own / ".github").mkdir()
+    (own / ".github/ci.yml").write_text("password: 1\n")
+    (own / ".gitignore").write_text("built/\n")
+    (own / "built").mkdir()
+    (own / "built/out.py").write_text("password = 1\n")
+    run("index", "-q", cwd=own)
+    for flags in ([], ["-l"], ["-F"]):
+        said = run("search", "password", *flags, ".github", cwd=own)
+        assert (said.code, said.out) == (1, "")
+        assert (
+            ".github is not indexed: hidden: its name begins with a dot; `codelens index --hidden` takes it in"
+            in said.err
+        )
+        assert (
+            "built is not indexed: ignored: .gitignore:1: built/"
+            in run("search", "password", *flags, "built", cwd=own).err
+        )
+    assert run("search", "password", "-q", ".github", cwd=own).err == ""
+
+
+def test_from_the_parent_folder_a_path_finds_its_index(own: Path, run: Run) -> None:
+    run("index", "-q", cwd=own)
+    ran = run("search", "-l", "hash_password", "notes", cwd=own.parent)
+    assert ran.out.splitlines() == ["notes/notes/__main__.py", "notes/notes/auth.py", "notes/tests/test_auth.py"]
+    assert run("search", "hash_password", "notes/notes", "-m", "1", cwd=own.parent).out.startswith(
+        "notes/notes/auth.py:21:"
+    )
+    assert run("search", "hash_password", cwd=own.parent).code == 3
+
+
+def test_arguments_after_the_query_are_paths(indexed: Path, run: Run) -> None:
+    found = run("search", "-l", "hash_password", "notes/notes", "shop/server", cwd=indexed).out.splitlines()
+    assert found == ["notes/notes/__main__.py", "notes/notes/auth.py"]
+    ran = run("search", "hash_password", "notes/notes", "password", cwd=indexed)
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "codelens: error: no such file or folder: password")
+
+
+def test_all_files(indexed: Path, run: Run) -> None:
+    found = run("search", "--files", "notes/notes", cwd=indexed).out.splitlines()
+    assert "notes/notes/auth.py" in found
+    assert all(path.startswith("notes/notes/") for path in found)
+    assert run("search", "--files", "-t", "go", "-0", cwd=indexed).raw.count(b"\0") == 6
+    assert run("search", "--files", "-t", "rust", cwd=indexed).code == 1
+
+
+def test_changed_files_are_reported(own: Path, run: Run) -> None:
+    run("index", "-q", cwd=own)
+    (own / "notes/auth.py").write_text("# all new\n")
+    ran = run("search", "-l", "hash_password", cwd=own)
+    assert "notes/auth.py" in ran.out.splitlines()
+    assert "warning: files differ from the index: 1 changed (notes/auth.py)" in ran.err
+    assert json.loads(run("search", "-F", "--json", "verify_password", "-m", "1", cwd=own).out)["results"][0][
+        "freshness"
+    ] in ("changed", "fresh")
+
+
+def test_an_answer_that_is_not_complete_is_an_error(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (own / "slow.txt").write_text("a" * 60 + "!\n")
+    run("index", "-q", cwd=own)
+    monkeypatch.setenv("CODELENS_QUERY_SECONDS", "0.2")
+    ran = run("search", "--regex", "^(a|aa)+$", "-c", cwd=own)
+    assert ran.code == 2
+    assert "over 0.2 s on slow.txt, so the answer ends here" in ran.err
+
+
+def test_text_goes_into_a_pipe_as_it_is(own: Path, run: Run) -> None:
+    """As with grep: carriage returns too, and however long the line is."""
+    long = "x = '" + "y" * 700 + "' # needle zyxwv\r\n"
+    (own / "odd.py").write_bytes(f"{long}z = 1  # needle \x1b[1m\r\n".encode())
+    run("index", "-q", cwd=own)
+    assert run("search", "-n", "needle", cwd=own).raw == f"odd.py:1:{long}odd.py:2:z = 1  # needle \x1b[1m\r\n".encode()
+    assert run("search", "-F", "zyxwv", "--sort", "score", cwd=own).out.count("y") > 600, "ranked hits too"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("rg") is None, reason="needs rg")
+@pytest.mark.parametrize("sample", ["notes", "shop"])
+def test_ripgrep_answers_the_same(sample: str, indexed: Path) -> None:
+    """Files, lines, counts, columns, order and exit codes, byte for byte."""
+    assert list(differences(indexed / sample, 300)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("rg") is None, reason="needs rg")
+def test_ripgrep_answers_the_same_about_this_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(
+        Path(__file__).parents[2] / "codelens", tmp_path / "codelens", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "-q", "--no-vector"]) == 0
+    assert list(differences(tmp_path, 120)) == []
