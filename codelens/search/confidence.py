@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BIAS, FLOOR = "bias", "floor"
 """The other rows of `[codelens.confidence]`."""
-SIGNS = ("words", "words_in_file", "cosine", "named", "part", "resemblance", "verbatim", "instead", "alone")
+SIGNS = ("words", "named", "part", "resemblance", "verbatim", "instead")
 
 
 def signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
@@ -27,15 +27,12 @@ def signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
     find = e.verbatim.get(unit.id)
     part = max((len(p) for p in e.parts if p in folded), default=0)
     return {
-        "words": e.share_said(unit.id),
-        "words_in_file": e.share_in_file(unit.document),
-        "cosine": e.cosine.get(unit.id, 0.0),
+        "words": e.share_in_file(unit.document),
         "named": float(folded in e.names or folded == e.folded),
         "part": part / len(folded) if folded else 0.0,
         "resemblance": e.resemblance.get(unit.id, 0.0),
         "verbatim": min(1.0, 2 * find.value) if find else 0.0,
         "instead": float(unit.id in e.concepts or e.holds_instead(unit.id)),
-        "alone": float(e.words < 2),
     }
 
 
