@@ -123,7 +123,13 @@ def mentioned_in_documents_only():
     raise DocsError("a message that only the docs show")
 ```
 """
-FILES = {"src/lock.py": LOCK, "src/hull.rs": RUST, "tests/test_lock.py": TEST, "docs/guide.md": DOCS, "examples/show.py": TEST}
+FILES = {
+    "src/lock.py": LOCK,
+    "src/hull.rs": RUST,
+    "tests/test_lock.py": TEST,
+    "docs/guide.md": DOCS,
+    "examples/show.py": TEST,
+}
 NEW = (*KINDS, "behaviours")
 
 
@@ -224,7 +230,10 @@ def test_a_behaviour_is_what_is_left_of_a_comment(folder: Path) -> None:
 
 def test_nothing_is_asked_of_tests_documents_and_examples(folder: Path) -> None:
     for ending, task in tasks(folder):
-        assert {file for entry in task.relevant for file in entry.files} <= {"src/lock.py", "src/hull.rs"}, (ending, task)
+        assert {file for entry in task.relevant for file in entry.files} <= {"src/lock.py", "src/hull.rs"}, (
+            ending,
+            task,
+        )
 
 
 def test_what_many_hold_is_not_asked_for(folder: Path) -> None:

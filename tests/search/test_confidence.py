@@ -31,13 +31,22 @@ pytestmark = pytest.mark.usefixtures("plain_environment")
 
 FILES = {
     **STORE,
-    "web/basket.py": "class Basket:\n    '''What a customer has chosen.'''\n\n    def add_item(self, item):\n        self.event(item)\n",
-    "web/basket.go": "package basket\n\n// AddItem puts an item into the basket.\nfunc AddItem(item string) error {\n\treturn nil\n}\n",
+    "web/basket.py": "class Basket:\n    '''What a customer has chosen.'''\n\n    def add_item(self, item):\n        event(item)\n",
+    "web/basket.go": "package basket\n\n// AddItem fills a basket.\nfunc AddItem(item string) error {\n\treturn nil\n}\n",
     "docs/basket.md": "# Basket\n\nThe basket keeps items until they are paid.\n\n## Totals\n\nThe grand total of a basket.\n",
 }
 NOTHING = "eviction"
 """No unit has the word or a part of it; the nearest vectors exist all the same."""
-QUERIES = ("journal entry", "ledger", "kubernetes ledger", "Basket.add_item", "add item", "grand totl", "flush pages", NOTHING)
+QUERIES = (
+    "journal entry",
+    "ledger",
+    "kubernetes ledger",
+    "Basket.add_item",
+    "add item",
+    "grand totl",
+    "flush pages",
+    NOTHING,
+)
 SHIPPED = load_profile(SearchOptions()).confidence
 
 
