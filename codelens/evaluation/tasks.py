@@ -42,7 +42,8 @@ class Task:
     tier: str = ""
     """Difficulty as the author sees it: easy, medium, hard."""
     kind: str = ""
-    """Origin: commit, task, documentation, identifier, topic or concept."""
+    """Origin: commit, task, documentation, identifier, topic or concept; of short queries message, literal, fragment, namesake,
+    qualified or behaviour; of those that people write also name, typo and absent."""
 
     @property
     def key(self) -> str:
