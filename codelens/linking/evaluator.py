@@ -470,8 +470,8 @@ class Evaluator:
         if value is None:
             return EXTERNAL
         if value.how == "definition" and value.definition is not None:
-            if value.definition.kind == "type" and (alias := self._alias(value.definition)):
-                return alias
+            if value.definition.kind == "type" and (alias := self._alias(value.definition)) and alias.how != "holding":
+                return alias  # a named container stays what it is: it may have methods
             of_it = value.definition.kind in HOLDERS or value.definition.facts.file.language.prototypes
             return Value("object", value.definition, tier="receiver") if of_it else value
         return value
@@ -573,7 +573,10 @@ class Evaluator:
         return None
 
     def element_of(self, value: Value) -> Value | None:
-        """An element of a container."""
+        """An element of a container, or of a type that names one."""
+        if value.how == "object" and value.definition and value.definition.kind == "type":
+            held = self._alias(value.definition)
+            return self.element_of(held) if held and held.how == "holding" else None
         if value.how == "holding" and value.facts:
             return self.of_type(value.text, value.facts, value.unit)
         return value if value.how in _UNKNOWN else None
