@@ -76,6 +76,7 @@ def add_place(candidates: Sequence[Candidate], placed: Mapping[UnitId, QueryTarg
     for candidate in candidates if weight > 0 else ():
         if at := placed.get(candidate.unit.id):
             candidate.add_bonus("place", weight, at.value, at.reason)
+            candidate.confidence = 1.0 if candidate.confidence is not None else None
 
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:

@@ -254,13 +254,15 @@ def with_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     return replace(query, common=common) if common and telling else query
 
 
+UNKNOWN_WORDS = "unknown-words"
+"""Code of the notice that lists words of the query that the index does not have."""
 MOST_NAMED = 5
 """Unknown words that the notice names; it counts the others. Chosen."""
 
 
 def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
     """A notice of the query's words that no unit has, if there are any, with what was looked for instead."""
-    if run.likeness or run.options.literal or run.options.regex:
+    if run.likeness or run.targets or run.options.literal or run.options.regex:
         return
     instead: dict[str, list[str]] = {}
     for term in terms.extra:
@@ -279,7 +281,7 @@ def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
         ]
         more = f" and {len(unknown) - MOST_NAMED} other words" if len(unknown) > MOST_NAMED else ""
         verb = "do" if len(unknown) > 1 else "does"
-        run.notice("unknown-words", f"{', '.join(said)}{more} {verb} not occur in this index as a word")
+        run.notice(UNKNOWN_WORDS, f"{', '.join(said)}{more} {verb} not occur in this index as a word")
 
 
 MIN_WORD_LETTERS = 5

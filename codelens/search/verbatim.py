@@ -59,7 +59,8 @@ class Find:
 
 def find_verbatim(run: SearchRun) -> Mapping[UnitId, Find]:
     """Unit → the best find in it. Raises OutOfTime."""
-    words = [piece.strip(_EDGES) or piece for text in run.terms.texts for piece in text.split()]
+    plain = (text.encode("utf-8", "replace").decode() for text in run.terms.texts)  # no half of a surrogate pair
+    words = [piece.strip(_EDGES) or piece for text in plain for piece in text.split()]
     found: dict[UnitId, Find] = {}
     if not words or run.options.literal or run.options.regex or not run.store.features().fuzzy:
         return found
