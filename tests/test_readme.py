@@ -228,7 +228,7 @@ def test_dependencies() -> None:
     wanted = {re.split(r"[<>=; ]", entry)[0] for entry in project["dependencies"]}
     shown: set[str] = set()
     for cell, why in rows("## Why each dependency is there"):
-        names = re.findall(r"`([\w-]+)`", cell)
+        names = re.findall(r"`([\w.-]+)`", cell)
         shown |= {f"tree-sitter{name}" if name.startswith("-") else name for name in names}
         assert why
     assert shown == wanted
