@@ -90,7 +90,9 @@ def test_an_index_whose_facts_are_damaged_is_rebuilt(tmp_path: Path) -> None:
     with writable(tree.db) as connection:
         connection.execute("UPDATE snapshot_log SET facts = substr(facts, 1, length(facts) - 3)").fetchall()
     tree.write({"m3.py": "def changed():\n    pass\n"})
-    with tree.index() as index:
+    (report,) = Index.build(tree.db, [tree.root], QUICK)
+    assert [notice.code for notice in report.notices] == ["rebuilt"]
+    with Index.open(tree.db) as index:
         assert "changed" in {symbol.name for document in index.history.facts() for symbol in document.symbols}
 
 
