@@ -220,6 +220,7 @@ def test_from_the_parent_folder_a_path_finds_its_index(own: Path, run: Run) -> N
 def test_arguments_after_the_query_are_paths(indexed: Path, run: Run) -> None:
     found = run("search", "-l", "hash_password", "notes/notes", "shop/server", cwd=indexed).out.splitlines()
     assert found == ["notes/notes/__main__.py", "notes/notes/auth.py"]
+    assert run("search", "-l", "hash_password", "notes/auth.py", cwd=indexed / "shop").out == "../notes/notes/auth.py\n"
     ran = run("search", "hash_password", "notes/notes", "password", cwd=indexed)
     assert (ran.code, ran.err.splitlines()[0]) == (2, "codelens: error: no such file or folder: password")
 
@@ -238,9 +239,10 @@ def test_changed_files_are_reported(own: Path, run: Run) -> None:
     ran = run("search", "-l", "hash_password", cwd=own)
     assert "notes/auth.py" in ran.out.splitlines()
     assert "warning: files differ from the index: 1 changed (notes/auth.py)" in ran.err
-    assert json.loads(run("search", "-F", "--json", "verify_password", "-m", "1", cwd=own).out)["results"][0][
-        "freshness"
-    ] in ("changed", "fresh")
+    (own / "notes/auth.py").unlink()
+    assert run("search", "-l", "hash_password", "notes/auth.py", cwd=own).out == "notes/auth.py\n"
+    hit = json.loads(run("search", "-F", "--json", "verify_password", "notes/auth.py", cwd=own).out)["results"][0]
+    assert hit["freshness"] == "deleted"
 
 
 def test_an_answer_that_is_not_complete_is_an_error(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
