@@ -9,7 +9,7 @@ from pathlib import Path
 HEAVY = (
     *("rich", "numpy", "git", "chardet", "tree_sitter", "email", "asyncio", "multiprocessing", "concurrent.futures"),
     *("sqlite_vec", "sqlite3", "unittest", "xml", "http.client", "pygments", "jsonschema", "logging", "ssl", "socket"),
-    *("codelens.indexing", "codelens.lang.parser", "codelens.worktree.walk", "codelens.worktree.decode"),
+    *("codelens.indexing.run", "codelens.lang.parser", "codelens.worktree.walk", "codelens.worktree.decode"),
     *("codelens.render.terminal", "codelens.render.why", "codelens.cli.why", "codelens.cli.index"),
 )
 
