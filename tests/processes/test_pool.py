@@ -96,7 +96,7 @@ HOLDING = """
 from codelens.processes.pool import WorkerPool
 
 with WorkerPool(1) as pool:
-    pool.submit(exec, "import multiprocessing, sys; sys.kept = multiprocessing.Lock()").result()
+    pool.submit(exec, "import multiprocessing, sys; sys.kept = multiprocessing.get_context('spawn').Lock()").result()
 """
 
 
