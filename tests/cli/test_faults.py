@@ -26,7 +26,7 @@ from tests.commands import Run
         (["hooks", "instal"], "no command 'instal', did you mean 'install'?"),
         (["hooks", "banish"], "no command 'banish'\n"),
         (["search", "--limt", "3", "x"], "no option --limt, did you mean --limit?"),
-        (["search", "--hidden", "x"], "no option --hidden\n"),
+        (["search", "--hidden", "x"], "--hidden belongs to `codelens index`"),
         (["search", "--nonsense"], "no option --nonsense\n"),
         (["search", "-m"], "requires an argument"),
         (["search", "-m", "many", "x"], "'many' is not a valid int"),
