@@ -272,7 +272,10 @@ def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
     unknown = [
         term.origin
         for term in terms.words
-        if term.tier != "prefix" and term.origin not in names and not run.store.postings.document_frequency(term.text)
+        if term.tier != "prefix"
+        and not term.origin.isdecimal()
+        and term.origin not in names
+        and not run.store.postings.document_frequency(term.text)
     ]
     if unknown := list(dict.fromkeys(unknown)):
         said = [

@@ -80,20 +80,17 @@ def codes(result: SearchResult) -> list[str]:
 # The value
 
 SHARE = st.floats(0.0, 1.0)
-VALUES = st.fixed_dictionaries({name: SHARE for name in SIGNS if name not in ("named", "instead", "alone", "part")})
+VALUES = st.fixed_dictionaries({name: SHARE for name in SIGNS if name not in ("named", "instead", "part")})
 
 
 def say(evidence: Evidence, unit: UnitRow, values: dict[str, float]) -> None:
-    """Make this the evidence for the unit; `words` as a share of all that the query says."""
-    said = evidence.share_said(unit.id) * evidence.of_words
-    evidence.of_words = said / values["words"] if values["words"] > 1e-6 else said * 1e6
-    evidence._said_in_files = {unit.document: values["words_in_file"]}
-    evidence.cosine = {unit.id: values["cosine"]}
+    """Make this the evidence for the unit."""
+    evidence._said_in_files = {unit.document: values["words"]}
     evidence.resemblance = {unit.id: values["resemblance"]}
     evidence.verbatim = {unit.id: Find(values["verbatim"] / 2, "text", False)}
 
 
-@given(values=VALUES, name=st.sampled_from(["words", "words_in_file", "cosine", "resemblance", "verbatim"]), more=SHARE)
+@given(values=VALUES, name=st.sampled_from(["words", "resemblance", "verbatim"]), more=SHARE)
 def test_more_evidence_never_makes_it_less_likely(
     asked: tuple[Evidence, UnitRow], values: dict[str, float], name: str, more: float
 ) -> None:
@@ -118,7 +115,7 @@ def test_signs_that_are_there_or_not(asked: tuple[Evidence, UnitRow]) -> None:
     assert unit.qualified_name == "Ledger.post_entry"
     evidence.parts, evidence.concepts = [], {}
     told = signs(unit, evidence)
-    assert (told["named"], told["part"], told["instead"], told["alone"]) == (0.0, 0.0, 0.0, 0.0)
+    assert (told["named"], told["part"], told["instead"]) == (0.0, 0.0, 0.0)
     evidence.parts = ["stentr", "ost", "nothere"]
     assert signs(unit, evidence)["part"] == 6 / 9
     evidence.concepts = {unit.id: Match(unit.id, 1.0, "")}
