@@ -118,7 +118,8 @@ READ_ONLY = "nothing can be written there: keep the index elsewhere with `--db F
 
 def unwritable(path: object, fault: OSError) -> CannotWrite:
     """The error for a file or folder of the index that the system refuses to write."""
-    hint = READ_ONLY if fault.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else ""
+    full = {getattr(errno, name, 0) for name in ("EDQUOT", "EIO", "ENOSPC")}
+    hint = "" if fault.errno in full else READ_ONLY
     return CannotWrite(f"{path} cannot be written: {fault.strerror or fault}", hint)
 
 

@@ -95,6 +95,7 @@ def test_vim(program: str, shop: Path) -> None:
     needs(program)
     (shop / "recipe.vim").write_text(recipe("vim"))
     (shop / "asks.vim").write_text(VIM_ASKS)
+    ran(["codelens", "index", "-q"])  # else a warning about these two files would be among the places
     quiet = ["-es"] if program == "vim" else ["--headless"]
     ran([program, *quiet, "-N", "-u", "NONE", "-i", "NONE", "-n", "-S", "asks.vim"])
     found = json.loads((shop / "grep.json").read_text())

@@ -145,7 +145,14 @@ def test_only_what_installs_is_exempt() -> None:
 
 def test_make_targets() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"\bmake ([a-z]+)\b(?= |`|$)", TEXT)) & {"demo", "test", "check", "bench", "eval"}:
+    for target in set(re.findall(r"\bmake ([a-z]+)\b(?= |`|$)", TEXT)) & {
+        "demo",
+        "test",
+        "check",
+        "bench",
+        "eval",
+        "questions",
+    }:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
     assert recipe
@@ -221,7 +228,7 @@ def test_dependencies() -> None:
     wanted = {re.split(r"[<>=; ]", entry)[0] for entry in project["dependencies"]}
     shown: set[str] = set()
     for cell, why in rows("## Why each dependency is there"):
-        names = re.findall(r"`([\w-]+)`", cell)
+        names = re.findall(r"`([\w.-]+)`", cell)
         shown |= {f"tree-sitter{name}" if name.startswith("-") else name for name in names}
         assert why
     assert shown == wanted

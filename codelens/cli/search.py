@@ -74,14 +74,15 @@ def search(flags: SearchFlags) -> int:
         return 0
     started = time.perf_counter()
     chosen = only_one(flags, FORMATS, OPTIONS) or "text"
-    positional, paths = _query_and_paths(flags)
+    positional, named = _query_and_paths(flags)
     query = QueryText() if flags.list_files else joined_query(all_queries(positional, flags), flags)
-    place = reading_place(flags, ranking_settings(flags), paths)
+    place = reading_place(flags, ranking_settings(flags), named)
     if flags.refresh:
         refresh(place, flags.progress, flags.quiet)
     with current_index(place, flags) as index:
         if flags.require_fresh:
             require_fresh(index)
+        paths = [_located(path, index, place) for path in named]
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
         options = _options(flags, place, scope, query, likeness(flags, place, index))
         if flags.list_files:
@@ -154,16 +155,26 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
 
 
 def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
-    """With -e, -f or --like the first argument is a PATH, as with grep."""
+    """With -e, -f, --like or --files the first argument is a PATH, as with grep."""
     paths = list(flags.paths or ())
-    positional, hint = flags.query, "put quotes around a query of several words"
-    if (without_query(flags) or flags.list_files) and positional is not None:
-        paths, positional = [Path(positional), *paths], None
-        hint = "with -e, -f, --like or --files every argument is a PATH"
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"no such file or folder: {path}", hint)
-    return positional, paths
+    if (without_query(flags) or flags.list_files) and flags.query is not None:
+        return None, [Path(flags.query), *paths]
+    return flags.query, paths
+
+
+def _located(path: Path, index: Index, place: Workplace) -> Path:
+    """A PATH from the working directory, where the disk or the index has it there; else as the index names it."""
+    roots = [Path(row.root) for row in index.info().repositories]
+    places = [place.cwd / path, *(root / path for root in roots)]
+    if found := next((at for at in places if at.exists()), None):
+        return path if found == places[0] else found
+    indexed = {
+        Path(root, file) for root, file in index.files(SearchOptions())
+    }  # of deleted files, the index knows more
+    for at in places:
+        if any(file == at or at in file.parents for file in indexed):
+            return at
+    raise UsageError(f"no such file or folder: {path}", "a query of several words wants quotes around it")
 
 
 def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
@@ -263,7 +274,19 @@ BRIEF = (
         "globs",
         "root_scope",
     ),
-    *("limit", "mode", "files", "count", "only_matching", "context", "json", "format", "refresh"),
+    *(
+        "limit",
+        "mode",
+        "files",
+        "count",
+        "only_matching",
+        "invert",
+        "line_number",
+        "context",
+        "json",
+        "format",
+        "refresh",
+    ),
 )
 command = declare(
     "search", SearchFlags, search, brief=BRIEF, epilog="Exit: 0 hits, 1 none, 2 error, 3 no index, 4 not fresh."

@@ -13,6 +13,7 @@ from codelens.cli.freshness import current_index
 from codelens.cli.options import all_queries, joined_query, likeness, ranking_settings, search_options, without_query
 from codelens.cli.streams import colored, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
+from codelens.index import Index
 from codelens.model.search import NOTHING_ASKED, Candidate, WhyResult
 from codelens.render.paths import PathStyle
 from codelens.render.why import SameSearch, WhyView, render_why, shell_quoted
@@ -64,6 +65,8 @@ def why(flags: WhyFlags) -> int:
     if flags.check:
         return _check(result, exit_code, flags)
     if not flags.quiet:
+        if Index.answers_with_lines(query.text, options):
+            say("note: search answers this query with all matching lines; the ranks are those of --sort score")
         _show(result, place, exit_code, flags, two=len(names) == 2)
         for notice in result.search.notices:
             say(f"{'error' if notice.code == NOTHING_ASKED else 'note'}: {notice.text}")

@@ -149,7 +149,7 @@ class UnitRow:
     def is_called(self, dotted: str) -> bool:
         """True if this is the end of the qualified name after folders and file, or after folders: `app.Flask.run`, `flask.Flask`.
 
-        What a file stands for depends on the language: in Go, Java and __init__.py it is no part of a name.
+        What a file stands for depends on the language: in Go, Java and __init__.py names leave it out.
         """
         folders, _, file = f"/{self.path}".rpartition("/")
         within = folders.replace("/", ".")

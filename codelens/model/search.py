@@ -23,14 +23,26 @@ class Contribution:
 
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "words": ("exact", "keyword", "fuzzy", "equivalence", "bm25", "found", "coverage", "own_class"),
+    "words": (
+        "exact",
+        "keyword",
+        "fuzzy",
+        "equivalence",
+        "bm25",
+        "found",
+        "bm25_unmet",
+        "coverage",
+        "verbatim",
+        "token",
+        "own_class",
+    ),
     "names": (
         *("symbol", "exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
-        *("named", "resemblance"),
+        *("named", "resemblance", "name_part"),
     ),
-    "meaning": ("vector", "nearness", "nearest", "near_beside", "rerank"),
+    "meaning": ("vector", "nearness", "nearest", "near_unmet", "near_beside", "rerank"),
     "file": (
-        *("path", "file", "file_coverage", "file_name", "scope", "further"),
+        *("path", "file", "file_coverage", "file_name", "scope", "further", "place"),
         *("test", "example", "vendored", "docs", "generated", "asked_test"),
     ),
     "graph": (
@@ -56,6 +68,18 @@ class Match:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class QueryTarget:
+    """A unit that the query points at: by its place, as PATH, PATH:LINE or PATH:LINE:COLUMN, or by its mark, as TODO."""
+
+    value: float
+    """1 for the innermost unit at the line, less for others."""
+    reason: str
+    line: int = 0
+    """0 where the query has none; so is the column."""
+    column: int = 0
+
+
 @dataclass(slots=True)
 class Candidate:
     """A unit that may become a hit. Its score is the sum of its contributions, and nothing else.
@@ -71,6 +95,8 @@ class Candidate:
     """Contributions that came with their reason: ranks, the walk, factors."""
     measured: list[tuple[str, float, float]] = field(default_factory=list)
     """(feature, weight, value)."""
+    confidence: float | None = None
+    """Probability that it is what the query asks for; None in profiles that do not tell (`search.confidence`)."""
     says: Callable[[UnitRow, str, float], str] | None = None
     """Function from unit, feature and value to the reason."""
 
@@ -133,6 +159,8 @@ class Hit:
     snippet: tuple[SnippetLine, ...]
     path_bytes: bytes | None = None
     """The path's bytes if they are not UTF-8."""
+    confidence: float | None = None
+    """Probability that it is what the query asks for; None in profiles that do not tell."""
 
 
 @dataclass(frozen=True, slots=True)

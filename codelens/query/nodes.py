@@ -171,10 +171,21 @@ def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
                 yield leaf
 
 
+MARKS = frozenset({"TODO", "FIXME", "XXX", "HACK"})
+"""Words that open a comment about something to be done. Such a query asks for these comments."""
+
+
+def mark_of(node: Node | None) -> str:
+    """The mark of TODO comments that a query is; empty for any other query."""
+    return node.text if isinstance(node, Word) and node.text in MARKS else ""
+
+
 def asks_todos(node: Node | None) -> bool:
     """True if a query asks for TODO comments, which searches otherwise leave out."""
     leaves = positive_leaves(node)
-    return any(isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in leaves)
+    return bool(mark_of(node)) or any(
+        isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in leaves
+    )
 
 
 def leaves(node: Node | None) -> Iterator[Leaf]:
@@ -212,6 +223,17 @@ def _runs(parts: tuple[Node, ...]) -> Iterator[Node]:
 
 def _joined(words: list[Word]) -> list[Word]:
     return [Word(" ".join(word.text for word in words), words[0].start)] if words else []
+
+
+def without_phrases(query: Query) -> Query | None:
+    """The query with its phrases read as words; None if it has none next to other words."""
+    parts = query.node.parts if isinstance(query.node, And) else ()
+    if not any(isinstance(part, Phrase) for part in parts) or not query.loose_words:
+        return None
+    loose: list[Node] = []
+    for part in parts:
+        loose += [Word(word) for word in part.text.split()] if isinstance(part, Phrase) else [part]
+    return replace(query, node=And(tuple(loose)))
 
 
 def also(query: Query, demanded: Node | None) -> Query:

@@ -14,7 +14,7 @@ from codelens.search.order import adjust, final_order
 from codelens.search.present import answer
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.rankers import RANKERS
-from codelens.search.retrieve import add_literal_matches, retrieve
+from codelens.search.retrieve import add_literal_matches, add_todos, retrieve
 from codelens.search.run import SearchRun
 from codelens.search.scope import without_metadata
 from codelens.search.terms import search_terms
@@ -51,6 +51,7 @@ def rank(
 
         matches = retrieve(run)
         add_literal_matches(run, matches)
+        add_todos(run, matches)
         run.channels = tuple(sorted(matches))
 
         candidates = RANKERS[profile.ranker].rank(run, matches)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 from codelens.model.budget import SHOWN
-from codelens.model.code import NOTE_KINDS, Freshness, IndexInfo, UnitRow
+from codelens.model.code import NOTE_KINDS, Freshness, IndexInfo, UnitId, UnitRow
 from codelens.model.search import Candidate, Hit, Notice, SearchOptions, SearchResult, SnippetLine
 from codelens.query.patterns import Ranges
 from codelens.search.run import SearchRun, limit_notices
-from codelens.search.terms import ExpandedQuery
+from codelens.search.terms import stem
 from codelens.store.documents import DocumentRow
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
@@ -58,13 +58,14 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     documents = {d.id: d for d in store.documents.rows({c.unit.document for c in page})}
     roots = {r.id: r.root for r in store.documents.repositories()}
     hits: list[Hit] = []
+    said, inner = QueryWords(run), _inner(run, page)
     brief = 0
     for place, candidate in enumerate(page):
         document = documents[candidate.unit.document]
         hit = _without_lines(candidate, first + place, document, roots[document.repository])
         with store.budget.part(SHOWN):
             store.budget.check()
-            hits.append(_with_lines(run, hit, document))
+            hits.append(_with_lines(run, hit, document, said, inner.get(candidate.unit.id, ())))
         if len(hits) == place:
             hits.append(hit)
             brief += 1
@@ -73,13 +74,32 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     return tuple(hits)
 
 
-def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow) -> Hit:
-    """The hit with the exact place to jump to, and its snippet."""
+def _inner(run: SearchRun, page: Sequence[Candidate]) -> Mapping[UnitId, Sequence[UnitRow]]:
+    """Unit → the units directly inside it, of those that are shown."""
+    pairs = run.store.units.inside([c.unit.id for c in page if c.unit.id > 0])
+    rows = run.store.units.rows([inner for _, inner in pairs])
+    found: dict[UnitId, list[UnitRow]] = {}
+    for outer, inner in pairs:
+        found.setdefault(outer, []).append(rows[inner])
+    return found
+
+
+def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
+    """The hit with the exact place to jump to, and its snippet. `inner` are the units in it, whose lines are theirs."""
     unit, options, lines = hit.unit, run.options, run.texts.lines(document)
     places = run.scope.places(unit, document)
-    marks = _marks(unit, lines, run.terms, places, options.literal or options.regex)
-    line, column = _place(unit, lines, marks, places)
-    numbers = _shown_lines(unit, line, marks, len(lines), options)
+    marks: dict[int, Ranges] = dict(places)
+    shares: dict[int, float] = {}
+    if not (options.literal or options.regex):
+        held = {n for row in inner for n in range(row.start_line, row.end_line + 1)}
+        for number, (ranges, share) in said.found(unit, lines).items():
+            marks[number] = tuple(sorted({*marks.get(number, ()), *ranges}))
+            if number not in held:
+                shares[number] = share
+    line, column = _place(unit, lines, marks, shares, places)
+    if (asked := run.targets.get(unit.id)) and unit.start_line <= asked.line <= min(unit.end_line, len(lines)):
+        line, column = asked.line, asked.column or 1
+    numbers = _shown_lines(line, shares, len(lines), options)
     text = lines[line - 1] if line <= len(lines) else ""
     return replace(
         hit,
@@ -96,6 +116,7 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
         rank=rank,
         unit=candidate.unit,
         score=candidate.score,
+        confidence=candidate.confidence,
         channels=dict(sorted(candidate.channels.items())),
         contributions=tuple(candidate.contributions),
         freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
@@ -108,56 +129,70 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
     )
 
 
-def _marks(
-    unit: UnitRow, lines: Sequence[str], query: ExpandedQuery, places: Mapping[int, Ranges], literal: bool
-) -> dict[int, Ranges]:
-    """Line → character ranges that the query hits, within the unit; of a literal query only what it says, no words."""
-    found: dict[int, Ranges] = dict(places)
-    if literal:
+class QueryWords:
+    """The words of a query as lines of code say them: in any form, alone or within a name."""
+
+    def __init__(self, run: SearchRun) -> None:
+        words = [t.text for t in run.terms.words]
+        self._begun = tuple(w.removesuffix(BEGINNING) for w in words if w.endswith(BEGINNING))
+        self._stems = dict.fromkeys((stem(w) for w in words if not w.endswith(BEGINNING)), 1.0)
+        self._few = (*self._stems, *self._begun) if len(words) <= FEW_WORDS else ()
+        if 1 < len(words) <= FEW_WORDS:
+            total = run.store.units.count()
+            for word in (w for w in words if not w.endswith(BEGINNING)):
+                frequency = run.store.postings.document_frequency(word)
+                self._stems[stem(word)] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
+        self._known: dict[str, frozenset[str]] = {}
+
+    def found(self, unit: UnitRow, lines: Sequence[str]) -> dict[int, tuple[Ranges, float]]:
+        """Line → (character ranges that say words of the query, the rarity of these words together), within the unit."""
+        found: dict[int, tuple[Ranges, float]] = {}
+        for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
+            line = lines[number - 1][:SCANNED_CHARACTERS]
+            folded = line.casefold()
+            if self._few and not any(
+                word in folded for word in self._few
+            ):  # ten times as fast as looking at its tokens
+                continue
+            said = [(m.span(), words) for m in _TOKEN.finditer(line) if (words := self._of(m[0]))]
+            if said:
+                words = frozenset[str]().union(*(words for _, words in said))
+                rarity = math.fsum(self._stems.get(word, 1.0) for word in sorted(words))
+                found[number] = tuple(span for span, _ in said), rarity
         return found
-    words = frozenset(t.text for t in query.words if not t.text.endswith(BEGINNING))
-    begun = tuple(t.text.removesuffix(BEGINNING) for t in query.words if t.text.endswith(BEGINNING))
-    few = (*words, *begun) if len(words) + len(begun) <= FEW_WORDS else ()
-    for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
-        line = lines[number - 1][:SCANNED_CHARACTERS]
-        folded = line.casefold()
-        if few and not any(word in folded for word in few):  # ten times as fast as looking at its tokens
-            continue
-        ranges = tuple(m.span() for m in _TOKEN.finditer(line) if _says(m[0], words, begun))
-        if ranges:
-            found[number] = tuple(sorted(set(found.get(number, ()) + ranges)))
-    return found
 
-
-@lru_cache(maxsize=1 << 14)
-def _says(token: str, query_words: frozenset[str], begun: tuple[str, ...]) -> bool:
-    folded, words = token.casefold().strip("_"), split_identifier(token)
-    if begun and (folded.startswith(begun) or any(word.startswith(begun) for word in words)):
-        return True
-    return folded in query_words or not query_words.isdisjoint(words)
+    def _of(self, token: str) -> frozenset[str]:
+        """The words of the query that a token says."""
+        if token not in self._known:
+            parts = {token.casefold().strip("_"), *split_identifier(token)}
+            said = {stem(part) for part in parts} & self._stems.keys()
+            said |= {begun for begun in self._begun if any(part.startswith(begun) for part in parts)}
+            self._known[token] = frozenset(said)
+        return self._known[token]
 
 
 def _place(
-    unit: UnitRow, lines: Sequence[str], marks: Mapping[int, Ranges], places: Mapping[int, Ranges]
+    unit: UnitRow,
+    lines: Sequence[str],
+    marks: Mapping[int, Ranges],
+    shares: Mapping[int, float],
+    places: Mapping[int, Ranges],
 ) -> tuple[int, int]:
-    """(line, column): what a literal or a pattern found, else the name of a symbol, else the line that says most."""
-    if places:
-        line = min(places)
-        start = places[line][0][0] if places[line] else 0
-        return line, column_utf8(lines[line - 1], start)
-    if unit.name_line and unit.signature:
+    """(line, column): what a literal or a pattern found, else the line that says most; of equal ones that of the definition."""
+    most = max(shares.values(), default=0.0)
+    if not places and unit.name_line and unit.signature and most <= shares.get(unit.name_line, 0.0):
         return unit.name_line, unit.name_column
-    best = max(marks, key=lambda n: (len(marks[n]), -n), default=unit.start_line)
+    best = min(places) if places else max(shares, key=lambda n: (shares[n], -n), default=unit.start_line)
     ranges = marks.get(best, ())
     start = ranges[0][0] if ranges else 0
     return best, column_utf8(lines[best - 1], start) if best <= len(lines) else 1
 
 
-def _shown_lines(unit: UnitRow, line: int, marks: Mapping[int, Ranges], last: int, options: SearchOptions) -> list[int]:
+def _shown_lines(line: int, shares: Mapping[int, float], last: int, options: SearchOptions) -> list[int]:
     """Line numbers of the snippet: the asked context, or the place and the lines of the unit that say most."""
     if options.context_before or options.context_after:
         return list(range(max(1, line - options.context_before), min(last, line + options.context_after) + 1))
-    others = sorted((n for n in marks if n != line), key=lambda n: (-len(marks[n]), n))
+    others = sorted((n for n in shares if n != line), key=lambda n: (-shares[n], n))
     return sorted({line, *others[: max(0, options.snippet_lines - 1)]})
 
 

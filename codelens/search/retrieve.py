@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import CHANNELS as CHANNELS_SHARE
 from codelens.model.budget import TERMS
-from codelens.model.search import Match
+from codelens.model.search import Match, QueryTarget
+from codelens.query.nodes import mark_of
 from codelens.search.channels import Channel
 from codelens.search.channels.equivalence import EquivalenceChannel
 from codelens.search.channels.exact import ExactChannel
@@ -44,6 +45,10 @@ MOST_WITHOUT = 1000
 LITERAL_POOL = 5000
 """Units that enter the ranking for their text alone; the first of each file always does, so that no file is lost. Chosen,
 not measured: every one of them becomes a candidate, which the search pays for in time."""
+
+
+OTHER_MARK = 0.9
+"""Value of a FIXME, of 1, for the query `TODO`. Chosen: only the order counts."""
 
 
 def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:
@@ -93,6 +98,23 @@ def run_channels(
             run.trace.rankings[name] = tuple(matches[name])
             run.trace.cuts[name] = limit
     return matches
+
+
+def add_todos(run: SearchRun, matches: dict[str, Sequence[Match]]) -> None:
+    """Add the TODO comments to the matches of `exact`, if the query is their mark; they go before all else."""
+    mark = mark_of(run.query.node)
+    if not mark or "exact" not in matches:
+        return
+    rows = run.store.units.rows(run.store.units.of_todos(run.within, LITERAL_POOL)).values()
+    ordered = sorted(rows, key=lambda row: (not row.name.startswith(mark), "test" in row.roles, row.content_order()))
+    run.targets = {
+        row.id: QueryTarget(1.0 if row.name.startswith(mark) else OTHER_MARK, "a comment about something to be done")
+        for row in ordered
+    }
+    kept = [match for match in matches["exact"] if match.unit not in run.targets]
+    found = [Match(unit, 0.0, placed.reason) for unit, placed in run.targets.items()]
+    matches["exact"] = run.trace.rankings["exact"] = (*kept, *found)
+    run.trace.cuts["exact"] += LITERAL_POOL
 
 
 def add_literal_matches(run: SearchRun, matches: dict[str, Sequence[Match]]) -> None:

@@ -112,6 +112,7 @@ def _pack_bindings(bindings: Sequence[Binding]) -> bytes:
             [place[b.text] for b in bindings],
             [-1 if b.unit is None else b.unit for b in bindings],
             _differences([b.start for b in bindings]),
+            [b.until for b in bindings],
         ]
     )
 
@@ -120,10 +121,11 @@ def unpack_bindings(columns: bytes) -> tuple[Binding, ...]:
     """The packed bindings in their order."""
     if not columns:
         return ()
-    texts, hows, names, texts_of, units, starts = _unpacked(columns)
+    texts, hows, names, texts_of, units, starts, ends = _unpacked(columns)
     text = texts.__getitem__
     rows = zip(
-        *(map(text, hows), map(text, names), map(text, texts_of), map(_unit, units)), accumulate(starts), strict=True
+        *(map(text, hows), map(text, names), map(text, texts_of), map(_unit, units), accumulate(starts), ends),
+        strict=True,
     )
     return tuple(map(_binding, rows))
 

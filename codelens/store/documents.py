@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
@@ -226,6 +227,14 @@ class Documents:
             ]
         return sorted(map(_document_row, found), key=lambda d: (d.repository, d.path))
 
+    def first(self, ids: Sequence[DocumentId], limit: int) -> list[DocumentId]:
+        """The first of these documents by repository and path, tests last."""
+        sql = (
+            "SELECT id FROM documents WHERE id IN (SELECT value FROM json_each(?)) "
+            "ORDER BY roles LIKE '%test%', repository_id, path LIMIT ?"
+        )
+        return [DocumentId(row[0]) for row in self._connection.execute(sql, (json.dumps(ids), limit))]
+
     def by_path(self, path: str) -> list[DocumentRow]:
         """Documents with this path, at most one per repository."""
         found = self._connection.execute(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", (path,))
@@ -255,6 +264,14 @@ class Documents:
         )
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return dict(rows)
+
+    def ending_in(self, path: str, limit: int) -> list[DocumentRow]:
+        """Documents whose path is this or ends with it, in whole parts; shortest paths first."""
+        sql = (
+            f"SELECT {_ROW} FROM documents WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 "
+            f"ORDER BY length(path), path, repository_id LIMIT {int(limit)}"
+        )
+        return list(map(_document_row, self._connection.execute(sql, (path,))))
 
     def linkable(
         self, repository: RepositoryId, only: DocumentId | None = None

@@ -282,13 +282,15 @@ class Units:
         sql = f"SELECT {_ROW} WHERE u.document_id = ? AND u.kind = '{TODO}' ORDER BY u.start_byte, u.end_byte DESC"
         return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
 
-    def of_kind(self, units: Iterable[UnitId], kind: str, limit: int) -> list[UnitId]:
-        """These units of one kind, at most `limit`, by path and place."""
+    def of_todos(self, within: Iterable[UnitId] | None, limit: int) -> list[UnitId]:
+        """The TODO comments among these units, or all; at most `limit`, by path and place."""
+        among = "json_each(?1) n CROSS JOIN units u ON u.id = n.value" if within is not None else "units u"
         sql = (
-            "SELECT u.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
-            f"JOIN documents d ON d.id = u.document_id WHERE u.kind = ?2 ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"SELECT u.id FROM {among} JOIN documents d ON d.id = u.document_id "
+            f"WHERE u.kind = '{TODO}' AND u.folded = '' ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
         )
-        return [UnitId(row[0]) for row in self._connection.execute(sql, (f"[{','.join(map(str, units))}]", kind))]
+        values = () if within is None else (f"[{','.join(map(str, within))}]",)
+        return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
 
     def of_documents(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
         """All units of these documents; TODO comments only with `aside`."""
@@ -314,6 +316,15 @@ class Units:
         sql = "SELECT id, parent_id FROM units WHERE id IN (SELECT value FROM json_each(?)) AND parent_id IS NOT NULL"
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
         return dict(rows)
+
+    def around_byte(self, document: DocumentId, place: int) -> list[tuple[UnitId, int, int]]:
+        """(unit, number of its lines, 1 if it is local) of all units that contain this byte, outermost first; no TODO comments."""
+        sql = (
+            f"SELECT u.id, u.end_line - u.start_line + 1, u.local FROM units u WHERE u.document_id = ?1 AND {_NOT_ASIDE} "
+            "AND u.start_byte <= ?2 AND u.end_byte > ?2 ORDER BY u.start_byte, u.end_byte DESC, u.id"
+        )
+        rows: list[Any] = self._connection.execute(sql, (document, place)).fetchall()
+        return rows
 
     def decorators(self, units: Iterable[int]) -> dict[UnitId, tuple[str, ...]]:
         """Unit → its decorators as written, in order; units without any are left out."""

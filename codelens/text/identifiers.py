@@ -58,9 +58,9 @@ def fold_identifier(identifier: str) -> str:
 
 
 def split_qualified(text: str) -> tuple[str, str]:
-    """(holder, name): Class.method, a::b, A#b, a->b and the same with `()` behind; the holder is empty if there is none.
+    """(holder, name): Class.method, a::b, A#b, a->b and the same with `()` behind; the holder is empty without one.
 
-    Dots separate the parts of the holder. A text that is no name is a name without a holder.
+    Dots separate the parts of the holder. Any other text is a name without a holder.
     """
     dotted = text.strip("` \t\n").removesuffix("()")
     for mark in ("::", "->", "#"):

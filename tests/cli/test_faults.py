@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 
 import codelens.cli.search
 from codelens.cli.main import main
+from codelens.errors import CannotWrite, unwritable
+from codelens.store.connection import report_write_faults
 from tests.commands import Run
 
 
@@ -23,7 +26,7 @@ from tests.commands import Run
         (["hooks", "instal"], "no command 'instal', did you mean 'install'?"),
         (["hooks", "banish"], "no command 'banish'\n"),
         (["search", "--limt", "3", "x"], "no option --limt, did you mean --limit?"),
-        (["search", "--hidden", "x"], "no option --hidden\n"),
+        (["search", "--hidden", "x"], "--hidden belongs to `codelens index`"),
         (["search", "--nonsense"], "no option --nonsense\n"),
         (["search", "-m"], "requires an argument"),
         (["search", "-m", "many", "x"], "'many' is not a valid int"),
@@ -151,3 +154,33 @@ def test_closed_streams(closed: str, own: Path) -> None:
 def test_an_empty_query_is_reported(indexed: Path, run: Run) -> None:
     ran = run("search", " ", cwd=indexed)
     assert (ran.code, ran.out, ran.err) == (1, "", "codelens: note: the query is empty\n")
+
+
+@pytest.mark.parametrize("command", ["index", "watch"])
+def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(command: str, own: Path, run: Run) -> None:
+    """As root, for whom no folder is read-only, a file that lies where the index's folder would."""
+    own.chmod(0o555)
+    (own / ".codelens").write_text("") if os.access(own, os.W_OK) else None
+    try:
+        ran = run(command, cwd=own)
+    finally:
+        own.chmod(0o755)
+    error, hint = ran.err.splitlines()
+    assert ran.code == 2
+    assert error.startswith(f"codelens: error: {own}/.codelens cannot be written: ")
+    assert "--db FILE" in hint
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_a_read_only_place_wants_another_one(number: int, tmp_path: Path) -> None:
+    fault = unwritable(tmp_path, OSError(number, os.strerror(number)))
+    assert str(fault) == f"{tmp_path} cannot be written: {os.strerror(number)}"
+    assert "--db FILE" in fault.hint
+    assert "room" not in fault.hint
+    assert "make room" in unwritable(tmp_path, OSError(errno.ENOSPC, "full")).hint
+
+
+def test_an_index_that_cannot_be_written_says_so_too(tmp_path: Path) -> None:
+    with pytest.raises(CannotWrite, match="Read-only") as told, report_write_faults(tmp_path / "index.db"):
+        raise OSError(errno.EROFS, "Read-only file system", str(tmp_path / "index.db-wal"))
+    assert "--db FILE" in told.value.hint

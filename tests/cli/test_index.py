@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import tree_sitter
+import tree_sitter_python
 
+from codelens.lang.parser import unknown_names
 from tests.commands import Run
 from tests.render.schema import check
 
@@ -143,6 +148,24 @@ def test_doctor(own: Path, run: Run) -> None:
     states = {check["what"]: check["state"] for check in json.loads(ran.out)["checks"]}
     assert states["Python"] == states["FTS5"] == states["trigram"] == states["sqlite-vec"] == "ok"
     assert states["index"] == "less"
+    needed = {"model2vec": "model2vec", "onnx": "onnxruntime", "sentence-transformers": "sentence_transformers"}
+    for name, package in needed.items():
+        assert states[name] == ("ok" if find_spec(package) else "absent")
+
+
+def test_doctor_compiles_every_query_when_asked(own: Path, run: Run) -> None:
+    quick, whole = (run("doctor", *depth, cwd=own).out for depth in ((), ("--all",)))
+    (count,) = re.findall(r"grammars: (\d+) languages work", quick)
+    (listed,) = re.findall(r"grammars: (.*)", whole)
+    assert len(listed.split("), ")) == int(count)
+
+
+def test_a_query_that_does_not_fit_its_grammar_is_found_by_its_names() -> None:
+    grammar = tree_sitter.Language(tree_sitter_python.language())
+    query = (
+        '; (no_comment)\n(class_definition name: (identifier) @x (_)) (gone field: "(string)") (ERROR) (#eq? @x "(y)")'
+    )
+    assert unknown_names(grammar, query) == ["field", "gone"]
 
 
 def test_completion_scripts(run: Run) -> None:

@@ -230,10 +230,9 @@ def test_a_damaged_file_breaks_no_search(run: Run, shop: Path) -> None:
     memory_of(shop).write_bytes(b"this was a database once " * 100)
     ran = run("search", "lamp price", cwd=shop)
     assert (ran.code, ran.out) == (0, plain)
-    told = ran.err.splitlines()
-    assert len(told) == 2
-    assert "searched without memory" in told[1] and "not recorded" in told[0]
-    assert all("is damaged" in line and "memory forget --all" in line for line in told)
+    (told,) = ran.err.splitlines()
+    assert "searched without memory" in told
+    assert "is damaged" in told and "memory forget --all" in told
     assert run("why", "lamp price", "--check", cwd=shop).code == 0
     ran = run("memory", "pin", "app.py", cwd=shop)
     assert ran.code == 2 and "is damaged" in ran.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -89,3 +90,19 @@ def test_a_worker_that_cannot_start_fails_the_call(tmp_path: Path, monkeypatch: 
             pool.submit(abs, -1).result()
         monkeypatch.undo()
         assert pool.submit(abs, -1).result() == 1
+
+
+HOLDING = """
+from codelens.processes.pool import WorkerPool
+
+with WorkerPool(1) as pool:
+    pool.submit(exec, "import multiprocessing, sys; sys.kept = multiprocessing.get_context('spawn').Lock()").result()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a lock is no file there")
+def test_an_idle_worker_cleans_up_what_its_libraries_hold() -> None:
+    """Killed with a semaphore, as tqdm and joblib make one, it would have Python warn of a leak."""
+    command = [sys.executable, "-c", HOLDING]
+    ran = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(Path(__file__).parents[2])})
+    assert (ran.returncode, ran.stderr) == (0, "")

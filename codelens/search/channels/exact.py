@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from codelens.model.code import TODO, UnitId, UnitRow
+from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match
 from codelens.query.nodes import asks_todos
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
@@ -42,7 +42,7 @@ def with_todos(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence
     if run.within is None or not run.terms.words:
         return ranking
     units = run.store.units
-    rows = units.rows(units.of_kind(run.within, TODO, MOST_TODOS))
+    rows = units.rows(units.of_todos(run.within, MOST_TODOS))
     found = _scored(sorted(rows.values(), key=UnitRow.content_order), run.terms, run.store)
     return sorted([*ranking, *found], key=lambda m: -m.raw_score)[:limit]  # stable: ties stay in order of content
 

@@ -1,16 +1,26 @@
-"""Places: units in files and folders that the query's words name."""
+"""Places: units in files and folders that the query's words name, and the place that a query like PATH:LINE is."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from codelens.model.search import Match
+from codelens.model.code import UnitId, UnitRow
+from codelens.model.search import Match, QueryTarget
 from codelens.search.run import SearchRun
+from codelens.store.documents import DocumentRow
 
 COMMON_ON_PATHS = 0.1
 """Share of all units. A word on the paths of more names the project, not a place in it. Chosen, not measured."""
 COLUMNS: Mapping[str, float] = {"path": 1.0, "concepts": 1.0}
 """Column → weight in BM25: the folders above, and the file's name with its folder. Neither goes first. Chosen."""
+_PLACE = re.compile(r"(?P<path>\S*?[^\s:#])(?:(?::|#L)(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?)?:?")
+MOST_FILES = 20
+"""Files of the same name that a query names by it. Chosen."""
+AROUND, IN_FILE = 0.9, 0.5
+"""Values of a unit around the one at the line, of 1, and of any other in the file. Chosen: only their order counts."""
+OTHER_FILE = 0.9
+"""Factor for a file of which the query has only the end of the path. Chosen."""
 
 
 class PathChannel:
@@ -19,12 +29,62 @@ class PathChannel:
     name = "path"
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
-        """Units whose path holds any word of the query that tells places apart. The raw score is BM25, above 0."""
+        """Units at the place that the query is, then those whose path holds any word of it that tells places apart.
+
+        The raw score is BM25, above 0, and above all of those for a place.
+        """
         query, store = run.terms, run.store
+        run.targets = find_place(run)
         most = COMMON_ON_PATHS * store.units.count()
         frequencies = {t.text: store.postings.document_frequency(t.text, tuple(COLUMNS)) for t in query.words}
         terms = [t for t, n in frequencies.items() if 0 < n <= most]
-        if not terms:
-            return []
-        found = store.postings.bm25(terms, COLUMNS, run.within, limit, tuple(COLUMNS))
-        return [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in found]
+        found = store.postings.bm25(terms, COLUMNS, run.within, limit, tuple(COLUMNS)) if terms else []
+        best = max((score for _, score in found), default=0.0)
+        at = sorted(run.targets.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
+        matches = [Match(unit, best + placed.value, placed.reason) for unit, placed in at]
+        matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in found if unit not in run.targets]
+        return matches[:limit]
+
+
+def find_place(run: SearchRun) -> dict[UnitId, QueryTarget]:
+    """The units of the files that a query like PATH, PATH:LINE or PATH:LINE:COLUMN names; empty for any other query.
+
+    A file fits by its path, or the end of it. A PATH without a line has a dot or a slash, as names have not.
+    """
+    texts = [part.text for part in run.query.ranking_texts]
+    asked = _PLACE.fullmatch(texts[0]) if len(texts) == 1 and not run.likeness else None
+    if asked is None or not (asked["line"] or "." in asked["path"].strip(".") or "/" in asked["path"].strip("/")):
+        return {}
+    path = re.sub(r"^(?:\.{1,2}/)+", "", asked["path"])
+    line, column = int(asked["line"] or 0), int(asked["column"] or 0)
+    within = None if run.within is None else frozenset(run.within)
+    found: dict[UnitId, QueryTarget] = {}
+    for document, below in _files(path, run):
+        if line > (lines := len(run.texts.lines(document))):
+            run.notice("place", f"{document.path} has {lines} lines")
+        units = [u for u in run.store.units.of_document(document.id) if within is None or u.id in within]
+        share = 1.0 if document.path == below else OTHER_FILE
+        found |= {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _at(line, units)}
+    return found
+
+
+def _files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
+    """(document, the path below its root that the query has) of the files that fit."""
+    for row in run.store.documents.repositories():
+        if path.startswith(f"{row.root.as_posix()}/"):
+            path = path.removeprefix(f"{row.root.as_posix()}/")
+            return [(d, path) for d in run.store.documents.by_path(path) if d.repository == row.id]
+    return [(document, path) for document in run.store.documents.ending_in(path, MOST_FILES)]
+
+
+def _at(line: int, units: Sequence[UnitRow]) -> list[tuple[UnitRow, float, str]]:
+    """(unit, value from 0 to 1, reason): the innermost at the line, those around it, then the others by distance."""
+    if not line:
+        return [(unit, 1.0, f"the query is {unit.path}") for unit in units]
+    around = sorted((u for u in units if u.start_line <= line <= u.end_line), key=lambda u: (-u.start_line, u.end_line))
+    found = [(u, AROUND**depth, f"line {line} is in it") for depth, u in enumerate(around)]
+    others = [(max(u.start_line - line, line - u.end_line), -u.start_line, u) for u in units if u not in around]
+    for place, (lines, _, unit) in enumerate(sorted(others, key=lambda other: other[:2]), start=1):
+        value = IN_FILE * (1.0 + 1.0 / place) / 2
+        found.append((unit, value, f"{lines} line{'' if lines == 1 else 's'} from line {line}"))
+    return found
