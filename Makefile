@@ -10,7 +10,7 @@ SCORE = $(BIN)/python "$(EVAL)/score.py" --trees "$(abspath $(TREES))"
 ASK = $(BIN)/codelens eval --no-config --indexes "$(INDEXES)"
 BESIDE = $(BIN)/codelens eval --no-config --compare --markdown --metrics P@10,MRR,strict_ndcg@10,strict_hit@10,file@10
 
-.PHONY: demo test test-all check format lint types contracts golden wheel bench tour faults fuzz docs pictures recheck model eval weights clean
+.PHONY: demo test test-all check format lint types contracts golden wheel bench tour faults fuzz docs pictures recheck model eval questions weights clean
 
 $(VENV)/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "codelens needs Python 3.11 or newer: make PYTHON=path/to/python3.12"; exit 2; }
@@ -102,6 +102,19 @@ eval: $(VENV)/ready  ## quality on development tasks: make eval TREES=folder IND
 	    --cmd '$(LEXICAL)/{repo}-commits.ctags -- {query}' >/dev/null; \
 	$(BESIDE) "$(INDEXES)/baseline.json" "$(INDEXES)/tasks.json"; echo; \
 	$(BESIDE) "$(INDEXES)/baseline-commits.json" "$(INDEXES)/commits.json"
+
+# A clone is CLONES/OWNER+NAME/repo, CLONES/OWNER+NAME or CLONES/NAME, as for the weights. What is in WORK/NAME is replaced.
+questions: $(VENV)/ready  ## the golden questions by kind: make questions CLONES=folder WORK=folder
+	@test -n "$(CLONES)" -a -n "$(WORK)" || { echo "usage: make questions CLONES=folder WORK=folder"; exit 2; }
+	@mkdir -p "$(WORK)"; set -e; cat tests/questions/repositories-*.tsv | while read -r name repository commit; do \
+	    clone=; for place in "$$(echo "$$repository" | tr / +)/repo" "$$(echo "$$repository" | tr / +)" "$${repository##*/}"; do \
+	        test -n "$$clone" -o ! -d "$(CLONES)/$$place" || clone="$(CLONES)/$$place"; done; \
+	    test -n "$$clone" || { echo "no clone: git clone https://github.com/$$repository $(CLONES)/$${repository##*/}"; exit 2; }; \
+	    rm -rf "$(WORK)/$$name"; mkdir "$(WORK)/$$name"; \
+	    git -C "$$clone" archive "$$commit" | tar -x -C "$(WORK)/$$name"; \
+	    $(BIN)/codelens index -q --no-config --db "$(WORK)/$$name.db" "$(WORK)/$$name"; done
+	$(BIN)/codelens eval --no-config --indexes "$(WORK)" tests/questions/*.jsonl --out "$(WORK)/questions.json" \
+	    --metrics strict_hit@1,strict_hit@3,strict_hit@10,absent
 
 weights: $(VENV)/ready  ## the shipped weights made anew from their manifest: make weights CLONES=folder WORK=folder
 	@test -n "$(CLONES)" -a -n "$(WORK)" || { echo "usage: make weights CLONES=folder WORK=folder"; exit 2; }

@@ -192,7 +192,7 @@ def warned(run: Run, cwd: Path, *command: str) -> str:
     """The one line that says what does not count, of a command that did its work."""
     ran = run(*command, cwd=cwd)
     assert ran.code == 0 and ran.out
-    lines = [line for line in ran.err.splitlines() if line.startswith("codelens: warning: ")]
+    lines = [line for line in ran.err.splitlines() if line.startswith(f"codelens: warning: {cwd / PROJECT}: ")]
     assert len(lines) == 1
     return lines[0]
 

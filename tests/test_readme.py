@@ -145,7 +145,14 @@ def test_only_what_installs_is_exempt() -> None:
 
 def test_make_targets() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"\bmake ([a-z]+)\b(?= |`|$)", TEXT)) & {"demo", "test", "check", "bench", "eval"}:
+    for target in set(re.findall(r"\bmake ([a-z]+)\b(?= |`|$)", TEXT)) & {
+        "demo",
+        "test",
+        "check",
+        "bench",
+        "eval",
+        "questions",
+    }:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
     assert recipe

@@ -28,6 +28,8 @@ LONGEST_LINE = 120
 """Characters of lines that queries are cut from."""
 CRLF = "--crlf"
 """Lets `$` match before a carriage return, as it does in codelens. ripgrep then writes "\\r\\n" everywhere, so it is left out."""
+MENDED = 14
+"""The version of ripgrep in which -w finds the whole of a word that a pattern may find in part."""
 SHOWN = 300
 """Characters of an output that a difference shows."""
 
@@ -198,7 +200,12 @@ def differences(tree: Path, count: int) -> Iterator[dict[str, object]]:
     os.chdir(tree)
     files = ask_codelens(["--files"]).out.decode("utf-8", "surrogateescape").splitlines()
     texts = [Path(file).read_text(encoding="utf-8", errors="replace") for file in files]
+    old = re.match(
+        r"ripgrep (\d+)", subprocess.run(["rg", "--version"], capture_output=True, text=True, check=True).stdout
+    )
     for question in questions(texts, count, tree.name):
+        if old and int(old[1]) < MENDED and "-w" in question.theirs and "-F" not in question.theirs:
+            continue
         ours, theirs = ask_codelens(question.ours), ask_ripgrep(question.theirs, files)
         if CRLF in question.theirs:
             ours, theirs = (Answer(a.code, a.out.replace(b"\r\n", b"\n")) for a in (ours, theirs))

@@ -21,12 +21,12 @@ MOST_PARAMETERS = 6
 PUBLIC_ENTRIES = {("index", "build")}
 """Functions that callers know by their keywords: more parameters than six are options with defaults."""
 MOST_MODULES: dict[str, int] = {
-    "cli": 42,
+    "cli": 44,
     "context": 8,
     "embed": 12,
-    "evaluation": 15,
+    "evaluation": 16,
     "graph": 10,
-    "indexing": 17,
+    "indexing": 19,
     "lang": 9,
     "linking": 15,
     "memory": 2,
@@ -35,7 +35,7 @@ MOST_MODULES: dict[str, int] = {
     "processes": 5,
     "query": 9,
     "render": 17,
-    "search": 35,
+    "search": 37,
     "server": 24,
     "snapshots": 4,
     "store": 19,

@@ -102,7 +102,7 @@ def _cluster(argument: str, options: Options) -> tuple[bool, bool]:
     for at, letter in enumerate(argument[1:], start=1):
         if letter in options.values:
             value, number = argument[at + 1 :], options.values[letter]
-            fits = value.removeprefix("=").isdecimal() if number else at == 1 and _is_value(letter, value)
+            fits = value.isdecimal() if number else at == 1 and _is_value(letter, value)
             _refuse(elsewhere if fits or not value else "")
             return not value or fits, not value
         if letter not in options.flags:

@@ -237,7 +237,7 @@ class ScoreFlags:
         "--min-score",
         section=RANKING,
         metavar="X",
-        help="Only hits with at least this share of the best score, 0 to 1",
+        help="Only hits of this confidence or more, 0 to 1; a share of the best score where hits have none",
     )
 
 

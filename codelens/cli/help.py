@@ -33,7 +33,9 @@ A query is words. Each may be a part of a name, a word of prose or a slip of the
   is:test  -is:test  kind:doc  kind:code  case:yes|no|auto        filters; a `-` before one excludes
   after:2026-01-31  before:2026  author:ann  the last change
 
--F takes the query literally. What looks like syntax and is not stays text, and a note on stderr says so;
+-F takes the query literally. -F, --regex, "phrases" alone and grep's flags (-l -c -o -n -w …) give all matching
+lines; with these flags every word must be on the line. --sort score ranks. What looks like syntax and is not stays text, and a
+note on stderr says so;
 --strict-query makes it an error that points at the place.
 """
 

@@ -10,6 +10,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from codelens.cli.flags import SearchFlags
+from codelens.cli.freshness import is_behind
 from codelens.cli.options import EVERYTHING, QueryText
 from codelens.cli.streams import colored, say, write
 from codelens.cli.workplace import Workplace
@@ -42,7 +43,6 @@ LINES: Mapping[str, str] = {
 """Flags that ask for lines, unless an option of RANKED is given too."""
 RANKED = (
     *("mode", "weights", "rrf_k", "profile", "intent", "expand", "depth", "decay", "rerank", "min_score", "memory"),
-    "fusion",
 )
 SPECIAL = set(".*+?[](){}|^$\\")
 """Characters of patterns, which a query without --regex takes as they are."""
@@ -76,7 +76,8 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
 
 def _ranking_option(flags: SearchFlags) -> str:
     """An option that was given and only makes sense for ranked places; else an empty text."""
-    given = [name for name in RANKED if getattr(flags, name) not in (None, False, "rrf")]
+    given = [name for name in RANKED if getattr(flags, name) not in (None, False)]
+    given += ["fusion"] if flags.fusion != "rrf" else []
     return f"--{given[0].replace('_', '-')}" if given else "--sort score" if flags.sort == "score" else ""
 
 
@@ -97,7 +98,7 @@ def search_lines(flags: SearchFlags, place: Workplace, index: Index, query: Quer
             write(chain([first], texts), styled=_with_headings(flags) and _on_screen(flags))
         for notice in search.notices:
             say(f"note: {notice.text}")
-    if noted.stale and not flags.files_without:
+    if noted.stale and not flags.files_without and not is_behind(index.info()):
         say(f"warning: {noted.stale} of {noted.seen} files changed since they were indexed")
     if first is None and not flags.invert and (hint := _hint(flags, query)):
         say(f"note: {hint}")

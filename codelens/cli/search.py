@@ -263,7 +263,19 @@ BRIEF = (
         "globs",
         "root_scope",
     ),
-    *("limit", "mode", "files", "count", "only_matching", "context", "json", "format", "refresh"),
+    *(
+        "limit",
+        "mode",
+        "files",
+        "count",
+        "only_matching",
+        "invert",
+        "line_number",
+        "context",
+        "json",
+        "format",
+        "refresh",
+    ),
 )
 command = declare(
     "search", SearchFlags, search, brief=BRIEF, epilog="Exit: 0 hits, 1 none, 2 error, 3 no index, 4 not fresh."

@@ -22,6 +22,7 @@ from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.search.recency import Running, running_by
 from codelens.search.scope import documents_in_scope
+from codelens.search.terms import UNKNOWN_WORDS
 from codelens.search.walk import Spreading, nearness, spread
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -215,7 +216,8 @@ def for_task(request: ContextRequest, store: Store, settings: Settings) -> Sourc
     best = ranking.candidates[: min(request.options.limit, POOL)]
     near = ranking.trace.nearness
     wanted = [WantedUnit(c.unit, c.score, max(near.get(c.unit.id, 0.0), FAINT) if near else 1.0) for c in best]
-    return Source(wanted, tuple(ranking.notices))
+    notices = (notice for notice in ranking.notices if notice.code != UNKNOWN_WORDS)  # a task has words of its own
+    return Source(wanted, tuple(notices))
 
 
 def for_files(request: ContextRequest, store: Store) -> Source:

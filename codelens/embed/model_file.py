@@ -25,6 +25,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.identifiers import is_cjk
 from codelens.text.notation import parse_json
 from codelens.text.terms import token_terms
+from codelens.zstd import zstd
 
 MAGIC = b"codelens embedding 1\n"
 ALIGNMENT = 64
@@ -85,14 +86,7 @@ class ModelFile:
     @cached_property
     def names(self) -> list[str]:
         """Names of all rows, in order; only training and export read them."""
-        import zstandard
-
-        return (
-            zstandard.ZstdDecompressor()
-            .decompress(self._map[self._words_at :])
-            .decode("utf-8", "surrogatepass")
-            .split("\n")
-        )
+        return zstd.decompress(self._map[self._words_at :]).decode("utf-8", "surrogatepass").split("\n")
 
     def digest(self) -> str:
         """16 hex digits over everything that decides vectors, that is all but the card."""
@@ -114,8 +108,6 @@ class ModelTable:
 def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
     """Write a model atomically. Raises ValueError if two rows have the same name."""
     import struct
-
-    import zstandard
 
     n = len(table.names)
     dimensions = len(table.rows) // n
@@ -141,7 +133,7 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
         out += bytes(_aligned(len(out)) - len(out)) + part
     out += bytes(_aligned(len(out)) - len(out))
     names = "\n".join(table.names[i] for i in order).encode("utf-8", "surrogatepass")
-    out += zstandard.ZstdCompressor(level=19).compress(names)
+    out += zstd.compress(names, 19)
     partial = path.with_name(path.name + ".part")
     partial.write_bytes(out)
     partial.replace(path)

@@ -19,6 +19,8 @@ from codelens.evaluation.comments import concept_rows, documentation_rows, lay_b
 from codelens.evaluation.commits import ChangingCommit, ChosenCommits, choose, long_query_of, query_of
 from codelens.evaluation.guides import topic_rows
 from codelens.evaluation.metrics import parts
+from codelens.evaluation.queries import KINDS as QUERY_KINDS
+from codelens.evaluation.queries import behaviour_rows, query_rows
 from codelens.evaluation.tasks import Place, Row, row, write_rows
 from codelens.evaluation.trees import GitReader, TreeText, drawn, lay, read_tree
 from codelens.model.code import SYMBOL_KINDS
@@ -29,7 +31,7 @@ from codelens.text.notation import parse_json
 from codelens.worktree.commits import commit_id
 from codelens.worktree.repository import Repository, bare_repository_at, enclosing_repository
 
-KINDS = ("commits", "tasks", "docs", "names", "topics", "concepts")
+KINDS = ("commits", "tasks", "docs", "names", "topics", "concepts", *QUERY_KINDS, "behaviours")
 """Endings of task files, after the repository's name."""
 TREES = ("commits", "docs")
 LONGEST_NAME = 80
@@ -168,6 +170,8 @@ class TaskCounts:
     identifiers: int = 40
     topics: int = 40
     concepts: int = 40
+    queries: int = 15
+    """The number for each kind of short query (`evaluation.queries`)."""
     max_files: int = 3000
     """Files of a tree. A larger tree is reduced to the files with answers and a sample of the rest."""
 
@@ -200,7 +204,7 @@ def make_tasks(
 ) -> MadeTasks:
     """Write the trees NAME-commits/ and NAME-docs/ and their tasks, NAME-KIND.jsonl, to a folder, in place of earlier ones.
 
-    commits, tasks, names and topics belong to the first tree, docs and concepts to the second. Raises UsageError, CannotWrite,
+    docs, concepts and behaviours belong to the second tree, all other kinds to the first. Raises UsageError, CannotWrite,
     GitError and OSError.
     """
     last = commit_id(repository, head)
@@ -223,6 +227,8 @@ def make_tasks(
         "names": name_rows(name, texts, wanted.identifiers),
         "topics": topic_rows(name, texts, wanted.topics),
         "concepts": concept_rows(name, texts, bare, wanted.concepts),
+        **query_rows(name, texts, wanted.queries),
+        "behaviours": behaviour_rows(name, bare, wanted.queries),
     }
     for kind, found in rows.items():
         write_rows(folder / f"{name}-{kind}.jsonl", found)

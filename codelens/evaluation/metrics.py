@@ -21,7 +21,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from codelens.errors import MissingExtra
-from codelens.evaluation.tasks import Relevant, Task
+from codelens.evaluation.tasks import ABSENT, Relevant, Task
 from codelens.model.fast_dataclass import dataclass
 
 CUTOFF = 10
@@ -159,10 +159,10 @@ def _found(candidates: Iterable[NamedHit], truth: Sequence[Relevant], rule: Rule
 
 METRICS = (
     *("P@10", "R@10", "MRR", "hit@10"),
-    *("strict_p@10", "strict_r@10", "strict_mrr", "strict_ndcg@10", "strict_hit@10"),
-    *("file@10", "candidates"),
+    *("strict_p@10", "strict_r@10", "strict_mrr", "strict_ndcg@10", "strict_hit@1", "strict_hit@3", "strict_hit@10"),
+    *("file@10", "candidates", ABSENT),
 )
-"""Metrics of the loose rule, then those of the strict rule."""
+"""Metrics of the loose rule, then those of the strict rule; `absent` is that of a task without an answer, 1 if there is no hit."""
 
 Values = dict[str, dict[str, float]]
 """Task key → metric → value; file@10 only if the task names a file."""
@@ -190,14 +190,15 @@ def figures(judged: Mapping[str, Judgement]) -> Values:
             m.R @ k: "strict_r@10",
             m.RR: "strict_mrr",
             m.nDCG @ k: "strict_ndcg@10",
-            m.Success @ k: "strict_hit@10",
+            **{m.Success @ first: f"strict_hit@{first}" for first in (1, 3, k)},
         },
         "loose": {m.P @ k: "P@10", m.RR: "MRR", m.Success @ k: "hit@10"},
         "loose entries": {m.SetR: "R@10"},
         "files": {m.Success @ k: "file@10"},
         "candidates": {m.SetR: "candidates"},
     }
-    pairs = {key: dict(_pairs(answer)) for key, answer in judged.items()}
+    pairs = {key: dict(_pairs(answer)) for key, answer in judged.items() if answer.entries}
+    found |= {key: {ABSENT: float(not answer.credited)} for key, answer in judged.items() if not answer.entries}
     for picture, named in names.items():
         qrels = {key: pair[picture][0] for key, pair in pairs.items() if picture in pair}
         run = {key: pair[picture][1] for key, pair in pairs.items() if picture in pair}

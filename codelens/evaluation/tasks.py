@@ -16,6 +16,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
 Place = tuple[str, str]
+ABSENT = "absent"
+"""Kind of a task without an answer: nothing of what its query asks for is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class Task:
     tier: str = ""
     """Difficulty as the author sees it: easy, medium, hard."""
     kind: str = ""
-    """Origin: commit, task, documentation, identifier, topic or concept."""
+    """Origin: commit, task, documentation, identifier, topic or concept; of short queries message, literal, fragment, namesake,
+    qualified or behaviour; of those that people write also name, typo and absent."""
 
     @property
     def key(self) -> str:
@@ -92,8 +95,10 @@ def _task(line: str, place: str) -> Task:
         if not isinstance(row.get(name) or "", str):
             raise UsageError(f"{place}: '{name}' must be a string")
     relevant = row.get("relevant")
-    if not isinstance(relevant, list) or not relevant:
-        raise UsageError(f"{place}: 'relevant' must be a list with at least one entry", FORM)
+    if not isinstance(relevant, list) or not (relevant or row.get("kind") == ABSENT):
+        raise UsageError(
+            f"{place}: 'relevant' must be a list with at least one entry, unless the kind is {ABSENT}", FORM
+        )
     entries = tuple(_relevant(entry, place) for entry in relevant)
     return Task(row["id"], row["repo"], row["query"], entries, row.get("tier") or "", row.get("kind") or "")
 

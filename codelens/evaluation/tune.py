@@ -52,7 +52,7 @@ def own_text(weights: Weights, origin: Sequence[str]) -> str:
     return "".join(f"# {line}\n" for line in origin) + features_text(weights)
 
 
-WITHOUT_DOCUMENTATION = frozenset(("docs", "concepts"))
+WITHOUT_DOCUMENTATION = frozenset(("docs", "concepts", "behaviours"))
 """Kinds of tasks whose words come from documentation. They are evaluated on the tree without documentation."""
 
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
 import xxhash
-import zstandard
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
@@ -55,9 +53,10 @@ from codelens.text.notebook import NOTEBOOK, read_notebook
 from codelens.text.terms import body_terms, distinct_lines, index_terms
 from codelens.worktree.classify import path_roles
 from codelens.worktree.survey import Survey, decoded_blocks, survey
+from codelens.zstd import zstd
 
 SNAPSHOT_LEVEL = 6
-"""zstandard. On Django's 18 MB of Python, file by file, level 3 / 6 / 9 give .229 / .209 / .206 in .10 / .30 / .58 s."""
+"""zstd. On Django's 18 MB of Python, file by file, level 3 / 6 / 9 give .229 / .209 / .206 in .10 / .30 / .58 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ def derive(
         vectors=embed(path, language, found.units, own, embedder),
         embedder=embedder.fingerprint() if embedder else "",
         trigram_text=distinct_lines(_searched(decoded.text, language)) if settings.fuzzy else "",
-        snapshot=compressor().compress(raw),
+        snapshot=zstd.compress(raw, SNAPSHOT_LEVEL),
         roles=path_roles(path),
     )
 
@@ -165,12 +164,6 @@ def postings_of(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[P
             for place, (unit, text) in enumerate(zip(units, own, strict=True))
         ]
     )
-
-
-@cache
-def compressor() -> zstandard.ZstdCompressor:
-    """The compressor for snapshots."""
-    return zstandard.ZstdCompressor(level=SNAPSHOT_LEVEL)
 
 
 PART_SIZE = 1_000_000
@@ -333,7 +326,7 @@ class _PartReader:
             postings=postings_of(path, units, texts),
             vectors=embed(path, self.row.name, units, texts, self.embedder),
             trigram_text=distinct_lines(own) if self.settings.fuzzy else "",
-            snapshot=compressor().compress(mark + raw),
+            snapshot=zstd.compress(mark + raw, SNAPSHOT_LEVEL),
         )
         self.inside = self.inside or bool(text.utf8.strip(BLANKS))
         line = own.rfind("\n") + 1

@@ -296,14 +296,16 @@ def _bindings(
     for (start, how), (name, text) in sorted(gathered.bindings.items()):
         if start in gathered.imported or (not text and start in defined):
             continue
-        unit = around.at(start)
+        unit, closure = around.at(start), within.at(start)
+        if closure is not None and unit is not None and not _inside(closures[closure], spans[unit]):
+            closure = None
         if how in ("return", "result"):
-            closure = within.at(start)
-            if closure is not None and (unit is None or _inside(closures[closure], spans[unit])):
+            if closure is not None:
                 continue
         elif (not text and found and found[-1].start == start) or aside.at(start) is not None:
             continue
-        found.append(Binding(how, name, text, unit, start))
+        until = closures[closure][1] if closure is not None else 0
+        found.append(Binding(how, name, text, unit, start, until))
         if unit is not None and (member := gathered.members.get(start)):
             found.append(Binding(how, text_of(member), text, units[unit].parent, member.start_byte))
     found += _bases(gathered, spans, references)

@@ -16,8 +16,10 @@ from codelens.lang.registry import Language
 from codelens.model.extraction import Import
 from codelens.text.expressions import without_arguments
 
-MAX_RECEIVER = 60
-"""Characters, without the arguments of calls. A longer receiver is an expression without a name."""
+MAX_RECEIVER = 200
+"""Characters, without the arguments of calls. Chosen: a chain of a dozen calls fits."""
+LONG_RECEIVER = "?"
+"""The receiver of a member if the expression is longer: it is not known, and the name is not that of a function."""
 MAX_BOUND = 100
 """Characters of a type or value. Chosen: longer ones do not name a single definition."""
 MAX_SOURCE = 2000
@@ -115,7 +117,7 @@ class Gathered:
     def _reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
         receiver = ""
         if len(captures) > 1 and "receiver" in captures:
-            receiver = shortened(captures["receiver"][0], MAX_RECEIVER)
+            receiver = shortened(captures["receiver"][0], MAX_RECEIVER) or LONG_RECEIVER
         for node in nodes:
             key = (node.start_byte, kind)
             if key not in self.references or receiver:

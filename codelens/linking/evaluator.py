@@ -196,7 +196,7 @@ class Evaluator:
             place = around.place
             if found := facts.locals.get(place, _EMPTY).get(name):
                 return Value("definition", found[-1], tier="scope")
-            if (around.name != name or around.kind in FUNCTIONS) and (bound := facts.bound(place, name)):
+            if (around.name != name or around.kind in FUNCTIONS) and (bound := facts.bound(place, name, before)):
                 if around.kind not in TYPE_KINDS:
                     return self.bound_value(bound, facts, before) or self._fixture(name, bound, facts) or HIDDEN
                 if language.implicit_self:
@@ -209,6 +209,9 @@ class Evaluator:
             if owner is not None:
                 member = self.member(Value("object", owner), name, bare=True)
                 if member is not None and member.how != "external":
+                    own = member.definition
+                    if own and own.kind == "method" and own.parent and own.parent.name == name:
+                        member = Value("definition", own.parent)  # a constructor has its type's name
                     return member.at("scope")
             around = around.parent
         return None
@@ -217,7 +220,7 @@ class Evaluator:
         self.catalog.keys.add(("d", facts.file.path, name))
         if found := facts.top.get(name):
             return Value("definition", _nearest(found, before), tier="file")
-        if bound := facts.bound(None, name):
+        if bound := facts.bound(None, name, before):
             return self.bound_value(bound, facts, before) or HIDDEN
         if name in facts.names:
             return self._find_imported(name, facts) or EXTERNAL
@@ -337,7 +340,7 @@ class Evaluator:
         for document in module.documents:
             facts = self.catalog.facts(document)
             self.catalog.keys.add(("d", facts.file.path, "default"))
-            if (exported := facts.bound(None, "default")) and (value := self.bound_value(exported, facts, END)):
+            if (exported := facts.bound(None, "default", END)) and (value := self.bound_value(exported, facts, END)):
                 return value.at("import")
         return None
 
@@ -370,7 +373,7 @@ class Evaluator:
                 found = self._default(other) if one.name == "default" else self._find_exported(other, one.name, seen)
                 if found:
                     return found.at("import")
-            if facts.bound(None, name):
+            if facts.bound(None, name, END):
                 return self._find_bound(facts, name, home=facts.file.path)
         if inside := find_module(catalog, module, name):
             return Value("module", module=inside, tier="import")
@@ -395,7 +398,7 @@ class Evaluator:
 
     @question
     def _find_bound(self, facts: LinkFacts, name: str) -> Value | None:
-        return self.bound_value(facts.bound(None, name), facts, END)
+        return self.bound_value(facts.bound(None, name, END), facts, END)
 
     # Expressions and types
 
@@ -467,8 +470,8 @@ class Evaluator:
         if value is None:
             return EXTERNAL
         if value.how == "definition" and value.definition is not None:
-            if value.definition.kind == "type" and (alias := self._alias(value.definition)):
-                return alias
+            if value.definition.kind == "type" and (alias := self._alias(value.definition)) and alias.how != "holding":
+                return alias  # a named container stays what it is: it may have methods
             of_it = value.definition.kind in HOLDERS or value.definition.facts.file.language.prototypes
             return Value("object", value.definition, tier="receiver") if of_it else value
         return value
@@ -570,7 +573,10 @@ class Evaluator:
         return None
 
     def element_of(self, value: Value) -> Value | None:
-        """An element of a container."""
+        """An element of a container, or of a type that names one."""
+        if value.how == "object" and value.definition and value.definition.kind == "type":
+            held = self._alias(value.definition)
+            return self.element_of(held) if held and held.how == "holding" else None
         if value.how == "holding" and value.facts:
             return self.of_type(value.text, value.facts, value.unit)
         return value if value.how in _UNKNOWN else None
@@ -656,7 +662,8 @@ class Evaluator:
     @question
     def _find_value(self, definition: Definition) -> Value | None:
         facts = definition.facts
-        bound = facts.bound(definition.place, definition.name) or facts.bound(None, definition.name)
+        at = definition.end - 1
+        bound = facts.bound(definition.place, definition.name, at) or facts.bound(None, definition.name, at)
         if bound:
             return self.bound_value(bound, facts, END)
         if definition.kind != "property":

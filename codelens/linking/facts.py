@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +38,8 @@ HOLDERS = (*TYPE_KINDS, "module")
 """Kinds with members, which are found by the holder's name."""
 FUNCTIONS = ("function", "method", "property", "macro")
 PROTOBUF = "protobuf"
+MOST_CLOSED = 50
+"""Bindings of one name in functions without a name that are examined before a place. Chosen; a guard: tests have hundreds."""
 PROCEDURES = "rpc"
 """The key of the names of all remote procedures."""
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")
@@ -88,6 +92,7 @@ class LinkFacts:
 
     __slots__ = (
         "_bound",
+        "_closed",
         "adds_to",
         "bindings",
         "by_id",
@@ -161,6 +166,8 @@ class LinkFacts:
                 self.names.setdefault(local, one._replace(module=module))
         self.bindings: dict[int | None, list[Binding]] = {}
         self._bound: dict[tuple[int | None, str], list[Binding]] = {}
+        self._closed: dict[tuple[int | None, str], list[Binding]] = {}
+        """Bindings in functions without a name."""
         self.module_bound: dict[str, None] = {}
         """Names bound at the top level, in order of place."""
         self.fields: dict[tuple[str, str], tuple[list[Binding], list[Binding]]] = {}
@@ -171,6 +178,7 @@ class LinkFacts:
         """Start of such a base → name of the type."""
         self._bind(bindings)
         self.repeated = {name for name, found in self.top.items() if len(found) > 1} | self.module_bound.keys()
+        self.repeated |= {name for unit, name in self._closed if unit is None}
         """Names with different meanings at different places of the top level."""
 
     def _bind(self, bindings: Sequence[Binding]) -> None:
@@ -183,9 +191,11 @@ class LinkFacts:
             self.bindings.setdefault(binding.unit, []).append(binding)
             if not binding.name:
                 continue
-            self._bound.setdefault((binding.unit, binding.name), []).append(binding)
+            table = self._closed if binding.until else self._bound
+            table.setdefault((binding.unit, binding.name), []).append(binding)
             if binding.unit is None:
-                self.module_bound[binding.name] = None
+                if not binding.until:
+                    self.module_bound[binding.name] = None
                 continue
             self.inner.add(binding.name)
             around = self.definitions[binding.unit]
@@ -204,8 +214,16 @@ class LinkFacts:
         """The types that the document defines, in order of place."""
         return [d for d in self.definitions if d.kind in TYPE_KINDS]
 
-    def bound(self, unit: int | None, name: str) -> Sequence[Binding]:
-        """Bindings of a name directly in a unit (None: the module), in order of place."""
+    def bound(self, unit: int | None, name: str, place: int) -> Sequence[Binding]:
+        """Bindings of a name directly in a unit (None: the module) that hold at a place, in order of place.
+
+        Of functions without a name around the place, the innermost that binds the name counts.
+        """
+        closed = self._closed.get((unit, name), ())
+        before = bisect_right(closed, place, key=attrgetter("start")) if closed else 0
+        last = closed[max(0, before - MOST_CLOSED) : before]
+        if innermost := next((b.until for b in reversed(last) if b.until > place), 0):
+            return [b for b in last if b.until == innermost]
         return self._bound.get((unit, name), ())
 
     def bases(self, owner: Definition) -> list[tuple[str, int | None]]:

@@ -116,7 +116,7 @@ class Procedures:
             return self._client_in(owner.definition if owner else None, last, deep)
         around = facts.definitions[unit] if unit is not None else None
         while True:
-            bound = facts.bound(around.place if around else None, last)
+            bound = facts.bound(around.place if around else None, last, before)
             if bound or around is None:
                 break
             around = around.parent

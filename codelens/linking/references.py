@@ -273,11 +273,22 @@ class Resolver:
         language, kind = facts.file.language, EDGE_OF[reference.kind]
         if not starved and not (kind == "calls" and reference.receiver):
             return
-        if reference.name in words().common or reference.name in language.constructors or len(reference.name) < 3:
-            return
         kinds = FUNCTIONS if kind == "calls" else HOLDERS
         is_test = "test" in facts.file.roles
-        found = self.values.guesses(reference.name, language.kin, kinds, not reference.receiver, is_test) or ()
+        named = self._named_like_its_type(facts, reference) if kind == "calls" and reference.receiver else None
+        if named:
+            found: Sequence[Definition] = [named]
+        elif reference.name in language.constructors or len(reference.name) < 3:
+            return
+        elif (
+            language.modules == "package" and reference.name[0].islower()
+        ):  # Go: a name of this package, however common
+            guesses = self.values.guesses(reference.name, language.kin, kinds, not reference.receiver, is_test) or ()
+            found = [d for d in guesses if d.facts.place == facts.place]
+        elif reference.name in words().common:
+            return
+        else:
+            found = self.values.guesses(reference.name, language.kin, kinds, not reference.receiver, is_test) or ()
         if len(found) > MOST_GUESSES:
             return
         tier = "unique" if len(found) == 1 else "ambiguous"
@@ -285,6 +296,24 @@ class Resolver:
             yield FoundEdge(
                 reference.unit, self._as_test(kind, facts, definition), EdgeEnd(definition), reference.line, tier
             )
+
+    def _named_like_its_type(self, facts: LinkFacts, reference: Reference) -> Definition | None:
+        """The only method of that name in types that are named like the receiver: `request.close()` for Request.close."""
+        parts = steps(reference.receiver)
+        if not parts or parts[-1].how not in ("name", "member"):
+            return None
+        word = parts[-1].text.strip("_$@")
+        pascal = "".join(part[:1].upper() + part[1:] for part in word.split("_"))
+        apart = {"test", "example"} - facts.file.roles
+        found = [
+            d
+            for holder in dict.fromkeys((word, pascal))
+            for d in self.catalog.anywhere(reference.name, holder)
+            if d.kind in FUNCTIONS
+            and d.facts.file.language.kin == facts.file.language.kin
+            and d.facts.file.roles.isdisjoint(apart)
+        ]
+        return found[-1] if len({(d.facts.file.path, d.container) for d in found}) == 1 else None
 
     def _link(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
         """The file that prose names: relative to the document or a folder above it, else the only file whose path ends so."""

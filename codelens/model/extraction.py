@@ -108,6 +108,8 @@ class Binding(NamedTuple):
     unit: int | None
     """Index of the enclosing unit in the document's list, None at module level."""
     start: int
+    until: int = 0
+    """End of the function without a name, inside that unit, in which the name is bound; 0 if it is bound in the whole unit."""
 
 
 class Import(NamedTuple):

@@ -23,12 +23,24 @@ class Contribution:
 
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "words": ("exact", "keyword", "fuzzy", "equivalence", "bm25", "found", "coverage", "own_class"),
+    "words": (
+        "exact",
+        "keyword",
+        "fuzzy",
+        "equivalence",
+        "bm25",
+        "found",
+        "bm25_unmet",
+        "coverage",
+        "verbatim",
+        "token",
+        "own_class",
+    ),
     "names": (
         *("symbol", "exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
-        *("named", "resemblance"),
+        *("named", "resemblance", "name_part"),
     ),
-    "meaning": ("vector", "nearness", "nearest", "near_beside", "rerank"),
+    "meaning": ("vector", "nearness", "nearest", "near_unmet", "near_beside", "rerank"),
     "file": (
         *("path", "file", "file_coverage", "file_name", "scope", "further", "place"),
         *("test", "example", "vendored", "docs", "generated", "asked_test"),
@@ -83,6 +95,8 @@ class Candidate:
     """Contributions that came with their reason: ranks, the walk, factors."""
     measured: list[tuple[str, float, float]] = field(default_factory=list)
     """(feature, weight, value)."""
+    confidence: float | None = None
+    """Probability that it is what the query asks for; None in profiles that do not tell (`search.confidence`)."""
     says: Callable[[UnitRow, str, float], str] | None = None
     """Function from unit, feature and value to the reason."""
 
@@ -145,6 +159,8 @@ class Hit:
     snippet: tuple[SnippetLine, ...]
     path_bytes: bytes | None = None
     """The path's bytes if they are not UTF-8."""
+    confidence: float | None = None
+    """Probability that it is what the query asks for; None in profiles that do not tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,6 +225,17 @@ def _joined(words: list[Word]) -> list[Word]:
     return [Word(" ".join(word.text for word in words), words[0].start)] if words else []
 
 
+def without_phrases(query: Query) -> Query | None:
+    """The query with its phrases read as words; None if it has none next to other words."""
+    parts = query.node.parts if isinstance(query.node, And) else ()
+    if not any(isinstance(part, Phrase) for part in parts) or not query.loose_words:
+        return None
+    loose: list[Node] = []
+    for part in parts:
+        loose += [Word(word) for word in part.text.split()] if isinstance(part, Phrase) else [part]
+    return replace(query, node=And(tuple(loose)))
+
+
 def also(query: Query, demanded: Node | None) -> Query:
     """The query with an additional condition."""
     if demanded is None:

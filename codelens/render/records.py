@@ -83,6 +83,7 @@ def hit_record(hit: Hit) -> Record:
     """One element of `results`: the unit, its score with every contribution, the lines shown and the place to jump to."""
     return unit_record(hit.unit) | {
         "score": hit.score,
+        **({} if hit.confidence is None else {"confidence": round(hit.confidence, 6)}),
         "rank": hit.rank,
         "channels": dict(sorted(hit.channels.items())),
         "contributions": [contribution_record(c) for c in hit.contributions],
@@ -147,6 +148,7 @@ def candidate_record(candidate: Candidate, rank: int | None) -> Record:
     return unit_record(candidate.unit) | {
         "repository": candidate.unit.repository,
         "score": candidate.score,
+        **({} if candidate.confidence is None else {"confidence": round(candidate.confidence, 6)}),
         "rank": rank,
         "channels": dict(sorted(candidate.channels.items())),
         "contributions": [contribution_record(c) for c in candidate.contributions],

@@ -50,7 +50,8 @@ class Evidence:
         self.query, self._store, self._vector, self._now = run.terms, run.store, vector, run.options.now
         self._weights = tuple(run.profile.bm25f.get(column, 0.0) for column in COLUMNS)
         self.channels = frozenset(rankings)
-        self.resemblance = {m.unit: m.raw_score for m in rankings.get("fuzzy", ())}
+        self.resemblance = run.resembling
+        self.verbatim = run.verbatim
         self.concepts = {m.unit: m for m in rankings.get("equivalence", ())}
         self._read_query()
         self._count_terms()
@@ -67,7 +68,7 @@ class Evidence:
         self.aged: dict[DocumentId, tuple[Aged | None, Aged | None]] = {}
         """File → how recent its last change is, and how often it was changed."""
         self._presents: dict[str, tuple[int, int]] = {}
-        self.best_bm25 = self.best_cosine = self.best_file = 0.0
+        self.best_bm25 = self.best_cosine = self.best_file = self.best_found = 0.0
 
     # The query
 
@@ -92,12 +93,17 @@ class Evidence:
         actions, total = load_words().action, self._store.units.count()
         self.terms: list[str] = []
         self.rarity: list[float] = []
+        self._instead = frozenset(t.text for t in self.query.extra if t.tier != "spelling")
+        self.parts = [t.text for t in self.query.names if t.tier not in ("pair", "prefix")]
+        """Folded texts of the query that may be parts of a name: its names, and words that no unit has."""
         weighted = [(t, 1.0) for t in self.query.words]
         weighted += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
         for term, share in weighted:
             if term.text in self.terms:
                 continue
             frequency = self._store.postings.document_frequency(term.text)
+            if not frequency and share == 1.0:
+                self.parts.append(fold_identifier(term.text))
             idf = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
             self.terms.append(term.text)
             self.rarity.append(idf * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0))
@@ -134,6 +140,7 @@ class Evidence:
             self.best_bm25 = max(self.bm25.values(), default=0.0)
             self.best_cosine = max(self.cosine.values(), default=0.0)
             self.best_file = max(self.files.values(), default=0.0)
+            self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
         self._rank_in_files()
 
     def _bm25f(self, found: Occurrences) -> float:
@@ -204,6 +211,11 @@ class Evidence:
             return 0.0
         places = (p for p, counts in found.counts.items() if not fields or any(counts[f] for f in fields))
         return math.fsum(self.rarity[place] for place in places if place < self.words) / self.of_words
+
+    def holds_instead(self, unit: UnitId) -> bool:
+        """True if the unit holds an abbreviation or alias of one of the query's words."""
+        found = self.found.get(unit)
+        return found is not None and any(self.terms[place] in self._instead for place in found.counts)
 
     def share_named(self, unit: UnitId) -> float:
         """The same in name and container."""

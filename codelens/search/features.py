@@ -53,6 +53,8 @@ CERTAIN_CLASS = 0.9
 (knowing's figure)."""
 LONGEST_NAME = 80
 """Characters of a query that may be a name as a whole."""
+SHORTEST_PART = 4
+"""Letters of a part of a name. Chosen."""
 MOST_PARTS = 6
 """Words of a name after which further ones add nothing. From a fitted prototype."""
 
@@ -66,6 +68,11 @@ def _bm25(unit: UnitRow, e: Evidence) -> float:
 
 def _found(unit: UnitRow, e: Evidence) -> float:
     return e.bm25.get(unit.id, 0.0) / e.of_words if e.of_words else 0.0
+
+
+def _bm25_unmet(unit: UnitRow, e: Evidence) -> float:
+    """The best BM25F says little where no candidate has much of what the words could give."""
+    return _bm25(unit, e) * (1.0 - e.best_found)
 
 
 def _coverage(unit: UnitRow, e: Evidence) -> float:
@@ -140,14 +147,35 @@ def _named(unit: UnitRow, e: Evidence) -> float:
 
 
 def _resemblance(unit: UnitRow, e: Evidence) -> float:
-    raw = e.resemblance.get(unit.id, 0.0)
-    return raw if raw < 1.0 else 0.0
+    return e.resemblance.get(unit.id, 0.0)
+
+
+def _name_part(unit: UnitRow, e: Evidence) -> float:
+    """The longest part of a name that the query has, as a share of the name; a whole name is `exact_name`'s."""
+    if unit.kind in CHUNK_KINDS:
+        return 0.0
+    folded = fold_identifier(unit.name)
+    held = (len(part) for part in e.parts if SHORTEST_PART <= len(part) < len(folded) and part in folded)
+    return max(held, default=0) / len(folded) if folded else 0.0
 
 
 def _own_class(unit: UnitRow, e: Evidence) -> float:
     """knowing's injection: the targets of a user's own class are the answer, whatever words and ranks say."""
     match = e.concepts.get(unit.id)
     return 1.0 if match and match.raw_score >= CERTAIN_CLASS else 0.0
+
+
+# What stands there as it was typed
+
+
+def _run_of_words(unit: UnitRow, e: Evidence) -> float:
+    find = e.verbatim.get(unit.id)
+    return find.value if find and not find.token else 0.0
+
+
+def _token(unit: UnitRow, e: Evidence) -> float:
+    find = e.verbatim.get(unit.id)
+    return find.value if find and find.token else 0.0
 
 
 # What the path says
@@ -177,6 +205,11 @@ def _nearness(unit: UnitRow, e: Evidence) -> float:
 
 def _nearest(unit: UnitRow, e: Evidence) -> float:
     return _nearness(unit, e) ** 2
+
+
+def _near_unmet(unit: UnitRow, e: Evidence) -> float:
+    """The nearest, so far as the query's words are not found in any candidate."""
+    return _nearest(unit, e) * (1.0 - e.best_found)
 
 
 def _near_beside(unit: UnitRow, e: Evidence) -> float:
@@ -252,6 +285,14 @@ FEATURES: Mapping[str, Feature] = {
     for feature in (
         Feature("bm25", _bm25, lambda u, e, v: f"{v:.0%} of the best BM25F", "exact"),
         Feature("found", _found, lambda u, e, v: f"BM25F is {v:.0%} of what the words could give", "exact"),
+        Feature(
+            "bm25_unmet",
+            _bm25_unmet,
+            lambda u, e, v: f"no candidate has more than {e.best_found:.0%} of the words",
+            "exact",
+        ),
+        Feature("verbatim", _run_of_words, lambda u, e, v: f"holds '{e.verbatim[u.id].text}' as typed", "fuzzy"),
+        Feature("token", _token, lambda u, e, v: f"holds {e.verbatim[u.id].text} as typed", "fuzzy"),
         Feature("coverage", _coverage, lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity", "exact"),
         Feature("file", _file, lambda u, e, v: f"its file has {v:.0%} of the best file's BM25", "exact"),
         Feature(
@@ -271,6 +312,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("name_match", _name_match, lambda u, e, v: f"name and query agree by {v:.0%} (F1)"),
         Feature("named", _named, lambda u, e, v: f"name and container say {v:.0%} of the query"),
         Feature("resemblance", _resemblance, _constant("its name is one of the query's but for slips")),
+        Feature("name_part", _name_part, lambda u, e, v: f"the query is {v:.0%} of its name"),
         Feature("own_class", _own_class, lambda u, e, v: e.concepts[u.id].reason),
         Feature("file_name", _stem_precision, lambda u, e, v: f"query says {v:.0%} of the file's name"),
         Feature(
@@ -282,6 +324,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("asked_test", _asked_role("test"), _constant("test path, which the query asks for")),
         Feature("nearness", _nearness, lambda u, e, v: f"{v:.0%} of the best cosine", "vector"),
         Feature("nearest", _nearest, lambda u, e, v: f"{math.sqrt(v):.0%} of the best cosine, squared", "vector"),
+        Feature("near_unmet", _near_unmet, lambda u, e, v: "meaning counts more: the words are hardly found", "vector"),
         Feature(
             "near_beside",
             _near_beside,

@@ -10,6 +10,7 @@ from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
 from codelens.model.code import NOTE_KINDS, TODO, UnitId
 from codelens.model.search import Candidate, Contribution, Event, QueryTarget, SearchOptions
+from codelens.search.confidence import FLOOR
 from codelens.search.features import ROLE_WORDS
 from codelens.search.run import BELOW_MINIMUM, SearchRun
 from codelens.search.scope import SearchScope
@@ -75,6 +76,7 @@ def add_place(candidates: Sequence[Candidate], placed: Mapping[UnitId, QueryTarg
     for candidate in candidates if weight > 0 else ():
         if at := placed.get(candidate.unit.id):
             candidate.add_bonus("place", weight, at.value, at.reason)
+            candidate.confidence = 1.0 if candidate.confidence is not None else None
 
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
@@ -122,8 +124,14 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def drop_low_scores(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
-    """Drop candidates below --min-score, a share of the best score; or below the profile's minimum, which spares literal finds."""
+    """Drop candidates below --min-score: their confidence, or their share of the best score in a profile that has no confidence.
+
+    Without the option, all are dropped if none reaches the profile's floor, and in other profiles those below its minimum. What
+    satisfies conditions whatever its words is spared then.
+    """
     given = run.options.min_score
+    if any(candidate.confidence is not None for candidate in candidates):
+        return _confident(run, candidates, given)
     least = {"text": given, "code": given} if given is not None else run.profile.minimum
     best = max((c.score for c in candidates), default=0.0)
     if not least or (best <= 0 and given is None):
@@ -135,9 +143,31 @@ def drop_low_scores(run: SearchRun, candidates: list[Candidate]) -> list[Candida
         if spared or share >= least["text" if candidate.unit.kind in PROSE else "code"]:
             kept.append(candidate)
         else:
-            rounded = math.floor(share * 1000) / 1000  # down, so that this minimum lets it pass
-            run.trace.events.append(Event(BELOW_MINIMUM, candidate.unit, f"{rounded:.3f}"))
+            _leave_out(run, candidate, share)
     return kept
+
+
+def _confident(run: SearchRun, candidates: list[Candidate], least: float | None) -> list[Candidate]:
+    if least is None:
+        floor = run.profile.confidence[FLOOR]
+        if (
+            run.literal
+            or "exact" not in run.channels
+            or any((candidate.confidence or 0.0) >= floor for candidate in candidates)
+        ):
+            return candidates
+        many = f"the nearest {len(candidates)}" if len(candidates) > 1 else "the nearest"
+        run.notice("nothing-likely", f"nothing here is likely to be meant; --min-score 0 shows {many}")
+        least = floor
+    for candidate in candidates:
+        if (candidate.confidence or 0.0) < least:
+            _leave_out(run, candidate, candidate.confidence or 0.0)
+    return [candidate for candidate in candidates if (candidate.confidence or 0.0) >= least]
+
+
+def _leave_out(run: SearchRun, candidate: Candidate, value: float) -> None:
+    rounded = math.floor(value * 1000) / 1000  # down, so that this minimum lets it pass
+    run.trace.events.append(Event(BELOW_MINIMUM, candidate.unit, f"{rounded:.3f}"))
 
 
 def sort(candidates: list[Candidate], options: SearchOptions, scope: SearchScope) -> list[Candidate]:

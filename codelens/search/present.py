@@ -120,6 +120,7 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
         rank=rank,
         unit=candidate.unit,
         score=candidate.score,
+        confidence=candidate.confidence,
         channels=dict(sorted(candidate.channels.items())),
         contributions=tuple(candidate.contributions),
         freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),

@@ -109,6 +109,8 @@ class Profile:
     """Settings of the breadth-first expansion; empty if it has none."""
     minimum: Mapping[str, float]
     """Least shares of the best score, of text and of code; empty where nothing is left out."""
+    confidence: Mapping[str, float] = field(default_factory=dict)
+    """Sign of `search.confidence` → its log odds, with the floor; empty if hits have no confidence."""
     memory: Mapping[str, float] = field(default_factory=dict)
     """Signal of memory → weight; empty if memory does not count. As it stands for a composite, else in the unit of features."""
     quality: Mapping[str, float] = field(default_factory=dict)
@@ -181,6 +183,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         composite={name: row[name] for name in ("seeds", "walk", "composite") if "composite" in row},
         expansion=row.get("expansion", {}),
         minimum=row.get("minimum", {}),
+        confidence=row.get("confidence", {}),
         memory=row.get("memory", {}),
         quality=row.get("quality", {}),
         aliases=row.get("aliases", False),

@@ -18,7 +18,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate, Match, Notice, QueryTarget, SearchOptions, Trace
 from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
-from codelens.query.nodes import And, Node, also, going_on
+from codelens.query.nodes import And, Node, also, going_on, without_phrases
 from codelens.query.parser import Query, parse_query
 from codelens.search.profiles import Profile
 from codelens.search.scope import SearchScope, build_scope, unknown_repositories
@@ -28,8 +28,10 @@ from codelens.store.texts import Texts
 from codelens.store.units import UnitSet
 
 if TYPE_CHECKING:
+    from codelens.search.evidence import Evidence
     from codelens.search.likeness import Likeness
     from codelens.search.recollection import Recollection
+    from codelens.search.verbatim import Find
 
 LONGEST = 50_000
 """Characters of a query that are read: ten pages of a stack trace. Chosen; they take .3 CPU s."""
@@ -65,6 +67,12 @@ class SearchRun:
     """The channels that ran."""
     candidates: list[Candidate] = field(default_factory=list)
     """All candidates in final order, once they are ranked."""
+    evidence: Evidence | None = None
+    """Counts of the query's terms in the candidates; None if the ranker measured nothing."""
+    verbatim: Mapping[UnitId, Find] = field(default_factory=dict)
+    """Unit → what of the query it holds as it was typed; empty unless the `fuzzy` channel ran."""
+    resembling: Mapping[UnitId, float] = field(default_factory=dict)
+    """Unit → how near its name is to one of the query's, below 1; from the `fuzzy` channel too."""
     _vector: bytes | None = None
     _recollection: Recollection | None = None
 
@@ -74,6 +82,11 @@ class SearchRun:
         query = read_query(text, options, options.prefix or (profile.prefix and not options.files_only))
         texts = Texts(store)
         scope = build_scope(store, query, options, texts, settings)
+        if scope.units == () and not options.strict_query and (loose := without_phrases(query)):
+            quoted = ", ".join(f'"{phrase}"' for phrase in query.phrases)
+            notice = Notice("phrase", f"nothing holds {quoted} with all other conditions; it is read as words")
+            query = replace(loose, notices=(*query.notices, notice))
+            scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *moved_trees(store), *unknown_repositories(query, scope)]
         return cls(store, options, settings, profile, query, texts, scope, notices)
 

@@ -213,6 +213,7 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
         if "fuzzy" in run.abilities and not profile.aliases:
             with store.budget.part(TERMS, "unknown words were not corrected"):
                 terms = with_corrections(terms, store)
+    note_unknown(run, terms)
     terms = with_common(terms, store)
     if profile.memory and run.recollection and not run.likeness:
         terms = replace(terms, learned=run.recollection.learned(terms.texts, run.within))
@@ -253,6 +254,36 @@ def with_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     return replace(query, common=common) if common and telling else query
 
 
+UNKNOWN_WORDS = "unknown-words"
+"""Code of the notice that lists words of the query that the index does not have."""
+MOST_NAMED = 5
+"""Unknown words that the notice names; it counts the others. Chosen."""
+
+
+def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
+    """A notice of the query's words that no unit has, if there are any, with what was looked for instead."""
+    if run.likeness or run.targets or run.options.literal or run.options.regex:
+        return
+    instead: dict[str, list[str]] = {}
+    for term in terms.extra:
+        if term.tier == "spelling":
+            instead.setdefault(term.origin.partition(" ~ ")[0], []).append(term.text)
+    names = {term.origin for term in terms.names if run.store.units.named(term.text, None, 1)}
+    unknown = [
+        term.origin
+        for term in terms.words
+        if term.tier != "prefix" and term.origin not in names and not run.store.postings.document_frequency(term.text)
+    ]
+    if unknown := list(dict.fromkeys(unknown)):
+        said = [
+            f"'{word}'" + (f" (read as {' or '.join(instead[word.casefold()])})" if word.casefold() in instead else "")
+            for word in unknown[:MOST_NAMED]
+        ]
+        more = f" and {len(unknown) - MOST_NAMED} other words" if len(unknown) > MOST_NAMED else ""
+        verb = "do" if len(unknown) > 1 else "does"
+        run.notice(UNKNOWN_WORDS, f"{', '.join(said)}{more} {verb} not occur in this index as a word")
+
+
 MIN_WORD_LETTERS = 5
 """Letters. Shorter words have too many neighbours in any vocabulary. Chosen, not measured."""
 MOST_UNKNOWN = 200
@@ -263,7 +294,7 @@ LETTERS_PER_SLIP = 4
 MOST_SLIPS_IN_A_WORD = 2
 """One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right. Chosen."""
 LONGEST_ENDING = 3
-"""Letters that the stemmer may have taken off the end of the index's word (`ing`), and that do not count as slips."""
+"""Letters of a mistyped ending that the stem of the right word does not have."""
 MOST_CORRECTIONS = 3
 """Words of the index that stand in for one unknown word. Chosen, not measured."""
 
@@ -284,16 +315,20 @@ def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
 
 
 def _corrections(word: str, store: Store) -> Iterable[Term]:
-    """Commonest first among those with the fewest slips. The index's words are stems, so a missing ending is not a slip."""
+    """Commonest first among those with the fewest slips. Stems are compared, or the word itself if its ending is mistyped."""
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
-    most = min(MOST_SLIPS_IN_A_WORD, len(word) // LETTERS_PER_SLIP)
     near = []
+    forms = tuple(dict.fromkeys((store.postings.stem(word), word)))
     for term, units in store.postings.vocabulary(word[0]):
-        if len(term) >= MIN_WORD_LETTERS - 1 and abs(len(term) - len(word)) <= most + LONGEST_ENDING:
-            slips = OSA.distance(word[: max(len(term), len(word) - LONGEST_ENDING)], term, score_cutoff=most)
-            if slips <= most:
+        if len(term) >= 2 * LONGEST_ENDING and word.startswith(term) and len(word) - len(term) <= LONGEST_ENDING:
+            near.append((1, -units, term))  # a mistake in the ending, which the stem has lost
+            continue
+        for form in forms:
+            most = min(MOST_SLIPS_IN_A_WORD, min(len(form), len(term)) // LETTERS_PER_SLIP)
+            if abs(len(term) - len(form)) <= most and (slips := OSA.distance(form, term, score_cutoff=most)) <= most:
                 near.append((slips, -units, term))
+                break
     return [Term(term, "spelling", f"{word} ~ {term}") for _, _, term in sorted(near)[:MOST_CORRECTIONS]]
 
 

@@ -158,9 +158,8 @@ class _Asker:
             return Loss("filtered", f"{blame.condition} does not hold: {blame.text}", _leave_out(blame, query), query)
         event = next((e for e in self._run.trace.events if e.unit.id == unit.id), None)
         if event is not None and event.stage == BELOW_MINIMUM:
-            return Loss(
-                event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"
-            )
+            said = "confidence" if self._run.profile.confidence else "share of the best score"
+            return Loss(event.stage, f"its {said} is {event.text}", f"--min-score {event.text} or less")
         query = self._first_that_works(unit, self._additions(unit, [self._run.query.text]))
         if event is not None:
             return Loss(event.stage, event.text, _say(query), query)

@@ -14,20 +14,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import zstandard
-
 from codelens.errors import IndexCorrupt
 from codelens.snapshots.facts import FORMAT, FactsLine, lines_of
-from codelens.store.codec import decompress
+from codelens.store.codec import decompress, decompressed_pieces
 from codelens.store.snapshots import LoggedSnapshot, OlderFacts
 from codelens.store.store import Store
+from codelens.zstd import zstd
 
 MOST_LINES = 1000
 """Most lines of the log, some hundred bytes each. Chosen."""
 PIECE = 1 << 15
 """Bytes of text read at a time. Chosen."""
 LEVEL = 3
-"""zstandard's default; level 9 takes four times as long to save a twentieth."""
+"""zstd's default; level 9 takes four times as long to save a twentieth."""
 _HEAD = re.compile(rb'\["(?:[^"\\]|\\.)*","(?:[^"\\]|\\.)*"')
 """The repository and the path that a line begins with."""
 
@@ -161,7 +160,7 @@ class _Compressed:
     """A text that is compressed line by line."""
 
     def __init__(self) -> None:
-        self._compressor = zstandard.ZstdCompressor(level=LEVEL).compressobj()
+        self._compressor = zstd.ZstdCompressor(level=LEVEL)
         self._parts = [self._compressor.compress(FORMAT)]
 
     def add(self, line: bytes) -> None:
@@ -177,21 +176,20 @@ LONGEST_LINE = 1 << 24
 
 def _pieces(packed: bytes) -> Iterator[bytes]:
     """The first line of a compressed text, then the others in pieces of whole lines."""
-    with zstandard.ZstdDecompressor().stream_reader(packed) as reader:
-        begun, rest = False, b""
-        while piece := reader.read(PIECE):
-            rest += piece
-            if not begun and b"\n" in rest:
-                first, _, rest = rest.partition(b"\n")
-                begun = True
-                yield first
-            whole, _, rest = rest.rpartition(b"\n")
-            if whole:
-                yield whole
-            if len(rest) > LONGEST_LINE:
-                raise IndexCorrupt("a logged snapshot has a line that no run wrote")
-        if rest:
-            yield rest
+    begun, rest = False, b""
+    for piece in decompressed_pieces(packed, PIECE):
+        rest += piece
+        if not begun and b"\n" in rest:
+            first, _, rest = rest.partition(b"\n")
+            begun = True
+            yield first
+        whole, _, rest = rest.rpartition(b"\n")
+        if whole:
+            yield whole
+        if len(rest) > LONGEST_LINE:
+            raise IndexCorrupt("a logged snapshot has a line that no run wrote")
+    if rest:
+        yield rest
 
 
 def _time(store: Store) -> int:

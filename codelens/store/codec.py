@@ -10,48 +10,55 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import Any, BinaryIO
+from typing import Any
 
 from codelens.errors import IndexCorrupt
 from codelens.model.extraction import LITERAL_KINDS, Binding, PackedReferences, Reference
+from codelens.zstd import zstd
 
 MOST_BYTES = 1 << 28
 """Size limit of an unpacked value, above all that codelens writes: SQLite accepts no value of more bytes
 (`LARGEST_VALUE`).
 """
-_PIECE = 1 << 20
-LARGEST_WINDOW = 1 << 27
-"""Memory limit of unpacking, in addition to its result. This is zstandard's own limit for streams; levels below 20 need
-8 MB at most.
+LARGEST_WINDOW = 27
+"""Memory limit of unpacking, in addition to its result, as a power of 2. This is zstd's own limit for streams; levels below 20
+need 8 MB at most.
 """
 
 
 def decompress(packed: bytes, most: int = MOST_BYTES) -> bytes:
-    """The content of a zstd frame. Raises IndexCorrupt if it claims or becomes too much, before memory is allocated for
-    it.
+    """The content of a zstd frame. Raises IndexCorrupt if it is damaged, or claims or becomes too much, before memory is
+    allocated for that.
     """
-    import zstandard  # 28 ms, which a search without texts saves
-
     try:
-        frame = zstandard.get_frame_parameters(packed)
-        unpacker = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
-        if frame.content_size == zstandard.CONTENTSIZE_UNKNOWN:
-            with unpacker.stream_reader(packed) as stream:
-                return b"".join(_pieces(stream, most))
-        if frame.content_size > most:
-            raise IndexCorrupt(f"a value of the index claims to be {frame.content_size} bytes long")
-        return unpacker.decompress(packed)
-    except zstandard.ZstdError as fault:
-        raise IndexCorrupt(f"a value of the index cannot be unpacked: {fault}") from None
+        claimed = zstd.get_frame_info(packed).decompressed_size
+    except zstd.ZstdError as fault:
+        raise _damaged(fault) from None
+    if claimed is not None and claimed > most:
+        raise IndexCorrupt(f"a value of the index claims to be {claimed} bytes long")
+    raw = next(decompressed_pieces(packed, most + 1), b"")  # its memory grows with what it finds
+    if len(raw) > most:
+        raise IndexCorrupt(f"a value of the index becomes longer than {most} bytes")
+    return raw
 
 
-def _pieces(stream: BinaryIO, most: int) -> Iterator[bytes]:
-    size = 0
-    while piece := stream.read(_PIECE):
-        size += len(piece)
-        if size > most:
-            raise IndexCorrupt(f"a value of the index becomes longer than {most} bytes")
-        yield piece
+def decompressed_pieces(packed: bytes, size: int) -> Iterator[bytes]:
+    """The content of a zstd frame in pieces of `size` bytes, the last one shorter. Raises IndexCorrupt if it is damaged."""
+    unpacker = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW})
+    while not unpacker.eof:
+        try:
+            piece = unpacker.decompress(packed, size)
+        except zstd.ZstdError as fault:
+            raise _damaged(fault) from None
+        if len(piece) < size and not unpacker.eof:
+            raise _damaged("it ends too early")
+        if piece:
+            yield piece
+        packed = b""  # the unpacker keeps what it has not read
+
+
+def _damaged(fault: object) -> IndexCorrupt:
+    return IndexCorrupt(f"a value of the index cannot be unpacked: {fault}")
 
 
 LEVEL = 6
@@ -102,6 +109,7 @@ def _pack_bindings(bindings: Sequence[Binding]) -> bytes:
             [place[b.text] for b in bindings],
             [-1 if b.unit is None else b.unit for b in bindings],
             _differences([b.start for b in bindings]),
+            [b.until for b in bindings],
         ]
     )
 
@@ -110,10 +118,11 @@ def unpack_bindings(columns: bytes) -> tuple[Binding, ...]:
     """The packed bindings in their order."""
     if not columns:
         return ()
-    texts, hows, names, texts_of, units, starts = _unpacked(columns)
+    texts, hows, names, texts_of, units, starts, ends = _unpacked(columns)
     text = texts.__getitem__
     rows = zip(
-        *(map(text, hows), map(text, names), map(text, texts_of), map(_unit, units)), accumulate(starts), strict=True
+        *(map(text, hows), map(text, names), map(text, texts_of), map(_unit, units), accumulate(starts), ends),
+        strict=True,
     )
     return tuple(map(_binding, rows))
 
@@ -143,10 +152,8 @@ def _places(texts: Iterable[str]) -> tuple[list[str], dict[str, int]]:
 
 
 def _packed(columns: Any) -> bytes:
-    import zstandard
-
     raw = json.dumps(columns, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return zstandard.ZstdCompressor(level=LEVEL).compress(raw)
+    return zstd.compress(raw, LEVEL)
 
 
 def _unpacked(columns: bytes) -> Any:

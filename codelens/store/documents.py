@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
@@ -225,6 +226,14 @@ class Documents:
                 for r in self._connection.execute(f"SELECT {_ROW} FROM documents WHERE id = ?", (i,))
             ]
         return sorted(map(_document_row, found), key=lambda d: (d.repository, d.path))
+
+    def first(self, ids: Sequence[DocumentId], limit: int) -> list[DocumentId]:
+        """The first of these documents by repository and path, tests last."""
+        sql = (
+            "SELECT id FROM documents WHERE id IN (SELECT value FROM json_each(?)) "
+            "ORDER BY roles LIKE '%test%', repository_id, path LIMIT ?"
+        )
+        return [DocumentId(row[0]) for row in self._connection.execute(sql, (json.dumps(ids), limit))]
 
     def by_path(self, path: str) -> list[DocumentRow]:
         """Documents with this path, at most one per repository."""

@@ -11,6 +11,7 @@ import apsw
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.history import History, HistoryRead, LineCommit, LineRun, WrittenLines
 from codelens.store.codec import decompress
+from codelens.zstd import zstd
 
 
 class Histories:
@@ -135,12 +136,10 @@ class LineHistories:
 
 def _packed(runs: tuple[LineRun, ...]) -> bytes:
     """Pack each commit once, then (lines, position of the commit) of each run."""
-    import zstandard
-
     commits = list(dict.fromkeys(run.commit for run in runs))
     place = {commit: i for i, commit in enumerate(commits)}
     text = json.dumps([commits, [n for run in runs for n in (run.lines, place[run.commit])]], separators=(",", ":"))
-    return zstandard.ZstdCompressor(level=3, write_content_size=True).compress(text.encode())
+    return zstd.compress(text.encode(), 3)
 
 
 def unpack_runs(packed: bytes) -> tuple[LineRun, ...]:

@@ -70,8 +70,8 @@ class Phrases:
 
     def _of_beginning(self, begun: str) -> Iterator[str]:
         """Phrases for a prefix: first all stems with this prefix, then other stems of words with this prefix."""
-        own = self._stem(begun)
-        carrier = next((begun + end for end in CARRIERS if self._stem(begun + end) == begun), "")
+        own = self.stem(begun)
+        carrier = next((begun + end for end in CARRIERS if self.stem(begun + end) == begun), "")
         if not carrier and begun.startswith(own) and len(own) >= SHORTEST_STEM:
             carrier, begun = begun, own
         if not carrier:
@@ -80,15 +80,16 @@ class Phrases:
         yield f"{quoted(carrier)} *"
         others: dict[str, str] = {}
         for tail in TAILS:
-            stem = self._stem(begun + tail)
+            stem = self.stem(begun + tail)
             if not stem.startswith(begun):
                 others.setdefault(stem, begun + tail)
         yield from map(quoted, others.values())
 
-    def _stem(self, word: str) -> str:
+    def stem(self, word: str) -> str:
+        """The word as the index keeps it."""
         if self._tokenizer is None:
             self._tokenizer = self._connection.fts5_tokenizer(TOKENIZER[0], TOKENIZER[1])
-        found = self._tokenizer(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+        found = self._tokenizer(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
         return next((str(stems[0]) for stems in found), "")
 
 
@@ -157,6 +158,10 @@ class Postings:
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
         row = self._connection.execute(sql, (self._any_in([term], columns),)).fetchone()
         return int(row[0]) if row else 0
+
+    def stem(self, word: str) -> str:
+        """The word as the index keeps it, and as `vocabulary` gives it."""
+        return self._phrases.stem(word)
 
     def vocabulary(self, prefix: str) -> list[tuple[str, int]]:
         """Pairs (term, number of units) of all stemmed terms with this prefix."""

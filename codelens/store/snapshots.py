@@ -15,9 +15,10 @@ import apsw
 from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.codec import MOST_BYTES, decompress
+from codelens.zstd import zstd
 
 _LEVEL = 3
-"""zstandard's default; 9 takes four times as long to save another twentieth."""
+"""zstd's default; 9 takes four times as long to save another twentieth."""
 _MOST_FOLD = 100
 """Limit on the compression ratio of a large repository's facts; 5 to 15 is usual. Chosen."""
 
@@ -138,10 +139,8 @@ class SnapshotLog:
 
 
 def _packed(older: OlderFacts) -> bytes:
-    import zstandard
-
     head = json.dumps([older.without, [place for place, _ in older.lines]]).encode()
-    return zstandard.ZstdCompressor(level=_LEVEL).compress(b"\n".join([head, *(line for _, line in older.lines)]))
+    return zstd.compress(b"\n".join([head, *(line for _, line in older.lines)]), _LEVEL)
 
 
 def _unpacked(blob: bytes, newer: bytes | None) -> bytes:

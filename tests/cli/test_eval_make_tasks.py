@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from codelens.evaluation.make_tasks import KINDS
 from tests.cli.goldens import GOLDEN
 from tests.commands import Run
 from tests.evaluation.histories import History
@@ -33,7 +34,7 @@ def test_it_says_what_it_made_and_what_it_left_out(run: Run, clone: Path, tmp_pa
     ran = run("eval", "make-tasks", "--out", "../tasks", cwd=clone)
     assert ran.code == 0
     assert ran.out == ""
-    assert "codelens: port: 1 commits, 0 tasks, 0 docs, 1 names, 0 topics, 0 concepts\n" in ran.err
+    assert "codelens: port: 1 commits, 0 tasks, 0 docs, 1 names, 0 topics, 0 concepts, 0 messages, " in ran.err
     assert "codelens: port: 2 commits looked at, 1 kept; left out: 1 too few words\n" in ran.err
     (row,) = map(json.loads, (tmp_path / "tasks/port-commits.jsonl").read_text().splitlines())
     assert row["relevant"] == [{"symbol": "sail", "files": ["boat.py"]}]
@@ -43,8 +44,17 @@ def test_it_says_what_it_made_and_what_it_left_out(run: Run, clone: Path, tmp_pa
 def test_it_says_so_to_machines(run: Run, clone: Path, tmp_path: Path) -> None:
     ran = run("eval", "make-tasks", str(clone), "--out", str(tmp_path / "tasks"), "--name", "boats", "--json")
     told = json.loads(ran.out)
-    assert told["tasks"] == {"commits": 1, "tasks": 0, "docs": 0, "names": 1, "topics": 0, "concepts": 0}
+    assert told["tasks"] == {**dict.fromkeys(KINDS, 0), "commits": 1, "names": 1}
     assert (told["name"], told["commits"], told["commits_left_out"]) == ("boats", 2, {"too few words": 1})
+
+
+def test_so_many_short_queries_of_each_kind(run: Run, tmp_path: Path) -> None:
+    history = History(tmp_path / "quay")
+    literals = "".join(f'def gate_{n}():\n    return "--option-{n}"\n\n\n' for n in range(30))
+    history.commit("Begin with the quay", {"gate.py": literals})
+    for asked, made in (([], 15), (["--queries", "7"], 7), (["--queries", "0"], 0)):
+        ran = run("eval", "make-tasks", str(history.top), "--out", str(tmp_path / "tasks"), "--json", *asked)
+        assert json.loads(ran.out)["tasks"]["literals"] == made
 
 
 def test_nothing_to_ask_is_its_own_exit_code(run: Run, tmp_path: Path) -> None:
@@ -66,6 +76,7 @@ def test_nothing_to_ask_is_its_own_exit_code(run: Run, tmp_path: Path) -> None:
         (["--out", "../new", "--name", "a/b"], "'a/b' cannot be part of a file name"),
         (["--out", "../new", "--commits", "-1"], "at least 0"),
         (["--out", "../new", "--topics", "-1"], "at least 0"),
+        (["--out", "../new", "--queries", "-1"], "at least 0"),
         (["--out", "../new", "--max-files", "0"], "at least 1"),
         (["--out", "../full"], "did not write: mine.txt"),
         (["--out", "tasks"], "lies in a git repository"),

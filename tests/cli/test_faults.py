@@ -24,6 +24,7 @@ from tests.commands import Run
         (["hooks", "banish"], "no command 'banish'\n"),
         (["search", "--limt", "3", "x"], "no option --limt, did you mean --limit?"),
         (["search", "--hiding", "x"], "no option --hiding\n"),
+        (["search", "--hidden", "x"], "--hidden belongs to `codelens index`"),
         (["search", "--nonsense"], "no option --nonsense\n"),
         (["search", "-m"], "requires an argument"),
         (["search", "-m", "many", "x"], "'many' is not a valid int"),

@@ -9,7 +9,13 @@ from pathlib import Path
 HEAVY = (
     *("rich", "numpy", "git", "chardet", "tree_sitter", "email", "asyncio", "multiprocessing", "concurrent.futures"),
     *("sqlite_vec", "sqlite3", "unittest", "xml", "http.client", "pygments", "jsonschema", "logging", "ssl", "socket"),
-    *("codelens.indexing", "codelens.lang.parser", "codelens.worktree.walk", "codelens.worktree.decode"),
+    *(
+        "codelens.indexing.run",
+        "codelens.indexing.build",
+        "codelens.lang.parser",
+        "codelens.worktree.walk",
+        "codelens.worktree.decode",
+    ),
     *("codelens.render.terminal", "codelens.render.why", "codelens.cli.why", "codelens.cli.index"),
 )
 
@@ -45,4 +51,9 @@ def test_the_graph_in_a_pipe_imports_only_what_it_needs(indexed: Path) -> None:
 
 def test_plain_lines_do_without_other_renderers(indexed: Path) -> None:
     found = {m for m in imported(indexed, "search", "verify_password") if m.startswith("codelens.render.")}
-    assert found == {"codelens.render.paths", "codelens.render.formats", "codelens.render.visible"}
+    assert found == {
+        "codelens.render.paths",
+        "codelens.render.formats",
+        "codelens.render.lines",
+        "codelens.render.visible",
+    }

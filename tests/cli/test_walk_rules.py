@@ -37,7 +37,7 @@ def test_the_settings_of_a_root_hold_wherever_one_stands(hiding: Path, tmp_path:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain/.other.py").write_text("def other(): pass\n")
     run("index", "-q", "plain", "tree", "--db", "both.db", cwd=tmp_path)
-    found = run("search", "hidden other", "-l", "--db", "both.db", cwd=tmp_path).out
+    found = run("search", "hidden", "-l", "--db", "both.db", cwd=tmp_path).out
     assert "tree/.hidden.py" in found
     assert "plain" not in found
     record = json.loads(run("status", "--json", "--db", "both.db", cwd=tmp_path).out)

@@ -11,7 +11,7 @@ import pytest
 
 from codelens.evaluation.comments import MarkedComment, without_names
 from codelens.evaluation.guides import PlacedUnit, UnitsByName, question, says
-from codelens.evaluation.make_tasks import TaskCounts, make_tasks, repository_meant
+from codelens.evaluation.make_tasks import KINDS, TaskCounts, make_tasks, repository_meant
 from codelens.evaluation.tasks import read_tasks
 from codelens.evaluation.trees import TreeText, read_tree
 from codelens.training.phrases import sentence
@@ -148,9 +148,7 @@ def test_a_comment_asks_for_its_definition_and_those_it_names(folder: Path) -> N
 
 
 def test_they_are_tasks_like_the_others(folder: Path) -> None:
-    assert len(read_tasks(sorted(folder.glob("port-*.jsonl")))) == sum(
-        len(rows(folder, kind)) for kind in ("commits", "tasks", "docs", "names", "topics", "concepts")
-    )
+    assert len(read_tasks(sorted(folder.glob("port-*.jsonl")))) == sum(len(rows(folder, kind)) for kind in KINDS)
 
 
 def test_so_many_are_drawn_and_always_the_same(folder: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.evaluation.metrics import CUTOFF, METRICS, Judgement, NamedHit, figures, judge, strict
-from codelens.evaluation.tasks import Relevant, Task
+from codelens.evaluation.tasks import ABSENT, Relevant, Task
 
 
 def of(judged: Judgement) -> dict[str, float]:
@@ -36,6 +36,8 @@ def test_by_hand() -> None:
             "strict_r@10": 2 / 3,
             "strict_mrr": 0.5,
             "strict_ndcg@10": (1 / math.log2(3) + 1 / math.log2(5)) / ideal,
+            "strict_hit@1": 0.0,
+            "strict_hit@3": 1.0,
             "strict_hit@10": 1.0,
             "file@10": 1.0,
             "candidates": 2 / 3,
@@ -46,13 +48,13 @@ def test_by_hand() -> None:
 def test_nothing_found_is_zero_in_every_metric() -> None:
     for hits in ("", "xyz"):
         found = asked("ab", hits, ("q.py",))
-        assert set(found) == set(METRICS)
+        assert set(found) == set(METRICS) - {ABSENT}
         assert not any(found.values())
 
 
 def test_a_perfect_order_is_one_and_precision_is_of_ten() -> None:
     assert asked("abc", "abc") == pytest.approx(
-        {name: 0.3 if name in ("P@10", "strict_p@10") else 1.0 for name in METRICS if name != "file@10"}
+        {name: 0.3 if name in ("P@10", "strict_p@10") else 1.0 for name in METRICS if name not in ("file@10", ABSENT)}
     )
 
 
@@ -67,6 +69,11 @@ def test_one_hit_may_find_more_entries_than_ten() -> None:
     """By the loose rule a container is a part of all its members' names."""
     task = Task("t", "r", "q", tuple(Relevant(f"Cart.{name}", ()) for name in "abcdefghijkl"))
     assert of(judge(task, [NamedHit("Cart", "")], strict))["R@10"] == pytest.approx(1.0)
+
+
+def test_a_task_without_an_answer_has_one_metric() -> None:
+    assert asked("", "") == {ABSENT: 1.0}
+    assert asked("", "x") == {ABSENT: 0.0}
 
 
 def test_candidates_count_below_the_first_ten() -> None:

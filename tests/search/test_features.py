@@ -118,6 +118,9 @@ class Row(NamedTuple):
 EXPECTED = [
     Row("bm25", "close the gate", "test_close_gate", 0.972863),
     Row("found", "close the gate", "closeGate", 0.836454),
+    Row("bm25_unmet", "close the gate", "test_close_gate", 0.159108),  # 0.972863 · (1 - 0.836454)
+    Row("verbatim", "where boats lie", "Harbour", 1 / math.sqrt(1 + 6 / 50)),  # the whole query, in six lines
+    Row("token", "boat.moored", "Harbour", 0.5 / math.sqrt(1 + 6 / 50)),  # around the method that says it
     Row("coverage", "close the gate", "GATES", 0.055795),
     Row("file", "close the gate", "test_close_gate", 0.825580),
     Row("file_coverage", "close the gate", "GateMessage", 0.055795),
@@ -129,6 +132,7 @@ EXPECTED = [
     Row("name_match", "close the gate", "test_close_gate", 0.8),  # F1 of precision 2/3 and recall 1
     Row("named", "close the gate", "GATES", 0.236210),
     Row("resemblance", "close_gaet", "closeGate", 0.5),  # one slip: 1 / (1 + 1)
+    Row("name_part", "inner_gat", "demo_gate.inner_gate", 8 / 9),
     Row("own_class", "secure berth", "closeGate", 1.0),
     Row("file_name", "Harbour.close_gate", "test_close_gate", 0.5),
     Row("scope", "harbour: gate close too late", "GATES", 1.0),
@@ -140,6 +144,7 @@ EXPECTED = [
     Row("asked_test", "test gate", "test_close_gate", 1.0),
     Row("nearness", "close the gate", "closeGate", 1.0),
     Row("nearest", "close the gate", "test_close_gate", 0.675129),  # 0.821662²
+    Row("near_unmet", "close the gate", "test_close_gate", 0.110415),  # 0.675129 · (1 - 0.836454)
     Row("near_beside", "close the gate", "closeGate", 0.199412),
     Row("type", "close the gate", "GateMessage", 1.0),
     Row("function", "close the gate", "closeGate", 1.0),

@@ -288,7 +288,7 @@ def test_metadata_that_nothing_says(index: Index, tree: Tree, table: Path) -> No
             "no metadata has 'categry'; it has category, installs, is_paid, rating, stars, updated"
         ]
     prose = find(index, "meta: what is a meta:class")
-    assert [n.code for n in prose.notices] == ["value", "value"]
+    assert [n.code for n in prose.notices] == ["value", "value", "unknown-words"]
 
 
 def test_without_vectors_it_says_so(index: Index) -> None:

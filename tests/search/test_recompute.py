@@ -57,9 +57,9 @@ def test_every_score_is_recomputed_from_json(index: Index, options: dict[str, An
 
 
 def expected_hits(index: Index, query: str, limit: int = 20, offset: int = 0, min_score: float = 0, **more: Any) -> int:
-    """The number of hits in the whole order with at least this share of the best score, from the offset up to the limit."""
-    scores = [hit.score for hit in index.search(query, SearchOptions(limit=10_000, **more)).hits]
-    kept = [score for score in scores if not min_score or score / max(scores) >= min_score]
+    """The number of hits in the whole order with at least this confidence, from the offset up to the limit."""
+    hits = index.search(query, SearchOptions(limit=10_000, **more)).hits
+    kept = [hit for hit in hits if not min_score or (hit.confidence or 0.0) >= min_score]
     return len(kept[offset : offset + limit])
 
 

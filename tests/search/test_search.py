@@ -340,10 +340,27 @@ def test_order(tree: Tree, index: Index) -> None:
 
 def test_minimum(index: Index) -> None:
     whole = every(index, "item cart")
-    kept = every(index, "item cart", min_score=0.5)
+    certain = [h.confidence or 0.0 for h in whole]
+    least = sum(certain) / len(certain)
+    kept = every(index, "item cart", min_score=least)
+    assert [h.unit for h in kept] == [h.unit for h in whole if (h.confidence or 0.0) >= least]
+    assert 0 < len(kept) < len(whole)
+    assert every(index, "item cart", min_score=0.0) == whole
+
+
+def test_a_minimum_is_a_share_of_the_best_where_hits_have_no_confidence(index: Index) -> None:
+    whole = every(index, "item cart", profile="rrf")
+    kept = every(index, "item cart", profile="rrf", min_score=0.5)
     assert kept == [h for h in whole if h.score / whole[0].score >= 0.5]
     assert 0 < len(kept) < len(whole)
-    assert every(index, "item cart", min_score=0.0) == [h for h in whole if h.score >= 0]
+
+
+def test_nothing_is_found_where_no_word_occurs(index: Index) -> None:
+    result = find(index, "kubernetes eviction")
+    assert (result.hits, result.notices[0].code) == ((), "unknown-words")
+    some = find(index, "kubernetes cart")
+    assert some.hits
+    assert [n.text for n in some.notices] == ["'kubernetes' does not occur in this index as a word"]
 
 
 def test_ties_come_in_the_order_of_paths(index: Index) -> None:

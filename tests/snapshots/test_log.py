@@ -13,6 +13,7 @@ from codelens.index import Index
 from codelens.snapshots.record import content_digest
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree
+from tests.writable import writable
 
 pytestmark = pytest.mark.slow
 
@@ -81,6 +82,16 @@ def test_an_update_keeps_the_facts_that_a_fresh_reading_gives(tmp_path: Path) ->
             assert index.history.facts(log[0].number) == now
             assert (log[0].symbols, log[0].edges) == (sum(len(d.symbols) for d in now), sum(len(d.edges) for d in now))
             assert [index.history.facts(line.number) for line in log[: len(states)]] == states[::-1]
+
+
+def test_an_index_whose_facts_are_damaged_is_rebuilt(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, FILES, QUICK)
+    tree.index().close()
+    with writable(tree.db) as connection:
+        connection.execute("UPDATE snapshot_log SET facts = substr(facts, 1, length(facts) - 3)").fetchall()
+    tree.write({"m3.py": "def changed():\n    pass\n"})
+    with tree.index() as index:
+        assert "changed" in {symbol.name for document in index.history.facts() for symbol in document.symbols}
 
 
 def test_none_where_none_are_wanted(tmp_path: Path) -> None:

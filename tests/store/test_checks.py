@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from codelens.config import Settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted
@@ -15,6 +14,7 @@ from codelens.index import Index
 from codelens.model.search import SearchOptions
 from codelens.store.connection import load_vector_extension
 from codelens.store.store import Store
+from codelens.zstd import zstd
 from tests.writable import writable
 
 SAMPLE = Path(__file__).parents[2] / "sample_repos/shop/repo"
@@ -91,7 +91,7 @@ def test_readers_report_values_that_cannot_be_unpacked(index: Path) -> None:
 
 def test_a_changed_text_is_damage(index: Path) -> None:
     with writable(index) as connection:
-        other = zstandard.ZstdCompressor().compress(b"another text\n" * 100)
+        other = zstd.compress(b"another text\n" * 100)
         connection.execute("UPDATE snapshots SET bytes = ?", (other,)).fetchall()
     with Index.open(index) as opened, pytest.raises(IndexCorrupt, match="is not what was indexed"):
         opened.search("discount", SearchOptions())

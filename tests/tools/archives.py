@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-import zstandard
+from codelens.zstd import zstd
 
 
 def tarball(path: Path, files: Mapping[str, str], links: Mapping[str, str] | None = None) -> Path:
@@ -33,7 +33,7 @@ def deb(path: Path, files: Mapping[str, str], ending: str = "xz") -> Path:
             tar.addfile(member, io.BytesIO(text.encode()))
     content = inside.getvalue()
     if ending == "zst":
-        content = zstandard.ZstdCompressor().compress(content)
+        content = zstd.compress(content)
     members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd", f"data.tar.{ending}".rstrip("."): content}
     with path.open("wb") as archive:
         archive.write(b"!<arch>\n")

@@ -38,8 +38,10 @@ class CallReference(NamedTuple):
     """The calls that are known to happen."""
 
     direct: frozenset[Pair]
+    dynamic: frozenset[Pair]
+    """Calls of which the text does not say which of several methods runs (Go)."""
     through: frozenset[Pair]
-    """The direct ones, and those that go through a library or a wrapper."""
+    """All of these, and those that go through a library or a wrapper."""
     lines: frozenset[tuple[str, int]]
     """Lines that ran; empty if the reference is compiled."""
     callers: frozenset[Name]
@@ -101,6 +103,9 @@ class IndexedCalls:
     def at(self, path: str, line: int, name: str) -> Name:
         """The function at a place of the reference: that of this name whose head follows, else the innermost around."""
         units = self.by_path.get(path, [])
+        if "." in name and (whole := [u for u in units if u.qualified_name == name and u.kind in OWNERS]):
+            return self.name(whole[0])
+        name = name.rpartition(".")[2]
         named = [u for u in units if u.name == name and u.kind in FUNCTIONS and u.end_line >= line >= u.start_line - 9]
         if named and (best := min(named, key=lambda u: (u.name_line < line, abs(u.name_line - line)))):
             return self.name(best)
@@ -129,7 +134,8 @@ def _closure(name: Name, above: dict[Name, set[Name]]) -> set[Name]:
 
 def read_reference(path: Path, index: IndexedCalls) -> CallReference:
     """The calls of a file between functions of the index."""
-    direct, through, lines, callers = set[Pair](), set[Pair](), set[tuple[str, int]](), set[Name]()
+    by_how: dict[str, set[Pair]] = {"direct": set(), "dynamic": set(), "through": set()}
+    lines, callers = set[tuple[str, int]](), set[Name]()
     for row in path.read_text(encoding="utf-8").splitlines():
         kind, *rest = row.split("\t")
         if kind == "line":
@@ -140,10 +146,10 @@ def read_reference(path: Path, index: IndexedCalls) -> CallReference:
             if kind == "call" and rest[3] in index.by_path:
                 callee = index.at(rest[3], int(rest[4]), rest[5])
                 if callee[1] and callee != caller:
-                    through.add((caller, callee))
-                    if rest[6] == "direct":
-                        direct.add((caller, callee))
-    return CallReference(frozenset(direct), frozenset(through), frozenset(lines), frozenset(callers))
+                    by_how[rest[6]].add((caller, callee))
+    by_how["through"] |= by_how["direct"] | by_how["dynamic"]
+    direct, dynamic, through = (frozenset(pairs) for pairs in by_how.values())
+    return CallReference(direct, dynamic - direct, through, frozenset(lines), frozenset(callers))
 
 
 class Comparison:
@@ -171,9 +177,9 @@ class Comparison:
             return self.index.name(self.index.units[UnitId(unit.parent)] if unit.parent else None, unit.path)
         return self.index.name(unit, unit.path)
 
-    def named(self) -> Iterator[Pair]:
-        """The calls of the reference whose caller's text has the callee's name, in order."""
-        for caller, callee in sorted(self.reference.direct):
+    def named(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """The calls whose caller's text has the callee's name, in order."""
+        for caller, callee in sorted(pairs):
             name = callee[1].rpartition(".")[2]
             if re.search(rf"(?<!\w){re.escape(name)}\s*(?:\(|<|::<|\[|!)", self.index.text_of(caller)):
                 yield caller, callee
@@ -200,8 +206,12 @@ class Comparison:
 
     def scores(self) -> Scores:
         """Count."""
-        calls, edges = list(self.named()), list(self.judged())
+        calls, edges = list(self.named(self.reference.direct)), list(self.judged())
         return Scores(len(calls), sum(map(self.is_found, calls)), len(edges), sum(right for _, _, right in edges))
+
+    def missed(self) -> list[Pair]:
+        """The direct calls without an edge."""
+        return [pair for pair in self.named(self.reference.direct) if not self.is_found(pair)]
 
 
 def shown(pairs: Iterable[Pair], most: int) -> None:
@@ -225,6 +235,8 @@ def main() -> None:
         found = comparison.scores()
         print(f"recall {found.recall:.3f} ({found.found} of {found.calls} calls)", end="  ")
         print(f"precision {found.precision:.3f} ({found.right} of {found.edges} edges)")
+        if dynamic := list(comparison.named(comparison.reference.dynamic)):
+            print(f"  dynamic calls: {sum(map(comparison.is_found, dynamic))} of {len(dynamic)} found")
         tiers = Counter((edge.provenance, right) for _, edge, right in comparison.judged())
         for tier in sorted({tier for tier, _ in tiers}):
             right, wrong = tiers[tier, True], tiers[tier, False]
@@ -236,7 +248,7 @@ def main() -> None:
                 shown(pairs, arguments.wrong)
         if arguments.missed:
             print("  missed")
-            shown((pair for pair in comparison.named() if not comparison.is_found(pair)), arguments.missed)
+            shown(comparison.missed(), arguments.missed)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _POSITION = "{{.%s.Prog.Fset.Position .%s.Pos}}\t{{.%s.Name}}"
-_TEMPLATE = "\t".join([_POSITION.replace("%s", "Caller"), _POSITION.replace("%s", "Callee")])
+_TEMPLATE = "\t".join([_POSITION.replace("%s", "Caller"), _POSITION.replace("%s", "Callee"), "{{.Dynamic}}"])
 
 
 def go_calls(tree: Path) -> Iterator[str]:
@@ -27,12 +27,13 @@ def go_calls(tree: Path) -> Iterator[str]:
     root = f"{tree.resolve()}/"
     rows = set()
     for line in ran.stdout.splitlines():
-        caller, caller_name, callee, callee_name = line.split("\t")
+        caller, caller_name, callee, callee_name, dynamic = line.split("\t")
+        how = "dynamic" if dynamic == "dynamic" else "direct"
         if caller.startswith(root):
             head = f"{_place(caller, root)}\t{_go_name(caller_name)}"
             is_inside = callee.startswith(root) and "$" not in callee_name
             rows.add(
-                f"call\t{head}\t{_place(callee, root)}\t{_go_name(callee_name)}\tdirect" if is_inside else f"in\t{head}"
+                f"call\t{head}\t{_place(callee, root)}\t{_go_name(callee_name)}\t{how}" if is_inside else f"in\t{head}"
             )
     yield from sorted(rows)
 
@@ -70,7 +71,9 @@ def java_calls(tree: Path, classes: Path) -> Iterator[str]:
     """Rows of the calls between methods of the tree's classes."""
     files = sorted(str(file) for file in classes.rglob("*.class"))
     ran = subprocess.run(["javap", "-c", "-p", "-l", "-s", *files], stdout=subprocess.PIPE, text=True, check=True)
-    paths = {path.stem: path for path in sorted(tree.rglob("*.java"))}
+    paths: dict[str, list[Path]] = {}
+    for path in sorted(tree.rglob("*.java")):
+        paths.setdefault(path.stem, []).append(path)
     bases: dict[str, list[str]] = {}
     methods = list(_methods(ran.stdout, tree, paths, bases))
     known = {(m.owner, m.name, m.descriptor): m for m in methods}
@@ -86,9 +89,11 @@ def java_calls(tree: Path, classes: Path) -> Iterator[str]:
 
 
 def _java_name(method: JavaMethod) -> str:
+    """The qualified name; nothing for code that a compiler has moved into a method of its own."""
+    owner = method.owner.rpartition("/")[2].replace("$", ".")
     if method.name == "<init>":
-        return re.split(r"[./$]", method.owner)[-1]
-    return "" if method.name.startswith(("lambda$", "<", "access$")) else method.name
+        return owner
+    return "" if method.name.startswith(("lambda$", "<", "access$")) else f"{owner}.{method.name}"
 
 
 def _found(
@@ -103,15 +108,16 @@ def _found(
     return None
 
 
-def _methods(text: str, tree: Path, paths: dict[str, Path], bases: dict[str, list[str]]) -> Iterator[JavaMethod]:
+def _methods(text: str, tree: Path, paths: dict[str, list[Path]], bases: dict[str, list[str]]) -> Iterator[JavaMethod]:
     """The methods of javap's output; fills `bases`."""
     owner, path, method = "", "", None
     for line in text.splitlines():
         if found := _CLASS.match(line):
             owner = found[1].replace(".", "/")
             bases[owner] = [re.sub(r"<.*", "", b).replace(".", "/") for b in _named(found[2])]
-            source = paths.get(owner.rpartition("/")[2].partition("$")[0])
-            path = str(source.relative_to(tree)) if source else ""
+            outer = owner.partition("$")[0]
+            fitting = [p for p in paths.get(outer.rpartition("/")[2], ()) if p.as_posix().endswith(f"/{outer}.java")]
+            path = fitting[0].relative_to(tree).as_posix() if fitting else ""
         elif found := _METHOD.match(line):
             if method and method.path:
                 yield method

@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from codelens.store.connection import open_writer
+from codelens.zstd import zstd
 from tools.campaign import ROOT, Campaign, Report, expect
 from tools.program import Program, listed, unchanged
 
@@ -73,10 +74,8 @@ def _outside_path(root: Path, luck: random.Random, good: Path) -> None:
 
 
 def _bomb(root: Path, luck: random.Random, good: Path) -> None:
-    """Zstandard data that claims, or holds, gigabytes."""
-    import zstandard
-
-    raw = zstandard.ZstdCompressor(level=19).compress(bytes(300_000_000))
+    """zstd data that claims, or holds, gigabytes."""
+    raw = zstd.compress(bytes(300_000_000), 19)
     claims = b"\x28\xb5\x2f\xfd\xe0" + (1 << luck.choice((32, 40, 62))).to_bytes(8, "little") + raw[12:40]
     column, table = luck.choice(
         (("bytes", "snapshots"), ("facts", "snapshot_log"), ("bindings", "refs"), ("columns", "refs"))

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
+from codelens.zstd import zstd
+
 # By suffix; a header counts as C, whichever of both it is.
 _LANGUAGES = {
     "python": ".py .pyi",
@@ -81,11 +83,9 @@ def installed_files(package: Path) -> tarfile.TarFile:
     name, content = _data(package.read_bytes())
     if not name.endswith(".zst"):
         return tarfile.open(fileobj=io.BytesIO(content))
-    import zstandard  # what tarfile itself reads of compressions lacks this one
-
-    try:
-        return tarfile.open(fileobj=zstandard.ZstdDecompressor().stream_reader(content), mode="r|")
-    except zstandard.ZstdError as error:
+    try:  # before Python 3.14, tarfile knows no zstd
+        return tarfile.open(fileobj=zstd.ZstdFile(io.BytesIO(content)), mode="r|")
+    except (zstd.ZstdError, EOFError) as error:
         raise tarfile.ReadError(str(error)) from error
 
 

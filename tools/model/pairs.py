@@ -16,8 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
 from codelens.config import Settings
 from codelens.indexing.files import ReadText, read_text
 from codelens.model.code import SeenFile
@@ -25,6 +23,7 @@ from codelens.processes.python import start
 from codelens.text.identifiers import fold_identifier
 from codelens.training.mining import MAX_FILE, tree_pairs
 from codelens.worktree.walk import walk
+from codelens.zstd import zstd
 
 ENDING = ".jsonl.zst"
 Record = dict[str, Any]
@@ -33,9 +32,7 @@ Record = dict[str, Any]
 
 def read_pairs(file: Path) -> Iterator[Record]:
     """The records of one package's file, in its order."""
-    with file.open("rb") as compressed:
-        text = zstandard.ZstdDecompressor().stream_reader(compressed).read()
-    for line in text.split(b"\n"):
+    for line in zstd.decompress(file.read_bytes()).split(b"\n"):
         if line:
             yield json.loads(line)
 
@@ -44,7 +41,7 @@ def write_pairs(file: Path, records: Iterable[Record]) -> None:
     """Records as JSON lines, compressed; the file is there as a whole or not at all."""
     lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     partial = file.with_suffix(".partial")
-    partial.write_bytes(zstandard.ZstdCompressor(level=6).compress(lines.encode("utf-8", "replace")))
+    partial.write_bytes(zstd.compress(lines.encode("utf-8", "replace"), 6))
     partial.replace(file)
 
 

@@ -32,6 +32,13 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
     concepts: int = option(
         40, "--concepts", section=MUCH, metavar="N", help="Tasks of comments that name others [default: 40]"
     )
+    queries: int = option(
+        15,
+        "--queries",
+        section=MUCH,
+        metavar="N",
+        help="Short queries of each kind: messages, literals, fragments … [default: 15]",
+    )
     max_files: int = option(
         3000, "--max-files", section=MUCH, metavar="N", help="Of a tree; a larger one is drawn from [default: 3000]"
     )
@@ -41,9 +48,10 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     """Make evaluation tasks from a git history: a commit's subject asks for the definitions that it changed.
 
     Queries run on the tree before those commits, which is written too: NAME-commits.jsonl, NAME-tasks.jsonl (with what
-    commits explain), NAME-names.jsonl and NAME-topics.jsonl (sections of guides, for the definitions that they name) go with
-    NAME-commits/; NAME-docs.jsonl and NAME-concepts.jsonl (comments, for their definition and those that they name) with
-    NAME-docs/. Nothing of the repository is run, and the same history gives the same files.
+    commits explain), NAME-names.jsonl, NAME-topics.jsonl (sections of guides, for the definitions that they name) and the
+    short queries NAME-messages.jsonl, -literals, -fragments, -namesakes and -qualified go with NAME-commits/;
+    NAME-docs.jsonl, NAME-concepts.jsonl (comments, for their definition and those that they name) and NAME-behaviours.jsonl
+    (telling words of comments) with NAME-docs/. Nothing of the repository is run, and the same history gives the same files.
     """
     from codelens.evaluation.make_tasks import TaskCounts, cannot_write, make_tasks, name_meant, repository_meant
     from codelens.worktree.repository import GitError
@@ -53,11 +61,11 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     cwd = working_folder()
     repository = repository_meant(cwd / flags.repo if flags.repo else cwd)
     name = name_meant(flags.name, repository)
-    counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.concepts
+    counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.concepts, flags.queries
     wanted = TaskCounts(*counts, max_files=flags.max_files)
     if min(counts) < 0 or flags.max_files < 1:
         raise UsageError(
-            "--commits, --docs, --identifiers, --topics and --concepts must be at least 0, --max-files at least 1"
+            "--commits, --docs, --identifiers, --topics, --concepts and --queries must be at least 0, --max-files at least 1"
         )
     try:
         with watcher(flags.progress, flags.quiet) as progress:

@@ -285,3 +285,6 @@
     . (attribute_argument (string_literal . (string_literal_content) @reference.flag .) .)))
 ] (#any-of? @_asks "IsEnabledAsync" "IsEnabled" "FeatureGate" "BoolVariation" "StringVariation" "GetBooleanValueAsync"
     "GetBooleanValue" "IsFeatureEnabled"))
+
+; Names that a function without a name binds are bound in it alone.
+[(lambda_expression) (anonymous_method_expression)] @closure

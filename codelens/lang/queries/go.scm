@@ -109,6 +109,9 @@
 
 ; Bindings
 
+; Names that a function without a name binds are bound in it alone.
+(func_literal) @closure
+
 (parameter_declaration name: (identifier) @binding.name type: (_) @binding.type)
 (variadic_parameter_declaration name: (identifier) @binding.name)
 (var_spec name: (identifier) @binding.name type: (_) @binding.type)
@@ -119,6 +122,7 @@
 (const_spec . name: (identifier) @binding.name value: (expression_list . (_) @binding.value))
 (const_spec name: (identifier) . name: (identifier) @binding.name value: (expression_list (_) . (_) @binding.value))
 (type_alias name: (type_identifier) @binding.name type: (_) @binding.value)
+(type_spec name: (type_identifier) @binding.name type: [(slice_type) (array_type) (map_type) (channel_type)] @binding.type)
 (short_var_declaration left: (expression_list . (identifier) @binding.name) right: (expression_list . (_) @binding.value))
 (short_var_declaration left: (expression_list (_) . (identifier) @binding.name) right: (expression_list (_) . (_) @binding.value))
 (short_var_declaration left: (expression_list (identifier) @binding.name))

@@ -112,6 +112,9 @@
 
 ; Bindings
 
+; Names that a function without a name binds are bound in it alone.
+(lambda_expression) @closure
+
 (formal_parameter type: (_) @binding.type name: (identifier) @binding.name)
 (spread_parameter (variable_declarator name: (identifier) @binding.name))
 (local_variable_declaration type: (_) @binding.type declarator: (variable_declarator name: (identifier) @binding.name)

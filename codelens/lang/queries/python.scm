@@ -64,6 +64,9 @@
 
 ; Bindings
 
+; Names that a function without a name binds are bound in it alone.
+(lambda) @closure
+
 (typed_parameter . [
   (identifier) @binding.name
   (list_splat_pattern (identifier) @binding.name)

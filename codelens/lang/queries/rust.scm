@@ -117,6 +117,9 @@
 
 ; Bindings
 
+; Names that a function without a name binds are bound in it alone.
+(closure_expression) @closure
+
 (parameter pattern: (identifier) @binding.name type: (_) @binding.type)
 (let_declaration pattern: (identifier) @binding.name type: (_) @binding.type)
 (let_declaration pattern: (identifier) @binding.name value: (_) @binding.value)

@@ -137,6 +137,9 @@
 
 ; Bindings
 
+; Names that a function without a name binds are bound in it alone.
+(lambda_expression) @closure
+
 (class_parameter name: (identifier) @binding.name type: (_) @binding.type)
 (parameter name: (identifier) @binding.name type: (_) @binding.type)
 (binding name: (identifier) @binding.name type: (_) @binding.type)

@@ -110,6 +110,9 @@
 
 ; Bindings
 
+; Names that a function without a name binds are bound in it alone.
+(lambda_literal) @closure
+
 (parameter name: (simple_identifier) @binding.name name: (_) @binding.type)
 (lambda_parameter name: (simple_identifier) @binding.name)
 (lambda_parameter name: (simple_identifier) @binding.name name: (_) @binding.type)

@@ -1,4 +1,5 @@
-"""Parts and typing mistakes: names that contain a code-like word of the query, or differ from one by a few letters."""
+"""Parts, texts as typed, and typing mistakes, by trigrams: names that hold a part, code that holds words of the query as they were
+typed, and names that differ from one of the query by a few letters."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from codelens.model.code import UnitId
 from codelens.model.search import Match
 from codelens.search.run import SearchRun
 from codelens.search.terms import LETTERS_PER_SLIP, MOST_UNKNOWN, Term
+from codelens.search.verbatim import find_verbatim
 from codelens.text.identifiers import fold_identifier
 
 MIN_NAME_LETTERS = 4
@@ -40,12 +42,22 @@ class FuzzyChannel:
         for term in query.names:
             if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS:
                 self._holding(term, run, limit, found)
-        for term in query.words if run.options.mode == "fuzzy" else ():
-            self._holding(term, run, limit, found)
-        for word, certainty in self._unknown(run).items():
+        unknown = self._unknown(run)
+        for term in query.words:
+            if run.options.mode == "fuzzy" or fold_identifier(term.text) in unknown:
+                self._holding(term, run, limit, found)
+        if run.profile.channels.get(self.name):
+            run.verbatim = find_verbatim(run)
+            for unit, find in run.verbatim.items():
+                if unit not in found or find.value > found[unit].raw_score:
+                    found[unit] = Match(unit, find.value, f"holds '{find.text}'")
+        resembling: dict[UnitId, float] = {}
+        for word, certainty in unknown.items():
             for unit, name, slips in _resembling(word, run):
                 mistakes = f"{slips} typing mistake{'s' * (slips > 1)}"
-                found.setdefault(unit, Match(unit, certainty / (1 + slips), f"{word} ~ {name}, {mistakes}"))
+                resembling.setdefault(unit, certainty / (1 + slips))
+                found.setdefault(unit, Match(unit, resembling[unit], f"{word} ~ {name}, {mistakes}"))
+        run.resembling = resembling
         ranked = sorted(found.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
         return ranked[:limit]
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from codelens.model.budget import FEATURES
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.search import Candidate, Match
+from codelens.search.confidence import confidence
 from codelens.search.evidence import Evidence
 from codelens.search.features import measure
 from codelens.search.fuse import fuse_matches
@@ -24,13 +25,17 @@ class LearnedRanker:
         candidates = fuse_matches(run, matches)
         if not candidates:
             return candidates
-        evidence = Evidence(run, matches, run.query_vector() if matches.get("vector") else b"")
+        evidence = run.evidence = Evidence(run, matches, run.query_vector() if matches.get("vector") else b"")
         weights = run.weights
         with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
             if weights:
                 evidence.gather(candidate.unit for candidate in candidates)
             measure(candidates, evidence, weights, run.budget)
-            return _with_walk(run, candidates, evidence)
+            candidates = _with_walk(run, candidates, evidence)
+            if of_signs := run.profile.confidence:
+                for candidate in candidates:
+                    candidate.confidence = confidence(candidate.unit, evidence, of_signs)
+            return candidates
         for candidate in candidates:
             candidate.measured.clear()
         return candidates

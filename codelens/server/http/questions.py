@@ -99,7 +99,10 @@ class SearchAsked(Filters):
     weights: str = Field("", pattern=WEIGHTS, description="Weights of channels, as exact=2,fuzzy=1,vector=0.5")
     expand: Literal["", "none", "walk", "bfs"] = Field("", description="How an answer spreads over the symbol graph")
     depth: int | None = Field(None, ge=0, le=MOST_DEPTH, description="Most hops of it")
-    min_score: Share | None = Field(None, description="Leave out what scores below this share of the best")
+    min_score: Share | None = Field(
+        None,
+        description="Leave out hits of less confidence than this, or of a lower share of the best score where hits have none",
+    )
     case: Literal["auto", "yes", "no"] = Field("auto", description="Whether upper case in the query matters")
     word: bool = Field(False, description="Match whole words only")
     prefix: bool = Field(False, description="Each word stands for all that begin so")

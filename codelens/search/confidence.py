@@ -1,0 +1,42 @@
+"""The probability that a hit is what the query asks for, from its evidence: a score only orders the candidates of one query.
+
+A logistic regression (tools/weights/confidence.py) on made tasks, among them queries none of whose words the repository has.
+Below the floor there is no hit: typing correction turns any word into another, and a nearest vector always exists.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from codelens.model.code import UnitRow
+from codelens.text.identifiers import fold_identifier
+
+if TYPE_CHECKING:
+    from codelens.search.evidence import Evidence
+
+BIAS, FLOOR = "bias", "floor"
+"""The other rows of `[codelens.confidence]`."""
+SIGNS = ("words", "named", "part", "resemblance", "verbatim", "instead")
+
+
+def signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
+    """Sign → its value, 0 to 1, in absolute terms: none is a share of the best candidate."""
+    folded = fold_identifier(unit.name)
+    find = e.verbatim.get(unit.id)
+    part = max((len(p) for p in e.parts if p in folded), default=0)
+    return {
+        "words": e.share_in_file(unit.document),
+        "named": float(folded in e.names or folded == e.folded),
+        "part": part / len(folded) if folded else 0.0,
+        "resemblance": e.resemblance.get(unit.id, 0.0),
+        "verbatim": min(1.0, 2 * find.value) if find else 0.0,
+        "instead": float(unit.id in e.concepts or e.holds_instead(unit.id)),
+    }
+
+
+def confidence(unit: UnitRow, e: Evidence, weights: Mapping[str, float]) -> float:
+    """0 to 1."""
+    odds = math.fsum([weights[BIAS], *(weights.get(name, 0.0) * value for name, value in signs(unit, e).items())])
+    return 1.0 / (1.0 + math.exp(-odds))
