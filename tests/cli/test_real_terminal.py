@@ -85,7 +85,7 @@ SEARCH = ("search", "--sort", "path", "-F", "lamp")
 
 @pytest.mark.slow
 def test_a_search_has_coloured_headings_and_snippets(lamps: Path) -> None:
-    ran = OnTerminal(SEARCH, lamps)
+    ran = OnTerminal((*SEARCH, "--mode", "hybrid"), lamps)
     assert (ran.code, ran.piped) == (0, "")
     assert [found["path"] for found in HEADING.finditer(ran.seen)] == ["lamps.py", "shop/lamp.go"]
     lines = ran.plain.splitlines()
@@ -125,6 +125,25 @@ def test_no_colour_where_none_is_wanted(command: tuple[str, ...], variables: dic
 def test_an_empty_no_color_asks_for_nothing(lamps: Path) -> None:
     assert COLOUR.search(OnTerminal(SEARCH, lamps, NO_COLOR="").seen)
     assert COLOUR.search(OnTerminal((*SEARCH, "--color", "always"), lamps, NO_COLOR="1").seen), "the flag wins"
+
+
+@pytest.mark.slow
+def test_lines_are_cut_to_the_width_of_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "wide.py").write_text(f"x = 1  # {'a' * 300} needle {'b' * 300}\ny = 2  # needle\n")
+    subprocess.run([sys.executable, "-m", "codelens", "index", "-q"], cwd=tmp_path, check=True, env=environment())
+    seen = OnTerminal(["search", "-F", "needle"], tmp_path).plain.splitlines()
+    assert (seen[0], seen[2]) == ("wide.py", "     2  y = 2  # needle")
+    assert "…" in seen[1] and " needle " in seen[1] and len(seen[1]) <= 120
+    piped = OnTerminal(["search", "-F", "needle"], tmp_path, "stderr")
+    assert len(max(piped.piped.splitlines(), key=len)) > 600
+    assert piped.seen == ""
+
+
+def test_a_person_is_told_what_a_ranking_left_out(lamps: Path) -> None:
+    ran = OnTerminal(["search", "lamp", "-m", "1"], lamps, "stderr")
+    assert len(ran.piped.splitlines()) == 1
+    assert re.search(r"note: 1 of \d+ hits; -m N shows more", ran.plain)
+    assert OnTerminal(["search", "-F", "lamp"], lamps, "stderr").seen == "", "lines are all there"
 
 
 @pytest.fixture

@@ -3,11 +3,21 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codelens.errors import UsageError
 from codelens.model.search import SnippetLine
 from codelens.render.paths import PathStyle
-from codelens.render.terminal import TerminalView, link_template, render_terminal, shifted, snippet_text
+from codelens.render.terminal import (
+    LEAST_WIDTH,
+    TerminalView,
+    fitted,
+    link_template,
+    render_terminal,
+    shifted,
+    snippet_text,
+)
 from codelens.render.visible import for_terminal
 from tests.render.results import ROOT, result
 
@@ -60,3 +70,30 @@ def test_links() -> None:
 def test_a_link_needs_a_path() -> None:
     with pytest.raises(UsageError):
         link_template("https://example.org/")
+
+
+@given(st.text("ab 世\t.", max_size=300), st.lists(st.integers(0, 300), min_size=2, max_size=6), st.integers(1, 120))
+def test_a_long_line_is_cut_around_its_first_match(text: str, ends: list[int], width: int) -> None:
+    ends = sorted({min(end, len(text)) for end in ends})
+    matches = tuple((start, end) for start, end in zip(ends[::2], ends[1::2], strict=False) if start < end)
+    line = fitted(SnippetLine(1, text, matches), width)
+    if line.text == text:
+        assert line.matches == matches
+        return
+    kept = line.text.removeprefix("…").removesuffix("…")
+    assert kept in text
+    assert len(line.text) <= max(width, LEAST_WIDTH)
+    assert all(0 <= start < end <= len(line.text) for start, end in line.matches)
+    if matches:
+        first = text[matches[0][0] : matches[0][1]]
+        start, end = line.matches[0]
+        assert line.text[start:end] in first
+        assert line.text[start:end] == first or len(first) > len(kept) // 2, "a match is cut only if it is long itself"
+
+
+def test_a_line_that_fits_stays_as_it_is() -> None:
+    assert fitted(SnippetLine(1, "x" * 80, ((0, 1),)), 80).text == "x" * 80
+    assert fitted(SnippetLine(1, "x" * 60 + "needle" + "y" * 60, ((60, 66),)), 40) == SnippetLine(
+        1, "…" + "x" * 16 + "needle" + "y" * 16 + "…", ((17, 23),)
+    )
+    assert fitted(SnippetLine(1, "needle" + "y" * 60, ((0, 6),)), 40).text == "needle" + "y" * 32 + "…"
