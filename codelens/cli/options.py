@@ -42,7 +42,8 @@ def all_queries(positional: str | None, flags: RankingFlags) -> list[str]:
     if not queries and flags.like is not None:
         return [""]
     if not queries:
-        raise UsageError("no query", "`codelens search QUERY`; `codelens search --help` lists the options")
+        name = "why" if hasattr(flags, "targets") else "files" if flags.files_only else "search"
+        raise UsageError("no query", f"`codelens {name} QUERY`; `codelens {name} --help` lists the options")
     # Bytes of the command line that are not UTF-8 can be in no index.
     return [q.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for q in queries]
 

@@ -25,7 +25,6 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.identifiers import is_cjk
 from codelens.text.notation import parse_json
 from codelens.text.terms import token_terms
-from codelens.zstd import zstd
 
 MAGIC = b"codelens embedding 1\n"
 ALIGNMENT = 64
@@ -86,6 +85,8 @@ class ModelFile:
     @cached_property
     def names(self) -> list[str]:
         """Names of all rows, in order; only training and export read them."""
+        from codelens.zstd import zstd
+
         return zstd.decompress(self._map[self._words_at :]).decode("utf-8", "surrogatepass").split("\n")
 
     def digest(self) -> str:
@@ -108,6 +109,8 @@ class ModelTable:
 def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
     """Write a model atomically. Raises ValueError if two rows have the same name."""
     import struct
+
+    from codelens.zstd import zstd
 
     n = len(table.names)
     dimensions = len(table.rows) // n

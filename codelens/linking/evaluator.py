@@ -218,9 +218,12 @@ class Evaluator:
 
     def _in_file(self, name: str, facts: LinkFacts, before: int) -> Value | None:
         self.catalog.keys.add(("d", facts.file.path, name))
+        bound = facts.bound(None, name, before)
+        if bound and bound[0].until:  # in a function without a name, which hides the names around it
+            return self.bound_value(bound, facts, before) or HIDDEN
         if found := facts.top.get(name):
             return Value("definition", _nearest(found, before), tier="file")
-        if bound := facts.bound(None, name, before):
+        if bound:
             return self.bound_value(bound, facts, before) or HIDDEN
         if name in facts.names:
             return self._find_imported(name, facts) or EXTERNAL

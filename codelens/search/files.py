@@ -7,6 +7,7 @@ end of its path means that file: a contribution of its own, so that ranks by mea
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -95,6 +96,9 @@ MODES: Mapping[str, tuple[str, ...]] = {
     "keyword": ("keyword",),
     "vector": ("vector",),
 }
+WITHOUT_ENDING = 0.5
+"""Value of a name, of 1, that is the file's without its ending: `gin` and gin.go. Chosen: above all ranks but the first."""
+_LINE = re.compile(r"(?::\d+){1,2}:?$")
 OTHER_CASE = 0.9
 """Value of a name, of 1, that is the file's but for case. Chosen."""
 MOST_OUTLINED = 12
@@ -209,19 +213,25 @@ def _retrieve(
 
 
 def _named(query: Query, documents: Mapping[DocumentId, DocumentRow]) -> dict[UnitId, tuple[float, str]]:
-    """Files that the query names → (value, what it says): the whole of it, or a word with a dot or slash, ends their path."""
+    """Files that the query names → (value, what it says): the whole of it, or a word with a dot or slash, ends their path.
+
+    A line behind the path does not count. One word alone also names a file without its ending.
+    """
     words = [
         w for w in (*query.words, *query.identifiers, *query.phrases) if "." in w.strip(".") or "/" in w.strip("/")
     ]
     names = [a.strip().removeprefix("./").strip("/") for a in dict.fromkeys([query.text.strip(' `"'), *words])]
+    names = [_LINE.sub("", name) for name in names]
     found: dict[UnitId, tuple[float, str]] = {}
-    for name in filter(None, names):
-        folded = f"/{name}".casefold()
-        for document in documents.values():
-            path = f"/{document.path}"
-            if path.casefold().endswith(folded):
-                value = 1.0 if path.endswith(f"/{name}") else OTHER_CASE
-                found[_unit(document.id)] = max(found.get(_unit(document.id), (0.0, "")), (value, name))
+    for document in documents.values():
+        path = f"/{document.path}"
+        stem, dot, _ = path.rpartition(".")
+        for name in filter(None, names):
+            ends = [(1.0, path)] if " " in name or not dot else [(1.0, path), (WITHOUT_ENDING, stem)]
+            for value, end in ends:
+                if end.casefold().endswith(f"/{name}".casefold()):
+                    value *= 1.0 if end.endswith(f"/{name}") else OTHER_CASE
+                    found[_unit(document.id)] = max(found.get(_unit(document.id), (0.0, "")), (value, name))
     return found
 
 
@@ -235,7 +245,15 @@ def _with_names(
     for unit, (value, name) in named.items() if weight else ():
         candidate = by_unit.setdefault(unit, Candidate(rows[unit]))
         operands = {"weight": weight, "value": value}
-        candidate.recorded.append(Contribution("named", weight * value, f"its path ends in {name}", "bonus", operands))
+        candidate.recorded.append(
+            Contribution(
+                "named",
+                weight * value,
+                f"its path ends in {name}" if value >= OTHER_CASE else f"its name is {name} with an ending",
+                "bonus",
+                operands,
+            )
+        )
     return list(by_unit.values())
 
 

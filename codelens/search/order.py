@@ -35,7 +35,7 @@ def adjust(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
     if profile.memory and run.recollection:
         run.recollection.add(candidates, run.terms.learned, profile.of_memory)
     add_factors(candidates, run.terms, profile.factors)
-    add_place(candidates, run.targets)
+    add_targets(candidates, run.targets)
     candidates = spread_files(candidates, run.weights.get("further", 0.0))
     if not profile.expansion:
         return candidates
@@ -70,11 +70,11 @@ def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: 
                 candidate.recorded.append(part)
 
 
-def add_place(candidates: Sequence[Candidate], placed: Mapping[UnitId, QueryTarget]) -> None:
+def add_targets(candidates: Sequence[Candidate], targets: Mapping[UnitId, QueryTarget]) -> None:
     """Put the units that the query points at above all others, whatever their words say."""
-    weight = PLACE * max((c.score for c in candidates), default=0.0) if placed else 0.0
+    weight = PLACE * max((c.score for c in candidates), default=0.0) if targets else 0.0
     for candidate in candidates if weight > 0 else ():
-        if at := placed.get(candidate.unit.id):
+        if at := targets.get(candidate.unit.id):
             candidate.add_bonus("place", weight, at.value, at.reason)
             candidate.confidence = 1.0 if candidate.confidence is not None else None
 

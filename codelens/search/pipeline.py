@@ -9,6 +9,7 @@ from __future__ import annotations
 from codelens.config import Settings
 from codelens.model.code import IndexInfo
 from codelens.model.search import SearchOptions, SearchResult
+from codelens.search.channels.path import find_place
 from codelens.search.intent import intent_of
 from codelens.search.order import adjust, final_order
 from codelens.search.present import answer
@@ -41,6 +42,7 @@ def rank(
         run.abilities = run.find_abilities()
         if options.like:
             run.find_likeness()
+        run.targets = find_place(run)
         run.terms = search_terms(run)
         if not (run.terms.words or run.terms.names or run.likeness) and run.query.plain and text.strip():
             run.notice(

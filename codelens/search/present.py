@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 from codelens.model.budget import SHOWN
@@ -32,6 +33,9 @@ MOST_MOVED = 10
 """Places of notes that are reported. Chosen: `codelens note list --lost` reports all of them."""
 
 _TOKEN = re.compile(r"\w+")
+_COMMENT = re.compile(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
+"""A line that may belong to a comment."""
+_LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
 def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
@@ -182,10 +186,22 @@ def _place(
     most = max(shares.values(), default=0.0)
     if not places and unit.name_line and unit.signature and most <= shares.get(unit.name_line, 0.0):
         return unit.name_line, unit.name_column
-    best = min(places) if places else max(shares, key=lambda n: (shares[n], -n), default=unit.start_line)
+    beginning = _after_licence(unit, lines)
+    telling = {n: share for n, share in shares.items() if n >= beginning} or shares
+    best = min(places) if places else max(telling, key=lambda n: (telling[n], -n), default=beginning)
     ranges = marks.get(best, ())
     start = ranges[0][0] if ranges else 0
     return best, column_utf8(lines[best - 1], start) if best <= len(lines) else 1
+
+
+def _after_licence(unit: UnitRow, lines: Sequence[str]) -> int:
+    """The first line of a unit that does not belong to the comment about copyright at the top of its file."""
+    if unit.start_line > 1:
+        return unit.start_line
+    header = list(takewhile(lambda line: _COMMENT.match(line), lines[: unit.end_line]))
+    if len(header) == len(lines) or not _LICENCE.search("\n".join(header)):
+        return unit.start_line
+    return len(header) + 1
 
 
 def _shown_lines(line: int, shares: Mapping[int, float], last: int, options: SearchOptions) -> list[int]:

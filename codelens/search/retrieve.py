@@ -112,7 +112,7 @@ def add_todos(run: SearchRun, matches: dict[str, Sequence[Match]]) -> None:
         for row in ordered
     }
     kept = [match for match in matches["exact"] if match.unit not in run.targets]
-    found = [Match(unit, 0.0, placed.reason) for unit, placed in run.targets.items()]
+    found = [Match(unit, 0.0, target.reason) for unit, target in run.targets.items()]
     matches["exact"] = run.trace.rankings["exact"] = (*kept, *found)
     run.trace.cuts["exact"] += LITERAL_POOL
 

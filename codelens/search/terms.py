@@ -272,9 +272,12 @@ def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
     unknown = [
         term.origin
         for term in terms.words
-        if term.tier != "prefix" and term.origin not in names and not run.store.postings.document_frequency(term.text)
+        if term.tier != "prefix"
+        and not term.origin.isdecimal()
+        and term.origin not in names
+        and not run.store.postings.document_frequency(term.text)
     ]
-    if unknown := list(dict.fromkeys(unknown)):
+    if (unknown := list(dict.fromkeys(unknown))) and not run.targets:  # a line's number need not occur
         said = [
             f"'{word}'" + (f" (read as {' or '.join(instead[word.casefold()])})" if word.casefold() in instead else "")
             for word in unknown[:MOST_NAMED]

@@ -14,7 +14,6 @@ from typing import Any
 
 from codelens.errors import IndexCorrupt
 from codelens.model.extraction import LITERAL_KINDS, Binding, PackedReferences, Reference
-from codelens.zstd import zstd
 
 MOST_BYTES = 1 << 28
 """Size limit of an unpacked value, above all that codelens writes: SQLite accepts no value of more bytes
@@ -30,6 +29,8 @@ def decompress(packed: bytes, most: int = MOST_BYTES) -> bytes:
     """The content of a zstd frame. Raises IndexCorrupt if it is damaged, or claims or becomes too much, before memory is
     allocated for that.
     """
+    from codelens.zstd import zstd  # 2 ms, which a command that unpacks nothing saves
+
     try:
         claimed = zstd.get_frame_info(packed).decompressed_size
     except zstd.ZstdError as fault:
@@ -44,6 +45,8 @@ def decompress(packed: bytes, most: int = MOST_BYTES) -> bytes:
 
 def decompressed_pieces(packed: bytes, size: int) -> Iterator[bytes]:
     """The content of a zstd frame in pieces of `size` bytes, the last one shorter. Raises IndexCorrupt if it is damaged."""
+    from codelens.zstd import zstd
+
     unpacker = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW})
     while not unpacker.eof:
         try:
@@ -152,6 +155,8 @@ def _places(texts: Iterable[str]) -> tuple[list[str], dict[str, int]]:
 
 
 def _packed(columns: Any) -> bytes:
+    from codelens.zstd import zstd
+
     raw = json.dumps(columns, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return zstd.compress(raw, LEVEL)
 

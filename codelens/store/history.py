@@ -11,7 +11,6 @@ import apsw
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.history import History, HistoryRead, LineCommit, LineRun, WrittenLines
 from codelens.store.codec import decompress
-from codelens.zstd import zstd
 
 
 class Histories:
@@ -136,6 +135,8 @@ class LineHistories:
 
 def _packed(runs: tuple[LineRun, ...]) -> bytes:
     """Pack each commit once, then (lines, position of the commit) of each run."""
+    from codelens.zstd import zstd
+
     commits = list(dict.fromkeys(run.commit for run in runs))
     place = {commit: i for i, commit in enumerate(commits)}
     text = json.dumps([commits, [n for run in runs for n in (run.lines, place[run.commit])]], separators=(",", ":"))

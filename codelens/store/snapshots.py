@@ -15,7 +15,6 @@ import apsw
 from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.codec import MOST_BYTES, decompress
-from codelens.zstd import zstd
 
 _LEVEL = 3
 """zstd's default; 9 takes four times as long to save another twentieth."""
@@ -139,6 +138,8 @@ class SnapshotLog:
 
 
 def _packed(older: OlderFacts) -> bytes:
+    from codelens.zstd import zstd
+
     head = json.dumps([older.without, [place for place, _ in older.lines]]).encode()
     return zstd.compress(b"\n".join([head, *(line for _, line in older.lines)]), _LEVEL)
 

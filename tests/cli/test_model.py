@@ -183,7 +183,7 @@ def test_a_model_is_found_by_its_name(
     ("arguments", "said"),
     [
         ("", "Missing command"),
-        ("frobnicate", "No such command 'frobnicate'"),
+        ("frobnicate", "no command 'frobnicate'"),
         ("info nope", "no model is called 'nope'"),
         ("info no/such.model", "no model at no/such.model"),
         ("use", "which model?"),

@@ -70,7 +70,7 @@ def test_a_query_imports_no_numpy(model: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from codelens.embed.static import StaticEmbedder;"
         f"assert len(StaticEmbedder(Path({str(model)!r})).embed_query('remove the user')) == 32;"
-        "assert 'numpy' not in sys.modules"
+        "assert 'numpy' not in sys.modules and 'codelens.zstd' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -261,4 +261,5 @@ def test_one_file_is_brought_up_to_date_as_a_run_would(built: Built) -> None:
     assert dump(built.index) == dump(fresh.index)
     (built.root / ".codelens/notes/b.md").unlink()
     assert not Index.update_file(built.index, built.root, ".codelens/notes/b.md", Settings())
+    built.run()  # notes the folder's new time
     built.rests()

@@ -92,6 +92,19 @@ def test_uses_are_counted_in_other_files(store: Store) -> None:
     assert "uses" not in values(store, "close gate")["closeGate"]
 
 
+def test_a_file_that_only_imports_a_definition_uses_it(tmp_path: Path) -> None:
+    """Such an edge goes out from the document and not from a unit."""
+    files = {
+        "weir.py": "def spill(water):\n    return water\n",
+        "lake.py": "from weir import spill\n\nRISE = 3\n",
+        "tests/test_weir.py": "from weir import spill\n\n\ndef test_spill():\n    spill(1)\n",
+    }
+    Tree(tmp_path, files).index().close()
+    with Store.read(tmp_path / "index.db") as store:
+        spill = store.units.named("spill", None, 1)[0]
+        assert store.edges.files_using([spill]) == {spill: 1}
+
+
 # Exact values
 
 PORT = {

@@ -215,3 +215,26 @@ def test_minimum_scores_differ_by_kind(tmp_path: Path) -> None:
         shares[is_text] = min(shares.get(is_text, 1.0), hit.score / found[0].score)
     assert shares[True] >= 0.5
     assert 0.3 <= shares[False] < 0.5
+
+
+LICENCE = "// Copyright 2024 The Brook Authors. All rights reserved.\n// Brook is under the MIT licence.\n\n"
+
+
+def test_code_goes_before_what_is_written_about_it_and_its_licence_is_not_shown(tmp_path: Path) -> None:
+    log = "# Brook log\n\n" + "\n\n".join(f"## Brook {i}\n\nBrook changed." for i in range(40))
+    files = {
+        "CHANGELOG.md": log,
+        "README.md": "# Brook\n\nBrook is a brook.\n",
+        "brook.go": f"{LICENCE}package brook\n\n// Flow flows.\nfunc Flow() int {{\n\treturn 1\n}}\n",
+        "mill.go": f"{LICENCE}package mill\n\nfunc Grind() int {{\n\treturn 1\n}}\n",
+    }
+    with Tree(tmp_path, files).index() as index:
+        hits = find(index, "brook", files_only=True).hits
+        assert hits[0].unit.path == "brook.go"
+        assert hits[0].line == 4
+        assert any(part.reason == "its name is brook with an ending" for part in hits[0].contributions)
+        shown = {hit.unit.path: hit.line for hit in find(index, "grind package", files_only=True).hits}
+        assert shown["mill.go"] in (4, 6)
+        assert find(index, "mill.go:6", files_only=True).hits[0].unit.path == "mill.go"
+        by_meaning = find(index, "water wheel", files_only=True, mode="vector").hits
+        assert all(line.number > 2 for hit in by_meaning if hit.unit.language == "go" for line in hit.snippet)

@@ -54,7 +54,7 @@ def test_only_the_last_are_kept(tmp_path: Path) -> None:
         log = index.history.snapshots()
         assert [line.kept for line in log] == [True, True, False, False]
         assert "f2" in {symbol.name for document in index.history.facts(log[1].number) for symbol in document.symbols}
-        with pytest.raises(UsageError, match="not kept"):
+        with pytest.raises(UsageError, match="no longer stored"):
             index.history.facts(log[2].number)
 
 

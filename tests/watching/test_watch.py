@@ -254,7 +254,7 @@ def test_it_ends_if_its_only_root_moves(root: Path, tmp_path: Path) -> None:
             heard(event)  # type: ignore[arg-type]
             root.rename(tmp_path / "moved")
 
-    with pytest.raises(UsageError, match="no folder is left"):
+    with pytest.raises(UsageError, match="no folders left"):
         run_until_it_ends(Watch(tmp_path / "index.db", [root], SMALL, report=move))
     assert heard.all[-1].step is WatchStep.GONE
 

@@ -34,14 +34,13 @@ class PathChannel:
         The raw score is BM25, above 0, and above all of those for a place.
         """
         query, store = run.terms, run.store
-        run.targets = find_place(run)
         most = COMMON_ON_PATHS * store.units.count()
         frequencies = {t.text: store.postings.document_frequency(t.text, tuple(COLUMNS)) for t in query.words}
         terms = [t for t, n in frequencies.items() if 0 < n <= most]
         found = store.postings.bm25(terms, COLUMNS, run.within, limit, tuple(COLUMNS)) if terms else []
         best = max((score for _, score in found), default=0.0)
         at = sorted(run.targets.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
-        matches = [Match(unit, best + placed.value, placed.reason) for unit, placed in at]
+        matches = [Match(unit, best + target.value, target.reason) for unit, target in at]
         matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in found if unit not in run.targets]
         return matches[:limit]
 
