@@ -87,7 +87,8 @@ def test_equal_values_have_equal_frames() -> None:
 def test_what_becomes_too_much_takes_no_memory_beyond_its_limit() -> None:
     """30 kB that become a gigabyte and do not tell."""
     code = (
-        "import resource; from codelens.errors import IndexCorrupt; from codelens.store.codec import decompress; from codelens.zstd import zstd;"
+        "import resource; from codelens.errors import IndexCorrupt; from codelens.store.codec import decompress;"
+        "from codelens.zstd import zstd;"
         "p = zstd.ZstdCompressor(); b = bytes(1 << 20);"
         "frame = b''.join([*(p.compress(b) for _ in range(1 << 10)), p.flush()]);"
         "resource.setrlimit(resource.RLIMIT_AS, (400_000_000, 400_000_000))\n"
