@@ -139,7 +139,7 @@ def test_a_changed_file_is_reported(own: Path, run: Run) -> None:
     (own / "notes/auth.py").write_text("# all new\n")
     ran = run("search", "--json", "verify_password", "-m", "1", cwd=own)
     assert json.loads(ran.out)["results"][0]["freshness"] == "changed"
-    assert "warning: 1 of 1 hits are of files that changed" in ran.err
+    assert "files differ from the index: 1 changed" in ran.err
     assert run("search", "--require-fresh", "verify_password", cwd=own).code == 4
     assert "all new" in run("search", "--refresh", "-F", "all new", cwd=own).out
 

@@ -33,8 +33,8 @@ FIRST_HITS = 10
 PULL = 0.05
 CHOSEN = {"resemblance": 1.0, "instead": 0.5}
 """Log odds of what made tasks do not have: typing mistakes, aliases, classes."""
-LEAST = 0.067
-"""Log odds above the bias that some hit must have: an eighth of the words in its file, or a name with three slips. Chosen."""
+LEAST = 0.005
+"""Log odds above the bias that some hit must have: any word of the query in its file is enough. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
