@@ -32,7 +32,7 @@ class LearnedRanker:
                 evidence.gather(candidate.unit for candidate in candidates)
             measure(candidates, evidence, weights, run.budget)
             candidates = _with_walk(run, candidates, evidence)
-            if of_signs := run.profile.confidence:
+            if weights and (of_signs := run.profile.confidence):
                 for candidate in candidates:
                     candidate.confidence = confidence(candidate.unit, evidence, of_signs)
             return candidates
