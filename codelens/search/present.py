@@ -189,7 +189,7 @@ def _place(
     beginning = _after_licence(unit, lines)
     telling = {n: share for n, share in shares.items() if n >= beginning} or shares
     best = min(places) if places else max(telling, key=lambda n: (telling[n], -n), default=beginning)
-    ranges = marks.get(best, ())
+    ranges = (places or marks).get(best, ())
     start = ranges[0][0] if ranges else 0
     return best, column_utf8(lines[best - 1], start) if best <= len(lines) else 1
 

@@ -46,7 +46,7 @@ def index(db: Path) -> Iterator[Index]:
     "options",
     [{}, {"limit": 1000}, {"offset": 4, "limit": 3}, {"mode": "keyword"}, {"mode": "vector"}, {"profile": "rrf"},
      {"profile": "knowing"}, {"profile": "graph-memory"}, {"expand": "bfs"},
-     {"weights": {"exact": 0.1, "vector": 7.3}, "rrf_k": 7}, {"min_score": 0.4}, {"sort": "path"}, {"reverse": True}],
+     {"weights": {"exact": 0.1, "vector": 7.3}, "rrf_k": 7}, {"min_score": 0.08}, {"sort": "path"}, {"reverse": True}],
 )  # fmt: skip
 def test_every_score_is_recomputed_from_json(index: Index, options: dict[str, Any]) -> None:
     queries = QUERIES if not options else QUERIES[::4]
