@@ -95,7 +95,7 @@ def rows(profile: Profile, options: SearchOptions) -> list[Ablation]:
 
 def _channels(profile: Profile, options: SearchOptions) -> Iterator[Ablation]:
     """A channel that is left out gives neither ranks nor candidates, nor features computed from it."""
-    channels = [name for name in MODES.get(options.mode, ()) if profile.cuts[name]]
+    channels = [name for name in MODES.get(options.mode, ()) if profile.takes(name)]
     for name in sorted(channels) if len(channels) > 1 else ():
         yield Ablation(f"- channel {name}", ((("channels", name), 0.0), (("cuts", name), 0)))
 

@@ -50,7 +50,7 @@ from codelens.notes.note import kind_of_path
 from codelens.store.codec import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, read_notebook
-from codelens.text.terms import body_terms, distinct_lines, index_terms
+from codelens.text.terms import body_terms, distinct_lines, index_terms, place_words
 from codelens.worktree.classify import path_roles
 from codelens.worktree.survey import Survey, decoded_blocks, survey
 from codelens.zstd import zstd
@@ -144,10 +144,8 @@ def _renamed(reuse: Extraction | None, job: Job, decoded: DecodedText) -> Extrac
 
 def postings_of(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[Posting, ...]:
     """For each unit the terms that it is found by; `own` holds the text of each unit."""
-    folder, _, name = path.rpartition("/")
-    concepts = index_terms(f"{name.partition('.')[0] or name} {folder.rpartition('/')[2]}")
+    concepts, above = map(index_terms, place_words(path))
     quoted = quoted_units(units)
-    path_terms = index_terms(folder.rpartition("/")[0])
     return tuple(
         [
             Posting(index_terms(unit.name), *[""] * 6)
@@ -155,7 +153,7 @@ def postings_of(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[P
             else Posting(
                 index_terms(unit.name),
                 concepts,
-                path_terms,
+                above,
                 index_terms(unit.container),
                 index_terms(unit.doc),
                 index_terms(" ".join((unit.signature, *unit.decorators))),

@@ -126,7 +126,7 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
     run.budget.limits += run.terms.left_out
     run.abilities = run.find_abilities()
     run.trace.terms = [(t.tier, t.text, t.origin) for t in (*run.terms.words, *run.terms.extra)]
-    matches = _retrieve(run, documents, weights["cuts"])
+    matches = _retrieve(run, documents, weights)
     run.channels = tuple(sorted(matches))
 
     named = _named(run.query, documents)
@@ -202,14 +202,17 @@ class FileVectorsChannel:
 
 
 def _retrieve(
-    run: SearchRun, documents: Mapping[DocumentId, DocumentRow], cuts: Mapping[str, float]
+    run: SearchRun, documents: Mapping[DocumentId, DocumentRow], weights: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Sequence[Match]]:
-    """Channel → its files, best first. Raises UsageError for a mode that files do not have."""
+    """Channel with a weight → its files, best first. Raises UsageError for a mode that files do not have."""
     if run.options.mode not in MODES:
         raise UsageError(f"--files-only has no mode '{run.options.mode}'", f"modes: {', '.join(MODES)}")
-    channels: Sequence[Channel] = (FileWordsChannel(documents), FileVectorsChannel(documents, int(cuts["units"])))
-    chosen = [channel for channel in channels if channel.name in MODES[run.options.mode]]
-    return run_channels(run, chosen, lambda name, _: int(cuts[name]))
+    channels: Sequence[Channel] = (
+        FileWordsChannel(documents),
+        FileVectorsChannel(documents, int(weights["cuts"]["units"])),
+    )
+    chosen = [c for c in channels if c.name in MODES[run.options.mode] and weights["channels"][c.name]]
+    return run_channels(run, chosen, lambda name, _: int(weights["cuts"][name]))
 
 
 def _named(query: Query, documents: Mapping[DocumentId, DocumentRow]) -> dict[UnitId, tuple[float, str]]:

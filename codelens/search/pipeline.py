@@ -42,7 +42,7 @@ def rank(
         run.abilities = run.find_abilities()
         if options.like:
             run.find_likeness()
-        run.targets = find_place(run)
+        run.targets = find_place(run) if profile.takes("path") else {}
         run.terms = search_terms(run)
         if not (run.terms.words or run.terms.names or run.likeness) and run.query.plain and text.strip():
             run.notice(

@@ -119,6 +119,8 @@ class Profile:
     """True if the shipped aliases, and nothing else, expand words."""
     prefix: bool = False
     """True if each word of a query is the beginning of words."""
+    as_written: bool = False
+    """True if `exact` finds words and not their stems, and `fuzzy` whatever holds a word of the query as a part."""
     own: str = ""
     """The user's file that its features come from; empty for the shipped ones."""
 
@@ -137,6 +139,16 @@ class Profile:
             if weight:
                 found[name] = weight * unit
         return found
+
+    def takes(self, channel: str) -> bool:
+        """True if what this channel finds can become a candidate: it has a weight, or finds for another part of the profile.
+
+        Seeds and gaps of a composite are filled by channels without weight, and a person's own classes have a feature.
+        """
+        if not self.cuts.get(channel):
+            return False
+        by_feature = channel == "equivalence" and bool(self.features.get("own_class"))
+        return by_feature or bool(self.composite) or self.channels[channel] > 0
 
     @property
     def of_memory(self) -> Mapping[str, float]:
@@ -188,6 +200,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         quality=row.get("quality", {}),
         aliases=row.get("aliases", False),
         prefix=row.get("prefix", False),
+        as_written=row.get("as_written", False),
         own=own if replaces(own, options.profile) else "",
     )
     return _of_depth(_expanding(profile, options.expand, profiles), options)

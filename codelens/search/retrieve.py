@@ -56,9 +56,9 @@ def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:
     profile, mode = run.profile, run.options.mode
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")
-    chosen = [CHANNELS[name] for name in MODES[mode] if profile.cuts.get(name)]
+    chosen = [CHANNELS[name] for name in MODES[mode] if profile.takes(name)]
     if not chosen:
-        fitting = [mode for mode, names in MODES.items() if any(profile.cuts.get(name) for name in names)]
+        fitting = [mode for mode, names in MODES.items() if any(map(profile.takes, names))]
         raise UsageError(
             f"profile {run.options.profile} has no channel for mode {mode}", f"modes: {', '.join(fitting)}"
         )

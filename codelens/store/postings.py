@@ -55,6 +55,7 @@ class Phrases:
         self._connection = connection
         self._known: dict[str, tuple[str, ...]] = {}
         self._tokenizer: apsw.FTS5Tokenizer | None = None
+        self._folder: apsw.FTS5Tokenizer | None = None
 
     def of(self, term: str) -> tuple[str, ...]:
         """The FTS5 phrases for a term; a text with the term matches at least one."""
@@ -89,8 +90,20 @@ class Phrases:
         """The word as the index keeps it."""
         if self._tokenizer is None:
             self._tokenizer = self._connection.fts5_tokenizer(TOKENIZER[0], TOKENIZER[1])
-        found = self._tokenizer(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
-        return next((str(stems[0]) for stems in found), "")
+        return next(iter(_split(self._tokenizer, word)), "")
+
+    def words(self, terms: str) -> list[str]:
+        """The terms as the index folds them, before it stems them; ASCII is folded already."""
+        if terms.isascii():
+            return terms.split()
+        if self._folder is None:
+            self._folder = self._connection.fts5_tokenizer(TOKENIZER[1][0], TOKENIZER[1][1:])
+        return _split(self._folder, terms)
+
+
+def _split(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
+    found = tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+    return [str(same[0]) for same in found]
 
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
@@ -162,6 +175,10 @@ class Postings:
     def stem(self, word: str) -> str:
         """The word as the index keeps it, and as `vocabulary` gives it."""
         return self._phrases.stem(word)
+
+    def words(self, terms: str) -> list[str]:
+        """Terms of `index_terms`, separated by spaces, folded as in the index and not stemmed."""
+        return self._phrases.words(terms)
 
     def vocabulary(self, prefix: str) -> list[tuple[str, int]]:
         """Pairs (term, number of units) of all stemmed terms with this prefix."""

@@ -75,6 +75,13 @@ def body_terms(text: str) -> str:
     return " ".join(map(_cache.__getitem__, chain(counts, *again)))
 
 
+def place_words(path: str) -> tuple[str, str]:
+    """(the file's name without its endings and that of its folder, the folders above)."""
+    folder, _, name = path.rpartition("/")
+    above, _, last = folder.rpartition("/")
+    return f"{name.partition('.')[0] or name} {last}", above
+
+
 def token_counts(text: str) -> Mapping[str, int]:
     """Token → its count in a text, in order of first occurrence."""
     return _kept_counts(text) if len(text) <= MAX_KEPT else Counter(tokens(text))

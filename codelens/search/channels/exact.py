@@ -10,7 +10,8 @@ from codelens.model.search import Match
 from codelens.query.nodes import asks_todos
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
 from codelens.search.run import SearchRun
-from codelens.search.terms import ExpandedQuery, stem
+from codelens.search.terms import ALIAS, ExpandedQuery, stem
+from codelens.search.written import find_written
 from codelens.store.store import Store
 from codelens.text.terms import index_terms
 
@@ -24,9 +25,18 @@ class ExactChannel:
     name = "exact"
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
-        """Units with any term of the query, except terms that too many units hold. The raw score is BM25, above 0."""
+        """Units with any term of the query, except terms that too many units hold. The raw score is BM25, above 0.
+
+        Stems are compared; in the mode `exact`, and for a profile that demands it, whole words, and no word stands for another
+        but by an alias.
+        """
         query, fields = run.terms, run.profile.fields
-        terms = dict.fromkeys(t.text for t in (*query.words, *query.extra) if t.text not in query.common)
+        whole = run.options.mode == "exact" or run.profile.as_written
+        extra = [t for t in query.extra if not whole or t.tier == ALIAS]
+        terms = dict.fromkeys(t.text for t in (*query.words, *extra) if t.text not in query.common)
+        if whole:
+            matches = find_written(run, list(terms), limit) if terms else []
+            return with_todos(run, matches, limit) if asks_todos(run.query.node) else matches
         columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
         found = run.store.postings.bm25(list(terms), fields, run.within, limit, columns) if terms else []
         matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in found]
