@@ -182,6 +182,7 @@ commits after learning from 540: .404; with .2 .401, with 1 .396."""
 
 UNTAUGHT: Mapping[str, str] = {
     "own_class": "no generated task uses the user's own classes",
+    "fragment": "it goes before all that is learned",
     "resemblance": "few generated tasks have typing mistakes",
     "recency": "the searched trees have no history",
     "churn": "the searched trees have no history",

@@ -34,6 +34,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "coverage",
         "verbatim",
         "token",
+        "fragment",
         "own_class",
     ),
     "names": (

@@ -178,6 +178,10 @@ def _token(unit: UnitRow, e: Evidence) -> float:
     return find.value if find and find.token else 0.0
 
 
+def _fragment(unit: UnitRow, e: Evidence) -> float:
+    return e.fragments.get(unit.id, 0.0)
+
+
 # What the path says
 
 
@@ -293,6 +297,7 @@ FEATURES: Mapping[str, Feature] = {
         ),
         Feature("verbatim", _run_of_words, lambda u, e, v: f"holds '{e.verbatim[u.id].text}' as typed", "fuzzy"),
         Feature("token", _token, lambda u, e, v: f"holds {e.verbatim[u.id].text} as typed", "fuzzy"),
+        Feature("fragment", _fragment, lambda u, e, v: f"holds {e.fragment} as a part", "fuzzy"),
         Feature("coverage", _coverage, lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity", "exact"),
         Feature("file", _file, lambda u, e, v: f"its file has {v:.0%} of the best file's BM25", "exact"),
         Feature(

@@ -36,6 +36,8 @@ MODES: Mapping[str, tuple[str, ...]] = {
     "fuzzy": ("fuzzy",),
 }
 """Mode → its channels in the order they run: how many matches `equivalence` may give depends on what the others gave."""
+ALONE = frozenset({"exact", "fuzzy"})
+"""Modes whose hits are what the channel finds: what only the walk reaches holds no word of the query."""
 MOST_BY_CLASS = 2
 """Times the matches of `symbol` and `exact`: more matches by equivalence class would drown them (knowing's figure)."""
 OPTIONAL = frozenset({"fuzzy", "vector"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from codelens.model.code import DocumentId, UnitId
@@ -31,6 +31,8 @@ MOST_NAMED = 50
 """Definitions of a name that are looked at. Chosen."""
 MOST_FINDS = 20
 """Places of one text in one document that count. Chosen."""
+LONGEST_FRAGMENT = 100
+"""Characters of a query that may be a part of a line. Chosen."""
 SHORTEST = 3
 """Characters of a token, as the trigrams need them."""
 USUAL_LINES = 50
@@ -77,6 +79,41 @@ def find_verbatim(run: SearchRun) -> Mapping[UnitId, Find]:
     return found
 
 
+def find_fragment(run: SearchRun) -> tuple[str, Mapping[UnitId, Find]]:
+    """(the query, unit → where it stands there) if the query may be a part of a line: no unit has one of its words as a word."""
+    text = run.terms.texts[0].strip() if len(run.terms.texts) == 1 and not run.options.literal else ""
+    text = text.encode("utf-8", "replace").decode()
+    words = [term.text for term in run.terms.words]
+    found: dict[UnitId, Find] = {}
+    if (
+        not SHORTEST <= len(text) <= LONGEST_FRAGMENT
+        or any(word.endswith(BEGINNING) for word in words)
+        or all(map(run.store.postings.document_frequency, words))
+        or not run.store.features().fuzzy
+    ):
+        return "", found
+    for document, (_, numbers) in _documents([text], run).items():
+        _add(run, document, _token_places(text, _Document(document, numbers, run)), 1, found)
+    return text, found
+
+
+def find_parts(run: SearchRun, parts: Sequence[str], first: Collection[DocumentId]) -> Mapping[UnitId, Mapping[str, Find]]:
+    """Unit → part → where it stands there, of texts in lower case; of documents that hold as many, those in `first` are read first."""
+    found: dict[str, dict[UnitId, Find]] = {part: {} for part in parts if len(part) >= SHORTEST}
+    if not run.store.features().fuzzy:
+        return {}
+    for document, (held, numbers) in _documents(list(found), run, first).items():
+        texts = _Document(document, numbers, run)
+        for part in held:
+            places = ((place, INSIDE, part, True) for place, _, _ in texts.places(part, False))
+            _add(run, document, places, 1, found[part])
+    by_unit: dict[UnitId, dict[str, Find]] = {}
+    for part, finds in found.items():
+        for unit, find in finds.items():
+            by_unit.setdefault(unit, {})[part] = find
+    return by_unit
+
+
 def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
     """The words that mean themselves: with digits or marks inside, as 4.17.1, --smart-case, /users/:id and X-Request-Id have.
 
@@ -112,8 +149,10 @@ def windows_of(words: Sequence[str]) -> list[tuple[int, int]]:
     return places[:MOST_WINDOWS]
 
 
-def _documents(texts: Sequence[str], run: SearchRun) -> dict[DocumentId, tuple[list[str], tuple[int, ...]]]:
-    """Document → texts that it may hold, and parts of a large one; those that may hold most of them first."""
+def _documents(
+    texts: Sequence[str], run: SearchRun, first: Collection[DocumentId] = ()
+) -> dict[DocumentId, tuple[list[str], tuple[int, ...]]]:
+    """Document → texts that it may hold, and parts of a large one; those that may hold most of them first, then those in `first`."""
     held: dict[DocumentId, list[str]] = {}
     parts: dict[DocumentId, set[int]] = {}
     allowed = None if run.within is None else run.store.files.holding(run.within)
@@ -125,9 +164,10 @@ def _documents(texts: Sequence[str], run: SearchRun) -> dict[DocumentId, tuple[l
                 held.setdefault(document, []).append(text)
                 parts.setdefault(document, set()).update(numbers)
     chosen: list[DocumentId] = []
-    for count in sorted({len(own) for own in held.values()}, reverse=True):
+    for key in sorted({(len(own), d in first) for d, own in held.items()}, reverse=True):
         if (room := MOST_DOCUMENTS - len(chosen)) > 0:
-            chosen += run.store.documents.first([d for d, own in held.items() if len(own) == count], room)
+            fitting = [d for d, own in held.items() if (len(own), d in first) == key]
+            chosen += run.store.documents.first(fitting, room)
     return {document: (held[document], tuple(sorted(parts[document]))) for document in chosen}
 
 

@@ -3,6 +3,8 @@ typed, and names that differ from one of the query by a few letters."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from itertools import islice
 
@@ -10,8 +12,9 @@ from codelens.model.code import UnitId
 from codelens.model.search import Match
 from codelens.search.run import SearchRun
 from codelens.search.terms import LETTERS_PER_SLIP, MOST_UNKNOWN, Term
-from codelens.search.verbatim import find_verbatim
+from codelens.search.verbatim import MOST_TOKENS, find_fragment, find_parts, find_verbatim
 from codelens.text.identifiers import fold_identifier
+from codelens.text.terms import BEGINNING
 
 MIN_NAME_LETTERS = 4
 """Letters. Shorter words resemble too much: they are parts of too many names, and one slip makes `get` of `set`. Chosen."""
@@ -30,27 +33,49 @@ TRIGRAM = 3
 """Letters of the shortest part that the trigram index finds; shorter ones are taken as beginnings."""
 
 
+MOST_NAMED = 1000
+"""Names that hold one part, where a unit counts by how many parts it holds. Chosen: `auth` is in 700 names of Django."""
+IN_TEXT = 0.5
+"""Share of a part that stands in the text of a unit, and not in its name. Chosen."""
+OTHER_SPELLING = 0.9
+"""Value of a name, of 1, that holds a fragment but for case and separators. Chosen."""
+IN_LINE = (0.5, 0.4)
+"""Value of a fragment in a line, of 1: at least the first, and the second in full for a short unit. Chosen."""
+FRAGMENT = 1.0
+"""Added to the raw score of what holds the query as a fragment, so that nothing else goes before it."""
+
+
 class FuzzyChannel:
-    """In the mode `fuzzy` it also finds names that hold a plain word; next to the exact channel those would only be noise."""
+    """In the mode `fuzzy`, and for a profile that demands it, it also finds names and texts that hold a plain word; next to the
+    other channels those would only be noise."""
 
     name = "fuzzy"
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
-        """Names that hold a name of the query first, then those that are it but for slips. The raw score is 1 at most."""
+        """What holds the query as a fragment first, then names that hold a name of it, then those that are it but for slips.
+
+        The raw score is 1 at most, and for a fragment 2.
+        """
         query = run.terms
-        found: dict[UnitId, Match] = {}
-        for term in query.names:
-            if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS:
-                self._holding(term, run, limit, found)
         unknown = self._unknown(run)
-        for term in query.words:
-            if run.options.mode == "fuzzy" or fold_identifier(term.text) in unknown:
-                self._holding(term, run, limit, found)
+        found: dict[UnitId, Match] = {}
+        if run.options.mode == "fuzzy" or run.profile.as_written:
+            found = _with_parts(run)
+        else:
+            for term in query.names:
+                if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS:
+                    self._holding(term, run, limit, found)
+            for term in query.words:
+                if fold_identifier(term.text) in unknown:
+                    self._holding(term, run, limit, found)
         if run.profile.channels.get(self.name):
             run.verbatim = find_verbatim(run)
             for unit, find in run.verbatim.items():
                 if unit not in found or find.value > found[unit].raw_score:
                     found[unit] = Match(unit, find.value, f"holds '{find.text}'")
+            run.fragment, run.fragments = _fragment(run, limit)
+            for unit, value in run.fragments.items():
+                found[unit] = Match(unit, FRAGMENT + value, f"holds {run.fragment} as a part")
         resembling: dict[UnitId, float] = {}
         for word, certainty in unknown.items():
             for unit, name, slips in _resembling(word, run):
@@ -62,15 +87,8 @@ class FuzzyChannel:
         return ranked[:limit]
 
     def _holding(self, term: Term, run: SearchRun, limit: int, found: dict[UnitId, Match]) -> None:
-        store = run.store
-        store.budget.check()
-        part = fold_identifier(term.text)
-        if len(part) >= TRIGRAM:
-            for unit in store.postings.names_containing(part, run.within, limit):
-                found.setdefault(unit, Match(unit, HOLDS, f"name holds {term.origin}"))
-        elif part:
-            for unit in store.units.named_from(part, run.within, limit):
-                found.setdefault(unit, Match(unit, HOLDS, f"name begins with {term.origin}"))
+        for unit, reason in _named_with(term, run, limit):
+            found.setdefault(unit, Match(unit, HOLDS, reason))
 
     def _unknown(self, run: SearchRun) -> dict[str, float]:
         """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
@@ -88,6 +106,56 @@ class FuzzyChannel:
                 f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown names were checked for typing mistakes"
             )
         return dict(islice(unknown.items(), MOST_UNKNOWN))
+
+
+def _named_with(term: Term, run: SearchRun, limit: int) -> list[tuple[UnitId, str]]:
+    """(unit, reason) of the names that hold a term, shortest first; of one or two letters, those that begin so."""
+    store, part = run.store, fold_identifier(term.text)
+    store.budget.check()
+    if len(part) >= TRIGRAM:
+        return [(u, f"name holds {term.origin}") for u in store.postings.names_containing(part, run.within, limit)]
+    begun = store.units.named_from(part, run.within, limit) if part else []
+    return [(unit, f"name begins with {term.origin}") for unit in begun]
+
+
+def _with_parts(run: SearchRun) -> dict[UnitId, Match]:
+    """Units whose name or text holds words of the query as parts: the raw score is the share of the words that they hold."""
+    terms = list(run.terms.words)[:MOST_UNKNOWN]
+    held: dict[UnitId, dict[str, tuple[float, str]]] = {}
+    for term in terms:
+        for unit, reason in _named_with(term, run, MOST_NAMED):
+            held.setdefault(unit, {})[term.text] = (HOLDS, reason)
+    texts = {term.text.removesuffix(BEGINNING): term.text for term in terms}
+    first = {row.document for row in run.store.units.rows(held).values()}
+    for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], first).items():
+        for text, find in finds.items():
+            held.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"holds '{text}'"))
+    return {
+        unit: Match(
+            unit,
+            math.fsum(value for value, _ in own.values()) / len(terms),
+            "; ".join(own[t.text][1] for t in terms if t.text in own),
+        )
+        for unit, own in held.items()
+    }
+
+
+def _fragment(run: SearchRun, limit: int) -> tuple[str, dict[UnitId, float]]:
+    """(the query, unit → value): where the query is a part of a name or of a line, and no unit has one of its words as a word."""
+    text, finds = find_fragment(run)
+    least, more = IN_LINE
+    found = {unit: least + more * find.value for unit, find in finds.items()}
+    dotted = re.sub("::|->|#", ".", text).lower()
+    holder, _, last = dotted.rpartition(".")
+    folded = fold_identifier(last)
+    if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
+        units = run.store.postings.names_containing(folded, run.within, limit)
+        for row in run.store.units.rows(units).values():
+            if dotted in row.qualified_name.lower():
+                found[row.id] = 1.0
+            elif not holder:
+                found[row.id] = OTHER_SPELLING
+    return text, found
 
 
 def _resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:

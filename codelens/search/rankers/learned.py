@@ -13,6 +13,7 @@ from codelens.search.evidence import Evidence
 from codelens.search.features import measure
 from codelens.search.fuse import fuse_matches
 from codelens.search.rankers import Ranker
+from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun
 from codelens.search.walk import WALK, Spreading, add_walk, joining, nearness, spread
 
@@ -51,7 +52,8 @@ def _with_walk(run: SearchRun, candidates: list[Candidate], evidence: Evidence) 
     preliminary = sorted(((c, c.score) for c in candidates), key=lambda p: (-p[1], p[0].unit.content_order()))
     with run.budget.part(WALK_SHARE, "the walk was left out"):
         if (found := spread(preliminary, spreading, run.store)) is not None:
-            joined = joining(found, candidates, spreading, run.store, run.within)
+            alone = run.options.mode in ALONE
+            joined = [] if alone else joining(found, candidates, spreading, run.store, run.within)
             evidence.gather(candidate.unit for candidate in joined)
             measure(joined, evidence, weights, run.budget)
             candidates = [*candidates, *joined]
