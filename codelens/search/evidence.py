@@ -52,7 +52,7 @@ class Evidence:
         self.channels = frozenset(rankings)
         self.resemblance = run.resembling
         self.verbatim = run.verbatim
-        self.fragment, self.fragments = run.fragment, run.fragments
+        self.fragments = run.fragments
         self.concepts = {m.unit: m for m in rankings.get("equivalence", ())}
         self._read_query()
         self._count_terms()

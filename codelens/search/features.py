@@ -55,6 +55,8 @@ LONGEST_NAME = 80
 """Characters of a query that may be a name as a whole."""
 SHORTEST_PART = 4
 """Letters of a part of a name. Chosen."""
+MOST_OF_A_PART = 2.0
+"""The raw score of a fragment that stands as typed in a name (search/channels/fuzzy.py)."""
 MOST_PARTS = 6
 """Words of a name after which further ones add nothing. From a fitted prototype."""
 
@@ -179,7 +181,7 @@ def _token(unit: UnitRow, e: Evidence) -> float:
 
 
 def _fragment(unit: UnitRow, e: Evidence) -> float:
-    return e.fragments.get(unit.id, 0.0)
+    return e.fragments[unit.id].raw_score / MOST_OF_A_PART if unit.id in e.fragments else 0.0
 
 
 # What the path says
@@ -297,7 +299,7 @@ FEATURES: Mapping[str, Feature] = {
         ),
         Feature("verbatim", _run_of_words, lambda u, e, v: f"holds '{e.verbatim[u.id].text}' as typed", "fuzzy"),
         Feature("token", _token, lambda u, e, v: f"holds {e.verbatim[u.id].text} as typed", "fuzzy"),
-        Feature("fragment", _fragment, lambda u, e, v: f"holds {e.fragment} as a part", "fuzzy"),
+        Feature("fragment", _fragment, lambda u, e, v: e.fragments[u.id].reason, "fuzzy"),
         Feature("coverage", _coverage, lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity", "exact"),
         Feature("file", _file, lambda u, e, v: f"its file has {v:.0%} of the best file's BM25", "exact"),
         Feature(

@@ -73,10 +73,8 @@ class SearchRun:
     """Unit → what of the query it holds as it was typed; empty unless the `fuzzy` channel ran."""
     resembling: Mapping[UnitId, float] = field(default_factory=dict)
     """Unit → how near its name is to one of the query's, below 1; from the `fuzzy` channel too."""
-    fragment: str = ""
-    """The query, if it may be a part of a name or of a line; from the `fuzzy` channel too."""
-    fragments: Mapping[UnitId, float] = field(default_factory=dict)
-    """Unit → value of the fragment in its name or its lines, 1 at most."""
+    fragments: Mapping[UnitId, Match] = field(default_factory=dict)
+    """Units that hold the query as a part of their name or a line, in the mode `fuzzy` any of its words; from there too."""
     _vector: bytes | None = None
     _recollection: Recollection | None = None
 

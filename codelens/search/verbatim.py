@@ -59,14 +59,17 @@ class Find:
     """True for a token, False for a run of words."""
 
 
-def find_verbatim(run: SearchRun) -> Mapping[UnitId, Find]:
-    """Unit → the best find in it. Raises OutOfTime."""
+def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Find] = {}) -> Mapping[UnitId, Find]:
+    """Unit → the best find in it. `known` are the finds of the fragment, if it was looked for. Raises OutOfTime."""
     plain = (text.encode("utf-8", "replace").decode() for text in run.terms.texts)  # no half of a surrogate pair
     words = [piece.strip(_EDGES) or piece for text in plain for piece in text.split()]
     found: dict[UnitId, Find] = {}
     if not words or run.options.literal or run.options.regex or not run.store.features().fuzzy:
         return found
     for token in tokens_of(words, run):
+        if token == fragment:
+            found |= known
+            continue
         for document, (_, numbers) in _documents([token], run).items():
             _add(run, document, _token_places(token, _Document(document, numbers, run)), len(words), found)
     windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}

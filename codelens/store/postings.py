@@ -228,12 +228,17 @@ class Postings:
 
     def names_containing(self, folded: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Units whose folded name contains this text of at least three characters, shortest names first."""
+        return [unit for unit, _, _ in self.names_with(folded, within, limit)]
+
+    def names_with(self, folded: str, within: UnitSet | None, limit: int) -> list[tuple[UnitId, DocumentId, int]]:
+        """The same as (unit, document, letters of its folded name)."""
         sql = (
-            f"SELECT u.id FROM name_trigrams t JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id "
+            f"SELECT u.id, u.document_id, length(u.folded) FROM name_trigrams t JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id "
             f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within('u.id', within)} "
             f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
         )
-        return [UnitId(row[0]) for row in self._connection.execute(sql, (all_trigrams(folded), folded))]
+        rows: list[Any] = self._connection.execute(sql, (all_trigrams(folded), folded)).fetchall()
+        return rows
 
     def names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> list[tuple[UnitId, str]]:
         """Pairs (unit, folded name) of the names that share the most trigrams with this one, at least a third."""

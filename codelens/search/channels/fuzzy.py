@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from codelens.model.code import UnitId
+from codelens.model.code import DocumentId, UnitId
 from codelens.model.search import Match
 from codelens.search.run import SearchRun
 from codelens.search.terms import LETTERS_PER_SLIP, MOST_UNKNOWN, Term
-from codelens.search.verbatim import MOST_TOKENS, find_fragment, find_parts, find_verbatim
+from codelens.search.verbatim import MOST_TOKENS, Find, find_fragment, find_parts, find_verbatim
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
@@ -33,8 +33,8 @@ TRIGRAM = 3
 """Letters of the shortest part that the trigram index finds; shorter ones are taken as beginnings."""
 
 
-MOST_NAMED = 1000
-"""Names that hold one part, where a unit counts by how many parts it holds. Chosen: `auth` is in 700 names of Django."""
+MOST_NAMED = 400
+"""Names that hold one part, where a unit counts by how many parts it holds. Chosen: the shortest, since a longer name counts less."""
 IN_TEXT = 0.5
 """Share of a part that stands in the text of a unit, and not in its name. Chosen."""
 OTHER_SPELLING = 0.9
@@ -60,7 +60,7 @@ class FuzzyChannel:
         unknown = self._unknown(run)
         found: dict[UnitId, Match] = {}
         if run.options.mode == "fuzzy" or run.profile.as_written:
-            found = _with_parts(run)
+            found = _with_parts(run, limit)
         else:
             for term in query.names:
                 if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS:
@@ -69,13 +69,15 @@ class FuzzyChannel:
                 if fold_identifier(term.text) in unknown:
                     self._holding(term, run, limit, found)
         if run.profile.channels.get(self.name):
-            run.verbatim = find_verbatim(run)
+            fragment, finds = find_fragment(run)
+            run.verbatim = find_verbatim(run, fragment, finds)
             for unit, find in run.verbatim.items():
                 if unit not in found or find.value > found[unit].raw_score:
                     found[unit] = Match(unit, find.value, f"holds '{find.text}'")
-            run.fragment, run.fragments = _fragment(run, limit)
-            for unit, value in run.fragments.items():
-                found[unit] = Match(unit, FRAGMENT + value, f"holds {run.fragment} as a part")
+            for match in _with_fragment(run, fragment, finds, limit):
+                found[match.unit] = match
+            least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
+            run.fragments = {m.unit: m for m in found.values() if m.raw_score > least}
         resembling: dict[UnitId, float] = {}
         for word, certainty in unknown.items():
             for unit, name, slips in _resembling(word, run):
@@ -87,8 +89,14 @@ class FuzzyChannel:
         return ranked[:limit]
 
     def _holding(self, term: Term, run: SearchRun, limit: int, found: dict[UnitId, Match]) -> None:
-        for unit, reason in _named_with(term, run, limit):
-            found.setdefault(unit, Match(unit, HOLDS, reason))
+        store, part = run.store, fold_identifier(term.text)
+        store.budget.check()
+        if len(part) >= TRIGRAM:
+            for unit in store.postings.names_containing(part, run.within, limit):
+                found.setdefault(unit, Match(unit, HOLDS, f"name holds {term.origin}"))
+        elif part:
+            for unit in store.units.named_from(part, run.within, limit):
+                found.setdefault(unit, Match(unit, HOLDS, f"name begins with {term.origin}"))
 
     def _unknown(self, run: SearchRun) -> dict[str, float]:
         """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
@@ -108,41 +116,35 @@ class FuzzyChannel:
         return dict(islice(unknown.items(), MOST_UNKNOWN))
 
 
-def _named_with(term: Term, run: SearchRun, limit: int) -> list[tuple[UnitId, str]]:
-    """(unit, reason) of the names that hold a term, shortest first; of one or two letters, those that begin so."""
-    store, part = run.store, fold_identifier(term.text)
-    store.budget.check()
-    if len(part) >= TRIGRAM:
-        return [(u, f"name holds {term.origin}") for u in store.postings.names_containing(part, run.within, limit)]
-    begun = store.units.named_from(part, run.within, limit) if part else []
-    return [(unit, f"name begins with {term.origin}") for unit in begun]
-
-
-def _with_parts(run: SearchRun) -> dict[UnitId, Match]:
+def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     """Units whose name or text holds words of the query as parts: the raw score is the share of the words that they hold."""
-    terms = list(run.terms.words)[:MOST_UNKNOWN]
+    store, terms = run.store, {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
     held: dict[UnitId, dict[str, tuple[float, str]]] = {}
-    for term in terms:
-        for unit, reason in _named_with(term, run, MOST_NAMED):
-            held.setdefault(unit, {})[term.text] = (HOLDS, reason)
-    texts = {term.text.removesuffix(BEGINNING): term.text for term in terms}
-    first = {row.document for row in run.store.units.rows(held).values()}
-    for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], first).items():
+    named: set[DocumentId] = set()
+    for text, term in terms.items():
+        part = fold_identifier(text)
+        store.budget.check()
+        if len(part) >= TRIGRAM:
+            for unit, document, letters in store.postings.names_with(part, run.within, MOST_NAMED):
+                value = HOLDS * (1.0 + len(part) / letters) / 2
+                held.setdefault(unit, {})[text] = (value, f"name holds {term.origin}")
+                named.add(document)
+        for unit in store.units.named_from(part, run.within, limit) if 0 < len(part) < TRIGRAM else ():
+            held.setdefault(unit, {})[text] = (HOLDS, f"name begins with {term.origin}")
+    texts = {text.removesuffix(BEGINNING): text for text in terms}
+    for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], named).items():
         for text, find in finds.items():
             held.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"holds '{text}'"))
     return {
         unit: Match(
-            unit,
-            math.fsum(value for value, _ in own.values()) / len(terms),
-            "; ".join(own[t.text][1] for t in terms if t.text in own),
+            unit, math.fsum(value for value, _ in own.values()) / len(terms), "; ".join(said for _, said in own.values())
         )
         for unit, own in held.items()
     }
 
 
-def _fragment(run: SearchRun, limit: int) -> tuple[str, dict[UnitId, float]]:
-    """(the query, unit → value): where the query is a part of a name or of a line, and no unit has one of its words as a word."""
-    text, finds = find_fragment(run)
+def _with_fragment(run: SearchRun, text: str, finds: Mapping[UnitId, Find], limit: int) -> list[Match]:
+    """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
     least, more = IN_LINE
     found = {unit: least + more * find.value for unit, find in finds.items()}
     dotted = re.sub("::|->|#", ".", text).lower()
@@ -155,7 +157,7 @@ def _fragment(run: SearchRun, limit: int) -> tuple[str, dict[UnitId, float]]:
                 found[row.id] = 1.0
             elif not holder:
                 found[row.id] = OTHER_SPELLING
-    return text, found
+    return [Match(unit, FRAGMENT + value, f"holds {text} as a part") for unit, value in found.items()]
 
 
 def _resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:
