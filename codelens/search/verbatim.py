@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from codelens.model.code import DocumentId, UnitId
@@ -31,6 +32,8 @@ MOST_NAMED = 50
 """Definitions of a name that are looked at. Chosen."""
 MOST_FINDS = 20
 """Places of one text in one document that count. Chosen."""
+PARTLY_READ, PARTLY_FOUND = 20, 5
+"""The same two where every word of the query may be a part: the words are common then. Chosen."""
 LONGEST_FRAGMENT = 100
 """Characters of a query that may be a part of a line. Chosen."""
 SHORTEST = 3
@@ -105,10 +108,10 @@ def find_parts(run: SearchRun, parts: Sequence[str], first: Collection[DocumentI
     found: dict[str, dict[UnitId, Find]] = {part: {} for part in parts if len(part) >= SHORTEST}
     if not run.store.features().fuzzy:
         return {}
-    for document, (held, numbers) in _documents(list(found), run, first).items():
+    for document, (held, numbers) in islice(_documents(list(found), run, first).items(), PARTLY_READ):
         texts = _Document(document, numbers, run)
         for part in held:
-            places = ((place, INSIDE, part, True) for place, _, _ in texts.places(part, False))
+            places = ((place, INSIDE, part, True) for place, _, _ in islice(texts.places(part, False), PARTLY_FOUND))
             _add(run, document, places, 1, found[part])
     by_unit: dict[UnitId, dict[str, Find]] = {}
     for part, finds in found.items():
