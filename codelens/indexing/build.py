@@ -255,7 +255,7 @@ def _build(roots: Sequence[Path], run: IndexRun, commit: _CommitState) -> tuple[
     path, notices = run.index, (*run.notices, *_untrusted_notice(run.settings))
     if run.settings.vector and not probe_abilities().vector:
         text = "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"
-        notices += (Notice("no-vec0", text),)
+        notices += (Notice("no-sqlite-vec", text),)
         run = replace(run, settings=replace(run.settings, vector=False))
 
     def file_id() -> int | None:

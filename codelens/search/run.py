@@ -147,7 +147,7 @@ class SearchRun:
         elif self.embedder() is None:
             self.notices.append(_why_no_embedder(self.store, self.settings))
         elif not self.store.load_vectors():
-            self.notice("no-vec0", "no vector results: sqlite-vec cannot be loaded")
+            self.notice("no-sqlite-vec", "no vector results: sqlite-vec cannot be loaded")
         else:
             found.add("vector")
         return frozenset(found)

@@ -103,7 +103,9 @@ def find_fragment(run: SearchRun) -> tuple[str, Mapping[UnitId, Find]]:
     return text, found
 
 
-def find_parts(run: SearchRun, parts: Sequence[str], first: Collection[DocumentId]) -> Mapping[UnitId, Mapping[str, Find]]:
+def find_parts(
+    run: SearchRun, parts: Sequence[str], first: Collection[DocumentId]
+) -> Mapping[UnitId, Mapping[str, Find]]:
     """Unit → part → where it stands there, of texts in lower case; of documents that hold as many, those in `first` are read first."""
     found: dict[str, dict[UnitId, Find]] = {part: {} for part in parts if len(part) >= SHORTEST}
     if not run.store.features().fuzzy:

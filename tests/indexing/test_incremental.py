@@ -697,7 +697,7 @@ def test_a_rebuild_that_was_left_off_is_forgotten_by_an_update(some: Tree) -> No
 
 @pytest.mark.slow
 def test_many_updates_do_not_make_the_file_grow(tmp_path: Path) -> None:
-    """200 rewrites, one in ten of a file that stays as it is then: a survivor in each of vec0's chunks (1,024 rows)."""
+    """200 rewrites, one in ten of a file that stays as it is then: a survivor among each 1,024 vectors."""
     index, hot, files = tmp_path / "index.db", 30, 50
     versions = [
         [derived(f"m{number}.py", _functions(number, version)[: None if number < hot else 80]) for version in range(2)]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import random
+import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import apsw
 import pytest
 
 from codelens.model.code import UnitId
+from codelens.store.connection import load_vector_extension
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
 from codelens.store.vectors import FIRST_PASS
@@ -95,3 +99,42 @@ def test_all_equal_vectors_are_found(tmp_path: Path) -> None:
     many: dict[int, Sequence[bytes]] = {unit: [same] for unit in range(1, FIRST_PASS + 100)}
     with store_with(tmp_path / "a.db", many, many) as store:
         assert store.vectors.nearest(same, None, 50)[49][1] == 0
+
+
+ROOT = Path(__file__).parents[2]
+MANUAL = (ROOT / "docs" / "index-file.md").read_text(encoding="utf-8")
+
+
+def test_the_manual_names_the_functions_and_the_release_of_sqlite_vec() -> None:
+    """The figures that decided against vec0 are of this release: measure again for another."""
+    code = (ROOT / "codelens" / "store" / "vectors.py").read_text(encoding="utf-8")
+    assert set(re.findall(r"vec_\w+(?=\()", code)) == set(re.findall(r"`(vec_\w+)`", MANUAL))
+    pinned = re.findall(
+        r"sqlite-vec==([\d.]+)",
+        " ".join(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]),
+    )
+    connection = apsw.Connection(":memory:")
+    assert load_vector_extension(connection)
+    assert connection.execute("SELECT vec_version()").fetchall() == [(f"v{pinned[0]}",)]
+    assert f"sqlite-vec) {pinned[0]} " in MANUAL
+
+
+def kept_bytes(path: Path, table: str, value: str) -> float:
+    """Share of the file that is left once all but a few vectors were removed."""
+    connection = apsw.Connection(str(path))
+    assert load_vector_extension(connection)
+    connection.execute(f"CREATE {table}").fetchall()
+    rows = [(n, made(random.Random(n))) for n in range(1, 3001)]
+    with connection:
+        connection.executemany(f"INSERT INTO v (rowid, embedding) VALUES (?, {value})", rows).fetchall()
+    before = path.stat().st_size
+    connection.execute("DELETE FROM v WHERE rowid % 600 <> 0").fetchall()
+    connection.execute("VACUUM").fetchall()
+    return path.stat().st_size / before
+
+
+def test_a_vec0_table_keeps_the_room_of_removed_vectors_and_ours_do_not(tmp_path: Path) -> None:
+    """If this fails, sqlite-vec gives room back, and half of the reason against its table is gone."""
+    virtual = f"VIRTUAL TABLE v USING vec0 (embedding INT8[{DIMENSIONS}])"
+    assert kept_bytes(tmp_path / "vec0.db", virtual, "vec_int8(?)") > 0.8
+    assert kept_bytes(tmp_path / "plain.db", "TABLE v (id INTEGER PRIMARY KEY, embedding BLOB NOT NULL)", "?") < 0.2

@@ -137,7 +137,9 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
             held.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"holds '{text}'"))
     return {
         unit: Match(
-            unit, math.fsum(value for value, _ in own.values()) / len(terms), "; ".join(said for _, said in own.values())
+            unit,
+            math.fsum(value for value, _ in own.values()) / len(terms),
+            "; ".join(said for _, said in own.values()),
         )
         for unit, own in held.items()
     }

@@ -16,8 +16,7 @@ from codelens.store.vectors import cosine
 
 OVERFETCH = (1.25, 3.0)
 """Times the limit. Long units have several vectors, so what fills the limit with vectors may not fill it with units; only
-then more are fetched, for the time that vec0 takes grows with the number (55,000 vectors: 200 in 31 ms, 600 in 76 ms).
-Three times is the marketplace's figure; a quarter more is chosen."""
+then more are fetched. Three times is the marketplace's figure; a quarter more is chosen."""
 
 
 class VectorChannel:
