@@ -11,7 +11,7 @@ import pytest
 from tests.cli.goldens import GOLDEN, QUERY, shown
 from tests.commands import Run
 
-PROFILES = ("knowing", "knowing-base", "graph-memory", "marketplace")
+PROFILES = ("knowing", "knowing-base", "graph-memory", "marketplace", "codexlens")
 
 
 @pytest.mark.parametrize("profile", PROFILES)

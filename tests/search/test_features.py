@@ -134,6 +134,7 @@ EXPECTED = [
     Row("bm25_unmet", "close the gate", "test_close_gate", 0.159108),  # 0.972863 · (1 - 0.836454)
     Row("verbatim", "where boats lie", "Harbour", 1 / math.sqrt(1 + 6 / 50)),  # the whole query, in six lines
     Row("token", "boat.moored", "Harbour", 0.5 / math.sqrt(1 + 6 / 50)),  # around the method that says it
+    Row("fragment", "lose_gat", "Harbour.close_gate", 1.0),
     Row("coverage", "close the gate", "GATES", 0.055795),
     Row("file", "close the gate", "test_close_gate", 0.825580),
     Row("file_coverage", "close the gate", "GateMessage", 0.055795),

@@ -56,23 +56,14 @@ class FuzzyChannel:
 
         The raw score is 1 at most, and for a fragment 2.
         """
-        query = run.terms
+        parts = run.options.mode == "fuzzy" or run.profile.as_written
         unknown = self._unknown(run)
-        found: dict[UnitId, Match] = {}
-        if run.options.mode == "fuzzy" or run.profile.as_written:
-            found = _with_parts(run, limit)
-        else:
-            for term in query.names:
-                if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS:
-                    self._holding(term, run, limit, found)
-            for term in query.words:
-                if fold_identifier(term.text) in unknown:
-                    self._holding(term, run, limit, found)
+        found = _with_parts(run, limit) if parts else self._named(run, unknown, limit)
         if run.profile.channels.get(self.name):
             fragment, finds = find_fragment(run)
             run.verbatim = find_verbatim(run, fragment, finds)
             for unit, find in run.verbatim.items():
-                if unit not in found or find.value > found[unit].raw_score:
+                if (unit not in found or find.value > found[unit].raw_score) and not (parts and find.token):
                     found[unit] = Match(unit, find.value, f"holds '{find.text}'")
             for match in _with_fragment(run, fragment, finds, limit):
                 found[match.unit] = match
@@ -87,6 +78,17 @@ class FuzzyChannel:
         run.resembling = resembling
         ranked = sorted(found.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
         return ranked[:limit]
+
+    def _named(self, run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
+        """Units whose names hold a name of the query, or a word that no unit has."""
+        found: dict[UnitId, Match] = {}
+        for term in run.terms.names:
+            if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS:
+                self._holding(term, run, limit, found)
+        for term in run.terms.words:
+            if fold_identifier(term.text) in unknown:
+                self._holding(term, run, limit, found)
+        return found
 
     def _holding(self, term: Term, run: SearchRun, limit: int, found: dict[UnitId, Match]) -> None:
         store, part = run.store, fold_identifier(term.text)
