@@ -8,6 +8,7 @@ repository cannot stop its user. A fault in the user's own file, in a variable o
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -51,6 +52,8 @@ class Settings:
     """CPU seconds a worker may spend on one file before it is stopped. The slowest real file measured took under 2."""
     encoding_threshold: float = 0.7
     """The least confidence at which a detected encoding is used (CodexLens' figure)."""
+    detect_encoding: bool = True
+    """Detect the encoding of files that are neither UTF-8 nor UTF-16; else they are read as cp1252 or Latin-1, no byte lost."""
     commit_bytes: int = 16_000_000
     """Source bytes per committed batch of a first build: a kill loses some seconds of work, and the log stays small."""
     limit: int = 20
@@ -92,6 +95,11 @@ class Settings:
     at most two a second."""
     hyperlink_format: str = ""
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
+
+    @property
+    def least_confidence(self) -> float:
+        """What a detected encoding must have; out of reach where none is to be detected."""
+        return self.encoding_threshold if self.detect_encoding else math.inf
 
 
 NOT_FROM_PROJECTS = frozenset(

@@ -206,7 +206,7 @@ class ScoreFlags:
         section=RANKING,
         metavar="NAME",
         values="codelens.config:load_weights",
-        help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory or marketplace "
+        help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory, codexlens or marketplace "
         "[default: codelens; with --like likeness]",
     )
     intent: str | None = option(

@@ -49,6 +49,12 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     verify: bool = option(False, "--verify", help="Compare contents, not only size and time")
     no_fuzzy: bool = option(False, "--no-fuzzy", help="No trigrams: smaller, but no substrings and no typing mistakes")
     no_vector: bool = option(False, "--no-vector", help="No vectors")
+    detect_encoding: bool | None = option(
+        None,
+        "--detect-encoding/--no-detect-encoding",
+        help="Detect encodings other than UTF-8 and UTF-16, or read such files as cp1252 or Latin-1 "
+        "[default: the setting `detect_encoding`]",
+    )
     jobs: int | None = option(
         None, "-j", "--jobs", metavar="N", help="Worker processes [default: one a core, at most 8]"
     )
@@ -170,6 +176,7 @@ def _trees(flags: IndexFlags) -> Trees:
         "no_ignore": flags.no_ignore or None,
         "fuzzy": False if flags.no_fuzzy else None,
         "vector": False if flags.no_vector else None,
+        "detect_encoding": flags.detect_encoding,
         "jobs": flags.jobs,
         "allow_network": flags.allow_network or None,
     }

@@ -224,7 +224,7 @@ def judge_large(job: Job, settings: Settings) -> tuple[Language, Survey] | Skip 
             return Skip(seen.path, SkipReason.TOO_LARGE, detail, seen.stamp) if too_large else None
         if _has_structure(row) and not job.grammar_fault and seen.stamp.size <= MOST_PARSED:
             return None
-        found = survey(seen.path, file, settings.encoding_threshold, settings.include_vendored)
+        found = survey(seen.path, file, settings.least_confidence, settings.include_vendored)
     return (row, found) if isinstance(found, Survey) else Skip(seen.path, *found, seen.stamp)
 
 

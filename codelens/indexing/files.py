@@ -40,7 +40,7 @@ def read_text(
     digest = content_hash(raw)
     if digest == known_hash:
         return Unchanged(seen, digest)
-    if (decoded := decode(raw, settings.encoding_threshold)) is None:
+    if (decoded := decode(raw, settings.least_confidence)) is None:
         return Skip(seen.path, SkipReason.BINARY, "not text", seen.stamp)
     return ReadText(raw, digest, decoded)
 

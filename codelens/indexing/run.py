@@ -162,7 +162,7 @@ def with_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, tran
 
 def skip_rules(settings: Settings) -> str:
     """All settings that decide whether a file is skipped for its content."""
-    return f"{CLASSIFYING} {settings.max_file_size} {settings.include_vendored} {settings.encoding_threshold}"
+    return f"{CLASSIFYING} {settings.max_file_size} {settings.include_vendored} {settings.least_confidence}"
 
 
 def skip_rules_key(repository: RepositoryRow) -> str:
@@ -213,4 +213,4 @@ def _row_text(row: object) -> str:
 
 def current_recipe(language: str, settings: Settings) -> str:
     """The recipe that a document derived now gets."""
-    return recipe(language, settings.fuzzy, settings.encoding_threshold)
+    return recipe(language, settings.fuzzy, settings.least_confidence)

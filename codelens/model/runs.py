@@ -31,6 +31,8 @@ class IndexReport:
     skipped: Mapping[str, int]
     """Reason → number."""
     encodings: Mapping[str, int]
+    encoding_errors: int
+    """Documents whose encoding was neither proved nor detected: they are read as cp1252 or Latin-1, which loses no byte."""
     languages: Mapping[str, int]
     faults: Mapping[str, str]
     """Path → fault of its grammar. The text is indexed anyway."""

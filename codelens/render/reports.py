@@ -15,7 +15,18 @@ from codelens.store.snapshots import LoggedSnapshot
 
 _REPORT_FIELDS = (
     *("root", "seen", "indexed", "added", "changed", "renamed", "removed", "unchanged", "symbols", "chunks"),
-    *("skipped", "encodings", "languages", "faults", "source_bytes", "index_bytes", "seconds", "wrote", "resumed"),
+    *(
+        "skipped",
+        "encodings",
+        "encoding_errors",
+        "languages",
+        "faults",
+        "source_bytes",
+        "index_bytes",
+        "seconds",
+        "wrote",
+        "resumed",
+    ),
     *("references", "cpu_seconds"),
 )
 

@@ -66,8 +66,11 @@ class _Script:
 def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
     """Pairs (Python codec, confidence between 0 and 1), best first; may be empty.
 
-    Our own judgement goes first where it is convincing, else chardet's where it is sure or has enough bytes.
+    Our own judgement goes first where it is convincing, else chardet's where it is sure or has enough bytes. A threshold above
+    1 is out of reach.
     """
+    if threshold > 1:
+        return []
     sample = b"\n".join(windows_of(raw))
     judged = [(codec, min(_judge(sample, codec, script), 0.99)) for script in _scripts() for codec in script.codecs]
     ordered = sorted((row for row in judged if row[1] > _PLAUSIBLE), key=lambda row: -row[1])

@@ -48,6 +48,27 @@ def test_without_vectors_nothing_is_near(lamps: Path, run: Run) -> None:
     assert run(*asked, "--mode", "vector", cwd=lamps).out.startswith("lamps.py:4:5:def light_lamp(level):\n")
 
 
+def test_encodings_are_detected_or_not(lamps: Path, run: Run) -> None:
+    """A file that nothing fits surely is counted, and is found all the same."""
+    (lamps / "tram.c").write_bytes("// проверка строки пути\nint tram;\n".encode("koi8-r") * 20)
+    (lamps / "odd.c").write_bytes(b"int odd; // \xbd\n")
+
+    def indexed(*options: str) -> tuple[dict[str, int], int]:
+        only = json.loads(run("index", "--json", *options, cwd=lamps).out)["repositories"][0]
+        return only["encodings"], only["encoding_errors"]
+
+    def found(word: str) -> str:
+        return run("search", "-l", word, cwd=lamps).out
+
+    assert indexed() == ({"utf-8": 3, "cp1252": 1, "koi8-r": 1}, 1)
+    assert found("проверка") == "tram.c\n"
+    assert indexed("--no-detect-encoding") == ({"utf-8": 3, "cp1252": 2}, 2)
+    assert found("проверка") == ""
+    assert found("tram") == "tram.c\n"
+    assert found("odd") == "odd.c\n"
+    assert indexed("--detect-encoding") == ({"utf-8": 3, "cp1252": 1, "koi8-r": 1}, 1)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no change time")
 def test_a_change_that_kept_size_and_time_is_seen(lamps: Path, run: Run) -> None:
     run("index", "-q", cwd=lamps)
