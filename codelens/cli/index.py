@@ -52,8 +52,7 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     detect_encoding: bool | None = option(
         None,
         "--detect-encoding/--no-detect-encoding",
-        help="Detect encodings other than UTF-8 and UTF-16, or read such files as cp1252 or Latin-1 "
-        "[default: the setting `detect_encoding`]",
+        help="Detect encodings other than UTF-8 and UTF-16, or read such files as cp1252 or Latin-1 [default: detect]",
     )
     jobs: int | None = option(
         None, "-j", "--jobs", metavar="N", help="Worker processes [default: one a core, at most 8]"

@@ -386,7 +386,7 @@ def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexRepor
         chunks=sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS and kind not in no_chunks),
         skipped=dict(sorted(skipped.items(), key=lambda item: (-item[1], item[0]))),
         encodings=store.documents.counts("encoding", row.id),
-        encoding_errors=store.documents.doubtful(row.id),
+        encoding_errors=store.documents.doubtful(row.id, run.settings.encoding_threshold),
         languages=store.documents.counts("language", row.id),
         faults=store.documents.faults(row.id),
         source_bytes=source_bytes,

@@ -32,7 +32,7 @@ class IndexReport:
     """Reason → number."""
     encodings: Mapping[str, int]
     encoding_errors: int
-    """Documents whose encoding was neither proved nor detected: they are read as cp1252 or Latin-1, which loses no byte."""
+    """Documents whose encoding is less sure than the setting `encoding_threshold`; no byte of them is lost."""
     languages: Mapping[str, int]
     faults: Mapping[str, str]
     """Path → fault of its grammar. The text is indexed anyway."""

@@ -321,13 +321,10 @@ class Documents:
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return dict(rows)
 
-    def doubtful(self, repository: RepositoryId) -> int:
-        """Number of documents whose bytes are no UTF-8 and fit no encoding surely: cp1252 or Latin-1 was their last resort."""
-        sql = (
-            "SELECT count(*) FROM documents WHERE repository_id = ? AND confidence <= 0.1 "
-            "AND encoding IN ('cp1252', 'latin-1')"
-        )
-        row = self._connection.execute(sql, (repository,)).fetchone()
+    def doubtful(self, repository: RepositoryId, threshold: float) -> int:
+        """Number of documents whose encoding has less than this confidence."""
+        sql = "SELECT count(*) FROM documents WHERE repository_id = ? AND confidence < ?"
+        row = self._connection.execute(sql, (repository, threshold)).fetchone()
         return int(row[0]) if row else 0
 
     def totals(self, repository: RepositoryId) -> tuple[int, int]:
