@@ -105,6 +105,33 @@ def test_each_of_its_channels_finds_for_the_documents_own_example(samples: Index
     assert all(result.trace.rankings[name] for name in CHANNELS)
 
 
+def test_the_limit_changes_no_score_and_no_place(samples: Index) -> None:
+    def shown(limit: int) -> list[tuple[int, float]]:
+        return [(h.unit.id, h.score) for h in find(samples, "expired coupon", profile="codexlens", limit=limit).hits]
+
+    assert shown(3) == shown(1000)[:3]
+
+
+def test_one_query_finds_names_that_are_it_begin_so_and_hold_it(tmp_path: Path) -> None:
+    code = "".join(f"def {name}():\n    pass\n\n\n" for name in ("open_lock", "lock_keeper", "lock"))
+    with Tree(tmp_path, {"a.py": code}).index() as index:
+        result = find(index, "lock")
+        by_id = {hit.unit.id: hit.unit.name for hit in result.hits}
+        assert [(by_id[m.unit], m.reason) for m in result.trace.rankings["symbol"]] == [
+            ("lock", "is named lock"),
+            ("lock_keeper", "name begins with lock"),
+            ("open_lock", "name holds lock"),
+        ]
+        assert names(find(index, "kee*", mode="exact")) == ["lock_keeper"]
+
+
+def test_one_index_holds_the_words_of_all_files_and_the_symbols_of_code(tmp_path: Path) -> None:
+    files = {"weir.py": "def weir():\n    pass\n", "weir.zzz": "the weir is closed\n", "broken.py": "def (weir:\n"}
+    with Tree(tmp_path, files).index() as index:
+        found = {hit.unit.path: hit.unit.kind for hit in find(index, "weir").hits}
+        assert found == {"weir.py": "function", "weir.zzz": "text", "broken.py": "toplevel"}
+
+
 # Channels without weight
 
 

@@ -45,7 +45,8 @@ def index(db: Path) -> Iterator[Index]:
 @pytest.mark.parametrize(
     "options",
     [{}, {"limit": 1000}, {"offset": 4, "limit": 3}, {"mode": "keyword"}, {"mode": "vector"}, {"profile": "rrf"},
-     {"profile": "knowing"}, {"profile": "graph-memory"}, {"expand": "bfs"},
+     {"profile": "knowing"}, {"profile": "graph-memory"}, {"expand": "bfs"}, {"profile": "codexlens"},
+     {"profile": "codexlens", "fusion": "weighted"}, {"mode": "exact"}, {"mode": "fuzzy"},
      {"weights": {"exact": 0.1, "vector": 7.3}, "rrf_k": 7}, {"min_score": 0.08}, {"sort": "path"}, {"reverse": True}],
 )  # fmt: skip
 def test_every_score_is_recomputed_from_json(index: Index, options: dict[str, Any]) -> None:
