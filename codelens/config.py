@@ -98,7 +98,7 @@ class Settings:
 
     @property
     def least_confidence(self) -> float:
-        """What a detected encoding must have; out of reach where none is to be detected."""
+        """The confidence that a detected encoding needs; out of reach where none is detected."""
         return self.encoding_threshold if self.detect_encoding else math.inf
 
 

@@ -106,7 +106,7 @@ def find_fragment(run: SearchRun) -> tuple[str, Mapping[UnitId, Find]]:
 def find_parts(
     run: SearchRun, parts: Sequence[str], first: Collection[DocumentId]
 ) -> Mapping[UnitId, Mapping[str, Find]]:
-    """Unit → part → where it stands there, of texts in lower case; of documents that hold as many, those in `first` are read first."""
+    """Unit → part → where it stands there; parts are in lower case. Of documents that hold as many those in `first` are read."""
     found: dict[str, dict[UnitId, Find]] = {part: {} for part in parts if len(part) >= SHORTEST}
     if not run.store.features().fuzzy:
         return {}
@@ -160,7 +160,7 @@ def windows_of(words: Sequence[str]) -> list[tuple[int, int]]:
 def _documents(
     texts: Sequence[str], run: SearchRun, first: Collection[DocumentId] = ()
 ) -> dict[DocumentId, tuple[list[str], tuple[int, ...]]]:
-    """Document → texts that it may hold, and parts of a large one; those that may hold most of them first, then those in `first`."""
+    """Document → texts that it may hold, and parts of a large one; most of them first, then those in `first`."""
     held: dict[DocumentId, list[str]] = {}
     parts: dict[DocumentId, set[int]] = {}
     allowed = None if run.within is None else run.store.files.holding(run.within)

@@ -233,7 +233,8 @@ class Postings:
     def names_with(self, folded: str, within: UnitSet | None, limit: int) -> list[tuple[UnitId, DocumentId, int]]:
         """The same as (unit, document, letters of its folded name)."""
         sql = (
-            f"SELECT u.id, u.document_id, length(u.folded) FROM name_trigrams t JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id "
+            f"SELECT u.id, u.document_id, length(u.folded) "
+            f"FROM name_trigrams t JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id "
             f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within('u.id', within)} "
             f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
         )

@@ -1,20 +1,26 @@
-"""Words: BM25 over the weighted fields of units, and over to-do comments if the query asks for them."""
+"""Words: BM25 over the weighted fields of units, and over to-do comments if the query asks for them.
+
+The index keeps stems. Where whole words are asked for, the texts of the units that it proposes are read.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from codelens.model.code import UnitId, UnitRow
+from codelens.model.code import QUOTING, Span, UnitId, UnitRow
 from codelens.model.search import Match
 from codelens.query.nodes import asks_todos
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
 from codelens.search.run import SearchRun
 from codelens.search.terms import ALIAS, ExpandedQuery, stem
-from codelens.search.written import find_written
 from codelens.store.store import Store
-from codelens.text.terms import index_terms
+from codelens.store.texts import DocumentText
+from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words
 
+MOST_READ = 1000
+"""Units that are read, those with the most of the stems first. Chosen: some .15 ms each."""
 MOST_TODOS = 50_000
 """Comments that are compared. Chosen: Linux has some 20 000."""
 
@@ -34,12 +40,13 @@ class ExactChannel:
         whole = run.options.mode == "exact" or run.profile.as_written
         extra = [t for t in query.extra if not whole or t.tier == ALIAS]
         terms = dict.fromkeys(t.text for t in (*query.words, *extra) if t.text not in query.common)
-        if whole:
-            matches = find_written(run, list(terms), limit) if terms else []
-            return with_todos(run, matches, limit) if asks_todos(run.query.node) else matches
-        columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-        found = run.store.postings.bm25(list(terms), fields, run.within, limit, columns) if terms else []
-        matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in found]
+        matches: Sequence[Match] = []
+        if terms and whole:
+            matches = whole_words(run, list(terms), limit)
+        elif terms:
+            columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
+            found = run.store.postings.bm25(list(terms), fields, run.within, limit, columns)
+            matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in found]
         return with_todos(run, matches, limit) if asks_todos(run.query.node) else matches
 
 
@@ -67,11 +74,82 @@ def _scored(rows: Sequence[UnitRow], query: ExpandedQuery, store: Store) -> list
         rarity[stem(text)] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
     words = {row.id: [stem(w) for w in index_terms(f"{row.name} {row.container}").split()] for row in rows}
     mean = math.fsum(map(len, words.values())) / len(words)
-    scores = ((row.id, _bm25(words[row.id], rarity, mean or 1.0)) for row in rows)
+    counts = {unit: {term: own.count(term) for term in rarity} for unit, own in words.items()}
+    scores = ((unit, _bm25(n, rarity, len(words[unit]) / (mean or 1.0))) for unit, n in counts.items())
     return [Match(UnitId(unit), score, f"its words, {score:.2f}") for unit, score in scores if score > 0]
 
 
-def _bm25(words: Sequence[str], rarity: dict[str, float], mean: float) -> float:
-    norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * len(words) / mean)
-    counts = {term: words.count(term) for term in rarity}
+def _bm25(counts: Mapping[str, float], rarity: Mapping[str, float], length: float) -> float:
+    """`length`: the number of words by the mean one."""
+    norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length)
     return math.fsum(rarity[t] * n * (SATURATION + 1) / (n + norm) for t, n in counts.items() if n)
+
+
+def whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[Match]:
+    """Units with any of the terms as a whole word in a field that has a weight, best first."""
+    fields, most = run.profile.fields, max(MOST_READ, limit)
+    searched = [column for column, weight in fields.items() if weight]
+    proposed = run.store.postings.bm25(terms, fields, run.within, most, searched)
+    if len(proposed) == most:
+        run.store.budget.limits.append(f"only the {most} best by their stems were read for whole words")
+    total = run.store.units.count()
+    frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
+    rarity = {term: math.log(1.0 + (total - n + 0.5) / (n + 0.5)) for term, n in frequencies.items()}
+    counted = _counts(run, [unit for unit, _ in proposed], terms)
+    mean = math.fsum(length for _, length in counted.values()) / len(counted) if counted else 1.0
+    scores = {unit: _bm25(counts, rarity, length / mean) for unit, (counts, length) in counted.items()}
+    ranked = sorted(scores, key=lambda unit: -scores[unit])[:limit]  # stable: the order of the stems breaks ties
+    if proposed and not ranked:
+        run.notice("other-forms", "only other forms of these words occur; without --mode exact they are found")
+    return [Match(unit, scores[unit], f"BM25 {scores[unit]:.2f} of whole words") for unit in ranked]
+
+
+def _counts(
+    run: SearchRun, units: Sequence[UnitId], terms: Sequence[str]
+) -> dict[UnitId, tuple[Mapping[str, float], int]]:
+    """Unit with any of the terms → how often each stands in it, by the weights of the fields, and its number of words."""
+    store, weights = run.store, run.profile.fields
+    rows, marks = store.units.rows(units), store.units.decorators(units)
+    documents = {d.id: d for d in store.documents.rows({row.document for row in rows.values()})}
+    parts = [term.removesuffix(BEGINNING) for term in terms]
+    found: dict[UnitId, tuple[Mapping[str, float], int]] = {}
+    for unit in units:
+        store.budget.check()
+        fields = _fields(rows[unit], marks.get(unit, ()), run.texts.of(documents[rows[unit].document]))
+        folded = " ".join(fields.values()).casefold()
+        if folded.isascii() and not any(part in folded for part in parts):
+            continue
+        counts, length = dict[str, float](), 0
+        for name, text in fields.items():
+            words = Counter(store.postings.words(index_terms(text)))
+            length += words.total()
+            for term in terms if weights.get(name) else ():
+                if n := _count(term, words):
+                    n = min(n, MOST_REPEATS) if name == "body" else n
+                    counts[term] = counts.get(term, 0.0) + weights[name] * n
+        if counts:
+            found[unit] = (counts, length)
+    return found
+
+
+def _count(term: str, words: Mapping[str, int]) -> int:
+    if not term.endswith(BEGINNING):
+        return words.get(term, 0)
+    return sum(n for word, n in words.items() if word.startswith(term[:-1]))
+
+
+def _fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) -> Mapping[str, str]:
+    """Column of the index → the text that its terms are made of; the body has those of the units inside it, too."""
+    if row.local and row.language in QUOTING:
+        return {"name": row.name}
+    concepts, above = place_words(row.path)
+    body = Span(row.body_start, row.span.end) if row.body_start < row.span.end else row.span
+    return {
+        "name": row.name,
+        "concepts": concepts,
+        "path": above,
+        "container": row.container,
+        "doc": row.doc,
+        "signature": " ".join((row.signature, *decorators)),
+        "body": text.slice(body),
+    }

@@ -34,7 +34,7 @@ TRIGRAM = 3
 
 
 MOST_NAMED = 400
-"""Names that hold one part, where a unit counts by how many parts it holds. Chosen: the shortest, since a longer name counts less."""
+"""Names that hold one part, where a unit counts by how many parts it holds. Chosen: the shortest, for longer ones count less."""
 IN_TEXT = 0.5
 """Share of a part that stands in the text of a unit, and not in its name. Chosen."""
 OTHER_SPELLING = 0.9
@@ -52,7 +52,7 @@ class FuzzyChannel:
     name = "fuzzy"
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
-        """What holds the query as a fragment first, then names that hold a name of it, then those that are it but for slips.
+        """Units that hold the query as a fragment first, then names that hold a name of it, then those that are it but for slips.
 
         The raw score is 1 at most, and for a fragment 2.
         """
