@@ -11,6 +11,7 @@ import pytest
 
 from codelens.cli.eval.tables import SHOWN
 from codelens.errors import install_command
+from codelens.evaluation.metrics import METRICS
 from codelens.evaluation.report import PLACES
 from codelens.evaluation.tasks import ABSENT
 from tests.accepted import accepted
