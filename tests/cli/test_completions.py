@@ -66,7 +66,7 @@ def offered(words: list[str], cwd: Path, shell: str = "bash") -> list[str]:
         ("co", ["context", "config"]),
         ("hooks r", ["remove", "run"]),
         ("search --rr", ["--rrf-k"]),
-        ("index --no-", ["--no-config", "--no-fuzzy", "--no-ignore", "--no-vector"]),
+        ("index --no-", ["--no-config", "--no-detect-encoding", "--no-fuzzy", "--no-ignore", "--no-vector"]),
         ("search -t ru", ["ruby", "rust"]),
         ("search --type=ru", ["--type=ruby", "--type=rust"]),
         ("search --type = ru", ["ruby", "rust"]),  # as bash splits it

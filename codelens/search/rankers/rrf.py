@@ -1,4 +1,4 @@
-"""Reciprocal rank fusion of the channels and nothing else: the profiles `rrf` and `graph-memory`."""
+"""Reciprocal rank fusion of the channels and nothing else: the profiles `rrf`, `graph-memory` and `codexlens`."""
 
 from __future__ import annotations
 
