@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -134,18 +134,19 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
 
 
 class QueryWords:
-    """The words of a query as lines of code say them: in any form, alone or within a name."""
+    """The words of a query as lines of code say them: in any form (in the mode `exact` as written), alone or within a name."""
 
     def __init__(self, run: SearchRun) -> None:
         words = [t.text for t in run.terms.words]
+        self._stem: Callable[[str], str] = str if run.options.mode == "exact" else stem
         self._begun = tuple(w.removesuffix(BEGINNING) for w in words if w.endswith(BEGINNING))
-        self._stems = dict.fromkeys((stem(w) for w in words if not w.endswith(BEGINNING)), 1.0)
+        self._stems = dict.fromkeys((self._stem(w) for w in words if not w.endswith(BEGINNING)), 1.0)
         self._few = (*self._stems, *self._begun) if len(words) <= FEW_WORDS else ()
         if 1 < len(words) <= FEW_WORDS:
             total = run.store.units.count()
             for word in (w for w in words if not w.endswith(BEGINNING)):
                 frequency = run.store.postings.document_frequency(word)
-                self._stems[stem(word)] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
+                self._stems[self._stem(word)] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
         self._known: dict[str, frozenset[str]] = {}
 
     def found(self, unit: UnitRow, lines: Sequence[str]) -> dict[int, tuple[Ranges, float]]:
@@ -169,7 +170,7 @@ class QueryWords:
         """The words of the query that a token says."""
         if token not in self._known:
             parts = {token.casefold().strip("_"), *split_identifier(token)}
-            said = {stem(part) for part in parts} & self._stems.keys()
+            said = {self._stem(part) for part in parts} & self._stems.keys()
             said |= {begun for begun in self._begun if any(part.startswith(begun) for part in parts)}
             self._known[token] = frozenset(said)
         return self._known[token]

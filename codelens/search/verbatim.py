@@ -87,8 +87,9 @@ def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Fin
 
 def find_fragment(run: SearchRun) -> tuple[str, Mapping[UnitId, Find]]:
     """(the query, unit → where it stands there) if the query may be a part of a line: no unit has one of its words as a word."""
-    text = run.terms.texts[0].strip() if len(run.terms.texts) == 1 and not run.options.literal else ""
-    text = text.encode("utf-8", "replace").decode()
+    texts = run.terms.texts if not run.options.literal else ()
+    text = run.query.text if texts and run.query.plain else texts[0] if len(texts) == 1 else ""
+    text = text.strip().encode("utf-8", "replace").decode()
     words = [term.text for term in run.terms.words]
     found: dict[UnitId, Find] = {}
     if (

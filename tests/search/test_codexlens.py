@@ -32,6 +32,11 @@ def redirecting(boat):
     return boat.turned
 
 
+def turn(boat):
+    redirects(boat)
+    log("redirecting")
+
+
 def cautious_keeper(gate):
     return gate.keeper::cautious(gate)
 
@@ -46,6 +51,10 @@ def login():
 
 def form():
     return 1
+
+
+def calm():
+    act  =  calmly
 """
 
 
@@ -158,8 +167,10 @@ def test_a_mode_of_channels_without_weight_is_refused(index: Index) -> None:
 
 
 def test_mode_exact_finds_the_word_and_not_its_stem(index: Index) -> None:
-    assert names(find(index, "redirecting", mode="exact")) == ["redirecting"]
-    assert names(find(index, "redirects", mode="exact")) == ["Gate.redirects"]
+    assert names(find(index, "redirecting", mode="exact")) == ["redirecting", "turn"]
+    shown = [line.text for line in find(index, "redirecting", mode="exact").hits[1].snippet]
+    assert shown[0] == '    log("redirecting")', "the line that has it"
+    assert names(find(index, "redirects", mode="exact")) == ["Gate.redirects", "turn"]
     found = set(names(find(index, "redirecting")))
     assert {"redirecting", "Gate.redirects", "test_redirected"} <= found, "stems are evidence in the mode hybrid"
     checked(index, "redirecting", mode="exact")
@@ -206,6 +217,7 @@ def test_the_walk_adds_nothing_to_a_channel_alone(samples: Index, mode: str) -> 
         ("ate.open_slu", "open_sluice"),  # of a qualified one
         ("eeper::caut", "cautious_keeper"),  # of a line, with marks
         ("urn boat.tur", "redirecting"),  # of a line, with a blank
+        ("ct  =  ca", "calm"),  # with two
         ("ater_lev", "open_sluice"),  # of a name that is no definition
     ],
 )
