@@ -16,7 +16,7 @@ from codelens.linking.catalog import Catalog
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFacts, words
 from codelens.linking.imports import Module, find_import, find_module
 from codelens.model.code import TYPE_KINDS
-from codelens.model.extraction import Binding
+from codelens.model.extraction import Binding, Reference
 from codelens.text.expressions import ExpressionStep, steps, type_text
 
 FUEL = 24
@@ -36,8 +36,9 @@ class Value(NamedTuple):
     """The value of an expression."""
 
     how: str
-    """definition, object (of the type `definition`), module, holding (a container of the type in `text`), external (outside of
-    the repository), hidden (a name that is bound to something unknown), receiver (the object that a method is called on)."""
+    """definition, object (of the type `definition`), field (of the type `definition`), module, holding (a container of the type in
+    `text`), external (outside of the repository), hidden (a name that is bound to something unknown), receiver (the object that a
+    method is called on)."""
     definition: Definition | None = None
     module: Module | None = None
     text: str = ""
@@ -644,6 +645,54 @@ class Evaluator:
             if field := self.field(type_, name):
                 return field
         return EXTERNAL if external else None
+
+    def declaring(self, value: Value, name: str) -> Definition | None:
+        """The type of a value, or a base of it, that has a field of that name; None if a nearer one defines the name."""
+        definition = value.definition
+        if value.how == "definition" and definition and definition.kind not in HOLDERS:
+            if definition.kind not in ("variable", "constant", "property"):
+                return None
+            held = self.value_of(definition)
+            definition = held.definition if held and held.how == "object" else None
+        elif value.how not in ("object", "definition"):
+            return None
+        return self._find_declaring(definition, name) if definition and definition.kind in HOLDERS else None
+
+    @question
+    def _find_declaring(self, owner: Definition, name: str, said: bool = False) -> Definition | None:
+        """The type of the lineage that has the field. With `said` it is no method: the text says that it is a field."""
+        for holder in self.lineage(owner):
+            type_ = holder.definition
+            if type_ is None:
+                continue
+            defined = self.catalog.members(type_, name)
+            if any(one.kind not in FUNCTIONS or one.kind == "property" for one in defined) or (defined and not said):
+                return None
+            self.catalog.keys.add(("m", type_.facts.file.path, f"{type_.qualified}.{name}"))
+            if (type_.qualified, name) in type_.facts.fields:
+                return type_
+        return None
+
+    def field_around(
+        self, name: str, facts: LinkFacts, reference: Reference, said: bool = False
+    ) -> Definition | None:
+        """The type around a reference that has the field which a bare name means there.
+
+        With `said` the text says that it is a field (Ruby's @name).
+        """
+        if reference.unit is None or not (said or facts.file.language.implicit_self):
+            return None
+        around: Definition | None = facts.definitions[reference.unit]
+        while around is not None:
+            if not said and around.kind not in HOLDERS and facts.bound(around.place, name, reference.start):
+                return None
+            owner = around if around.kind in TYPE_KINDS else None
+            if owner is None and around.parent is None and around.container:
+                owner = self.holder(facts, around.place)
+            if owner is not None and (found := self._find_declaring(owner, name, said)):
+                return found
+            around = around.parent
+        return None
 
     def field(self, owner: Definition, name: str) -> Value | None:
         """A field, by its declaration in the type or by what a member assigns to it."""
