@@ -19,7 +19,7 @@ from codelens.model.graph import document_node
 from codelens.model.search import Candidate, Contribution, Event, Match, SearchOptions, SearchResult
 from codelens.query.parser import Query
 from codelens.search.channels import Channel
-from codelens.search.channels.vector import VectorChannel
+from codelens.search.channels.vector import VectorChannel, query_vector
 from codelens.search.fuse import fuse, normalised
 from codelens.search.order import add_factors, sort
 from codelens.search.present import answer
@@ -30,6 +30,7 @@ from codelens.search.scope import documents_in_scope
 from codelens.search.terms import ExpandedQuery, expand, plain_texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
+from codelens.store.vectors import cosine
 from codelens.text.terms import index_terms
 
 K1, B = 1.2, 0.75
@@ -181,7 +182,7 @@ class FileWordsChannel:
 
 
 class FileVectorsChannel:
-    """Files by the nearest of their units; `units` units are compared."""
+    """Files by their own vectors, of path, exports and imports; and by the nearest of `units` units, where that is nearer."""
 
     name = "vector"
 
@@ -189,16 +190,22 @@ class FileVectorsChannel:
         self.documents, self.units = documents, units
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
-        """Nearest first. The raw score is the cosine of the nearest unit."""
-        near = VectorChannel().retrieve(run, self.units)
-        rows = run.store.units.rows([match.unit for match in near])
-        best: dict[DocumentId, Match] = {}
-        for match in near:
+        """Nearest first, ties by path. The raw score is the cosine."""
+        vector, least = query_vector(run)
+        if not vector:
+            return []
+        near = {d: cosine(far) for d, far in run.store.vectors.of_files(vector, self.documents).items()}
+        found = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
+        units = VectorChannel().retrieve(run, self.units) if self.units else ()
+        rows = run.store.units.rows([match.unit for match in units])
+        for match in units:
             row = rows[match.unit]
-            if row.document in self.documents and row.document not in best:
+            if row.document in self.documents and match.raw_score > near.get(row.document, least):
+                near[row.document] = match.raw_score
                 reason = f"{match.reason} of {row.qualified_name}"
-                best[row.document] = Match(_unit(row.document), match.raw_score, reason)
-        return list(best.values())[:limit]
+                found[row.document] = Match(_unit(row.document), match.raw_score, reason)
+        places = {d: (self.documents[d].repository, self.documents[d].path) for d in found}
+        return [found[d] for d in sorted(found, key=lambda d: (-found[d].raw_score, places[d]))[:limit]]
 
 
 def _retrieve(
