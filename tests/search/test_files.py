@@ -230,7 +230,7 @@ def test_on_the_command_line(run: Run, indexed: Path) -> None:
 def test_the_defaults_by_kind_are_those_of_graph_memorys_pages() -> None:
     row = load_weights()["graph-memory"]
     assert (row["expansion"]["seeds"], row["expansion"]["depth"], row["results"]) == (5, 1, 5)
-    assert row["minimum"] == {"text": 0.5, "code": 0.3}
+    assert row["minimum"] == {"text": 0.5, "code": 0.3, "skill": 0.3}
     assert (row["files"]["results"], row["files"]["minimum"], row["files"]["named"]) == (10, 0.3, 0.0)
 
 
