@@ -23,26 +23,15 @@ class Contribution:
 
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "words": (
-        "exact",
-        "keyword",
-        "fuzzy",
-        "equivalence",
-        "bm25",
-        "found",
-        "bm25_unmet",
-        "coverage",
-        "verbatim",
-        "token",
-        "own_class",
-    ),
+    "fusion": ("exact", "keyword", "fuzzy", "vector", "symbol", "path", "equivalence"),
+    "words": ("bm25", "found", "bm25_unmet", "coverage", "verbatim", "token", "own_class"),
     "names": (
-        *("symbol", "exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
+        *("exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
         *("named", "resemblance", "name_part"),
     ),
-    "meaning": ("vector", "nearness", "nearest", "near_unmet", "near_beside", "rerank"),
+    "meaning": ("nearness", "nearest", "near_unmet", "near_beside", "rerank"),
     "file": (
-        *("path", "file", "file_coverage", "file_name", "scope", "further", "place"),
+        *("file", "file_coverage", "file_name", "scope", "further", "place"),
         *("test", "example", "vendored", "docs", "generated", "asked_test"),
     ),
     "graph": (
@@ -55,7 +44,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "shape": ("type", "function", "constant", "chunk", "section", "local", "quoted", "lines", "parts"),
 }
-"""Family → the sources of contributions in it. `why` shows families first; every source belongs to exactly one."""
+"""Family → the sources of contributions in it: fusion is what the ranks in the channels give, the others are features. `why` shows families
+first; every source belongs to exactly one."""
 FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
 
 
