@@ -138,7 +138,9 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
         return _uses(view, target, options, fault)
     own = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in own]
-    if not options.kinds and not start.whole_file:  # the line of an access has the name of a field, not that of its type
+    if (
+        not options.kinds and not start.whole_file
+    ):  # the line of an access has the name of a field, not that of its type
         edges = [e for e in edges if e.kind != "accesses_field" or not _is_type(view, e.target)]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
     if start.named.qualified_name.startswith("module:"):

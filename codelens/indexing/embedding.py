@@ -99,7 +99,9 @@ def file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequen
     if row and row.prose:
         sections = (unit.name for unit in units if unit.kind == "section" and unit.name != path.rpartition("/")[2])
         return EmbeddedFields(name, spaced, next(sections, ""), "")
-    exported = [u.name for u in units if u.kind in EXPORTED_KINDS and u.parent is None and not u.local and u.name[0] != "_"]
+    exported = [
+        u.name for u in units if u.kind in EXPORTED_KINDS and u.parent is None and not u.local and u.name[0] != "_"
+    ]
     used = [" ".join(filter(None, (one.module, one.name.strip("*")))) for one in imports]
     exports, imported = (" ".join(list(dict.fromkeys(names))[:MOST_SUMMARISED]) for names in (exported, used))
     return EmbeddedFields(name, spaced, exports, imported)

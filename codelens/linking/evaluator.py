@@ -659,14 +659,14 @@ class Evaluator:
         return self._find_declaring(definition, name) if definition and definition.kind in HOLDERS else None
 
     @question
-    def _find_declaring(self, owner: Definition, name: str, said: bool = False) -> Definition | None:
-        """The type of the lineage that has the field. With `said` it is no method: the text says that it is a field."""
+    def _find_declaring(self, owner: Definition, name: str, marked: bool = False) -> Definition | None:
+        """The type of the lineage that has the field. With `marked`, for names with a sigil, methods of that name do not hide it."""
         for holder in self.lineage(owner):
             type_ = holder.definition
             if type_ is None:
                 continue
             defined = self.catalog.members(type_, name)
-            if any(one.kind not in FUNCTIONS or one.kind == "property" for one in defined) or (defined and not said):
+            if any(one.kind not in FUNCTIONS or one.kind == "property" for one in defined) or (defined and not marked):
                 return None
             self.catalog.keys.add(("m", type_.facts.file.path, f"{type_.qualified}.{name}"))
             if (type_.qualified, name) in type_.facts.fields:
@@ -674,22 +674,22 @@ class Evaluator:
         return None
 
     def field_around(
-        self, name: str, facts: LinkFacts, reference: Reference, said: bool = False
+        self, name: str, facts: LinkFacts, reference: Reference, marked: bool = False
     ) -> Definition | None:
         """The type around a reference that has the field which a bare name means there.
 
-        With `said` the text says that it is a field (Ruby's @name).
+        With `marked` the name has a sigil that only fields have (Ruby's @name).
         """
-        if reference.unit is None or not (said or facts.file.language.implicit_self):
+        if reference.unit is None or not (marked or facts.file.language.implicit_self):
             return None
         around: Definition | None = facts.definitions[reference.unit]
         while around is not None:
-            if not said and around.kind not in HOLDERS and facts.bound(around.place, name, reference.start):
+            if not marked and around.kind not in HOLDERS and facts.bound(around.place, name, reference.start):
                 return None
             owner = around if around.kind in TYPE_KINDS else None
             if owner is None and around.parent is None and around.container:
                 owner = self.holder(facts, around.place)
-            if owner is not None and (found := self._find_declaring(owner, name, said)):
+            if owner is not None and (found := self._find_declaring(owner, name, marked)):
                 return found
             around = around.parent
         return None

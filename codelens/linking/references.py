@@ -198,14 +198,14 @@ class Resolver:
             yield from guesses
 
     def _access(self, facts: LinkFacts, reference: Reference, holder: Definition, tier: str) -> Iterator[FoundEdge]:
-        """The edge to the type that declares a field, which is no unit of its own."""
+        """The edge to the type that declares a field, since fields are not units."""
         unit, access = reference.unit, (reference.unit, holder.id, reference.name)
         if access not in self._accessed and not (holder.facts is facts and holder.place == unit):
             self._accessed.add(access)
             yield FoundEdge(unit, "accesses_field", EdgeEnd(holder), reference.line, tier)
 
     def _through(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
-        """The edge for the field that a receiver begins with, `names` of `names.add(one)`, where it needs no word for the object."""
+        """The edge for the field that a receiver begins with, `names` of `names.add(one)`, in languages with an implicit self."""
         if reference.receiver and facts.file.language.implicit_self and (parts := steps(reference.receiver)):
             first = parts[0]
             if first.how == "name" and (holder := self.values.field_around(first.text, facts, reference)):
@@ -290,11 +290,11 @@ class Resolver:
 
     def _field(self, facts: LinkFacts, reference: Reference, named: Value | None) -> Value | None:
         """The field that a bare name means, where `named` is its value otherwise; None if it means no field."""
-        said = reference.kind == "field"  # by a sigil: Ruby's @name is no method
+        marked = reference.kind == "field"  # by a sigil: Ruby's @name never means a method
         definition = named.definition if named and named.how == "definition" else None
-        if definition and not (said and definition.kind in FUNCTIONS and definition.kind != "property"):
+        if definition and not (marked and definition.kind in FUNCTIONS and definition.kind != "property"):
             return None
-        if holder := self.values.field_around(reference.name, facts, reference, said):
+        if holder := self.values.field_around(reference.name, facts, reference, marked):
             return Value("field", holder, tier="scope")
         return HIDDEN if definition else None
 

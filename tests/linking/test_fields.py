@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - sources of other languages keep to their own lines
 """Edges to the types whose fields a function reads or writes, language by language."""
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def test_a_function_leads_to_the_types_whose_fields_it_uses(
     assert found == EXPECTED[extension]
 
 
-GO = "package p\n\ntype Point struct{ x, y int }\n\nfunc Of(p *Point) int {\n\tp.x = 1\n\tp.x++\n\treturn p.x + p.y\n}\n"
+GO = (
+    "package p\n\ntype Point struct{ x, y int }\n\nfunc Of(p *Point) int {\n\tp.x = 1\n\tp.x++\n\treturn p.x + p.y\n}\n"
+)
 
 
 def test_each_field_counts_once_a_function_and_refs_lists_it_where_asked(

@@ -88,7 +88,9 @@ def test_the_profile_leaves_out_what_is_under_its_minimum(index: Index) -> None:
 
 def test_graph_memory_shows_seeds_and_their_neighbours_alone(tmp_path: Path) -> None:
     """At most five seeds, by its top k; what else the words found is no result, and `why` says so."""
-    files = {f"f{i}.py": f"def barge_{i}():\n    return crew_{i}()\n\n\ndef crew_{i}():\n    return {i}\n" for i in range(20)}
+    files = {
+        f"f{i}.py": f"def barge_{i}():\n    return crew_{i}()\n\n\ndef crew_{i}():\n    return {i}\n" for i in range(20)
+    }
     asked: dict[str, Any] = {"profile": "graph-memory", "mode": "keyword", "min_score": 0.0, "limit": 100}
     with Tree(tmp_path, files).index() as index:
         every, seeds, near = (
