@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.linking.evaluator import EXTERNAL, HIDDEN, Evaluator, Value
+from codelens.linking.evaluator import EXTERNAL, HIDDEN, VALUES, Evaluator, Fields, Value
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, FileInfo, LinkFacts, words
 from codelens.linking.imports import find_import
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
@@ -41,8 +41,6 @@ WRITTEN_OUT = ("extends", "implements", "throws", "decorates")
 _INTERFACES = ("interface", "trait")
 _ACCESSES = ("field", "use")
 """Kinds of references that may name a field."""
-_DATA = ("property", "variable", "constant")
-"""Kinds of definitions that a program reads and writes like a field."""
 
 
 class EdgeEnd(NamedTuple):
@@ -79,6 +77,7 @@ class Resolver:
     def __init__(self, values: Evaluator) -> None:
         self.values = values
         self.catalog = values.catalog
+        self.fields = Fields(values)
         self.counts = Counter[str]()
         """Outcomes of the references since they were last forgotten, by the names in LINK_COUNTS."""
         self.unresolved: list[int] = []
@@ -180,7 +179,9 @@ class Resolver:
         value = self._value(facts, reference, reference.unit)
         starved = value is None and self.values.cut
         self.counts["out_of_fuel"] += starved
-        yield from self._through(facts, reference)
+        if through := self.fields.through(facts, reference):
+            name, type_ = through
+            yield from self._access(facts, reference._replace(name=name), type_, "scope")
         if value is not None and value.how == "definition" and value.definition is not None:
             self.counts["resolved"] += 1
             yield from self._edge(facts, reference, value.definition, value.tier or "receiver")
@@ -204,13 +205,6 @@ class Resolver:
             self._accessed.add(access)
             yield FoundEdge(unit, "accesses_field", EdgeEnd(holder), reference.line, tier)
 
-    def _through(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
-        """The edge for the field that a receiver begins with, `names` of `names.add(one)`, in languages with an implicit self."""
-        if reference.receiver and facts.file.language.implicit_self and (parts := steps(reference.receiver)):
-            first = parts[0]
-            if first.how == "name" and (holder := self.values.field_around(first.text, facts, reference)):
-                yield from self._access(facts, reference._replace(name=first.text), holder, "scope")
-
     def _edge(self, facts: LinkFacts, reference: Reference, definition: Definition, tier: str) -> Iterator[FoundEdge]:
         """The edge to a definition; none if a unit names itself."""
         kind, unit = EDGE_OF[reference.kind], reference.unit
@@ -218,7 +212,7 @@ class Resolver:
         source = facts.definitions[unit] if unit is not None else None
         if kind == "extends" and definition.kind in _INTERFACES and not (source and source.kind in _INTERFACES):
             kind = "implements"
-        if kind == "accesses_field" and (definition.kind not in _DATA or not definition.container):
+        if kind == "accesses_field" and (definition.kind not in VALUES or not definition.container):
             kind = "references"
         if kind == "references" and facts.file.language.bare_calls and definition.kind in FUNCTIONS:
             kind = "calls"
@@ -263,7 +257,7 @@ class Resolver:
         if owner is None:
             return self._static(facts, reference)
         of_self = reference.receiver in facts.file.language.self_names
-        if reference.kind in _ACCESSES and (holder := self.values.declaring(owner, reference.name)):
+        if reference.kind in _ACCESSES and (holder := self.fields.of_value(owner, reference.name)):
             return Value("field", holder, tier="scope" if of_self else "receiver")
         found = self.values.member(owner, reference.name)
         if found is None and owner.how == "module":
@@ -274,7 +268,7 @@ class Resolver:
 
     def _bare(self, facts: LinkFacts, reference: Reference, unit: int | None) -> Value | None:
         value = self.values.name(reference.name, facts, unit, reference.start)
-        if reference.kind in _ACCESSES and (field := self._field(facts, reference, value)):
+        if reference.kind in _ACCESSES and (field := self.fields.bare(facts, reference, value)):
             return field
         if value is None:
             return None
@@ -287,16 +281,6 @@ class Resolver:
         if value.how in ("module", "holding"):
             return HIDDEN
         return value
-
-    def _field(self, facts: LinkFacts, reference: Reference, named: Value | None) -> Value | None:
-        """The field that a bare name means, where `named` is its value otherwise; None if it means no field."""
-        marked = reference.kind == "field"  # by a sigil: Ruby's @name never means a method
-        definition = named.definition if named and named.how == "definition" else None
-        if definition and not (marked and definition.kind in FUNCTIONS and definition.kind != "property"):
-            return None
-        if holder := self.values.field_around(reference.name, facts, reference, marked):
-            return Value("field", holder, tier="scope")
-        return HIDDEN if definition else None
 
     def _static(self, facts: LinkFacts, reference: Reference) -> Value | None:
         """Resolve `Type.member` by the name of the type alone."""
