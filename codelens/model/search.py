@@ -44,8 +44,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "shape": ("type", "function", "constant", "chunk", "section", "local", "quoted", "lines", "parts"),
 }
-"""Family → the sources of contributions in it: fusion is what the ranks in the channels give, the others are features. `why` shows families
-first; every source belongs to exactly one."""
+"""Family → the sources of contributions in it: fusion is what the ranks in the channels give, the others are features.
+`why` shows families first; every source belongs to exactly one."""
 FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
 
 
@@ -70,6 +70,10 @@ class QueryTarget:
     column: int = 0
 
 
+Says = Callable[[UnitRow, str, float], str]
+"""Function from unit, feature and value to the reason."""
+
+
 @dataclass(slots=True)
 class Candidate:
     """A unit that may become a hit. Its score is the sum of its contributions, and nothing else.
@@ -85,10 +89,14 @@ class Candidate:
     """Contributions that came with their reason: ranks, the walk, factors."""
     measured: list[tuple[str, float, float]] = field(default_factory=list)
     """(feature, weight, value)."""
-    confidence: float | None = None
-    """Probability that it is what the query asks for; None in profiles that do not tell (`search.confidence`)."""
-    says: Callable[[UnitRow, str, float], str] | None = None
-    """Function from unit, feature and value to the reason."""
+    says: Says | None = None
+    judge: Callable[[UnitRow], float] | None = None
+    """Function from the unit to its confidence; None in profiles that do not tell (`search.confidence`)."""
+
+    @property
+    def confidence(self) -> float | None:
+        """Probability that it is what the query asks for. It is computed when somebody asks: a search shows a few of a thousand."""
+        return self.judge(self.unit) if self.judge else None
 
     @property
     def contributions(self) -> list[Contribution]:
@@ -103,6 +111,10 @@ class Candidate:
         ]
         ranks = len(self.channels)
         return self.recorded[:ranks] + features + self.recorded[ranks:]
+
+    def write_reasons(self) -> None:
+        """Write all reasons now: those of the walk need the index, which may be closed later."""
+        self.recorded, self.measured = self.contributions, []
 
     @property
     def score(self) -> float:
