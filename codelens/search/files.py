@@ -13,7 +13,7 @@ from typing import Any
 
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
-from codelens.model.code import DocumentId, IndexInfo, Span, UnitId, UnitRow
+from codelens.model.code import DocumentId, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import document_node
 from codelens.model.search import Candidate, Contribution, Event, Match, SearchOptions, SearchResult
@@ -26,7 +26,7 @@ from codelens.search.present import answer
 from codelens.search.profiles import load_profile
 from codelens.search.retrieve import run_channels
 from codelens.search.run import BELOW_MINIMUM, SearchRun
-from codelens.search.scope import documents_in_scope
+from codelens.search.scope import documents_in_scope, whole_file
 from codelens.search.terms import ExpandedQuery, expand, plain_texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -90,8 +90,6 @@ def _reason(score: float, matched: Mapping[str, Sequence[str]]) -> str:
     return f"BM25 {score:.2f}: {'; '.join(parts)}"
 
 
-FILE = "file"
-"""The kind of such hits."""
 MODES: Mapping[str, tuple[str, ...]] = {
     "hybrid": ("keyword", "vector"),
     "keyword": ("keyword",),
@@ -292,27 +290,6 @@ def _rows(
     found = {}
     for unit in sorted(units, reverse=True):
         document = documents[DocumentId(-unit)]
-        size, lines = store.files.extent(document.id)
         outline = [name for _, name in store.files.outline(document.id, MOST_OUTLINED)]
-        found[unit] = UnitRow(
-            id=unit,
-            document=document.id,
-            kind=FILE,
-            name=document.path.rpartition("/")[2],
-            container="",
-            parent=None,
-            span=Span(0, size),
-            name_span=Span(0, 0),
-            body_start=size,
-            start_line=1,
-            end_line=max(lines, 1),
-            name_line=0,
-            name_column=0,
-            signature="",
-            doc=", ".join(outline),
-            path=document.path,
-            language=document.language,
-            repository=names[document.repository],
-            roles=document.roles,
-        )
+        found[unit] = whole_file(document, names[document.repository], store, ", ".join(outline))
     return found
