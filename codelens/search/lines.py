@@ -250,11 +250,11 @@ class LineSearch:
                 around.append(coming)
                 coming = next(units, None)
             around = [unit for unit in around if unit.end_line >= line.number]
-            yield (
-                around[-1]
-                if around
-                else whole_file(*self.store.documents.rows([file.document]), file.repository, self.store)
-            )
+            if around:
+                yield around[-1]
+            else:
+                (document,) = self.store.documents.rows([file.document])
+                yield whole_file(document, file.repository, self.store)
 
 
 def _is_exact(leaf: Node) -> bool:
