@@ -47,6 +47,7 @@ AROUND = 0.5
 _EDGES = ".,;:!?()[]{}<>\"'`"
 _GAP = r"[\s\"'`+\\.,:;]{1,8}"
 """Characters between two words of a run after its first window: a string may go on in the next line."""
+_FLAG = re.compile(r"--?([^\W_][\w-]+)")
 _MARKED = re.compile(r"\d|[^\W\d]*[^\w\s]")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
 
@@ -73,8 +74,9 @@ def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Fin
         if token == fragment:
             found |= known
             continue
-        for document, (_, numbers) in _documents([token], run).items():
-            _add(run, document, _token_places(token, _Document(document, numbers, run)), len(words), found)
+        for text in _in_code(token):
+            for document, (_, numbers) in _documents([text], run).items():
+                _add(run, document, _token_places(text, _Document(document, numbers, run)), len(words), found)
     windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
     following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
     for document, (held, numbers) in _documents(list(windows), run).items():
@@ -133,6 +135,12 @@ def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
         word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
     )
     return list(found)[:MOST_TOKENS]
+
+
+def _in_code(token: str) -> tuple[str, ...]:
+    """How code says a token: many libraries define the flag --dry-run as "dry-run"."""
+    flag = _FLAG.fullmatch(token)
+    return (token, f'"{flag[1]}"', f"'{flag[1]}'") if flag else (token,)
 
 
 def _is_token(word: str, run: SearchRun) -> bool:
