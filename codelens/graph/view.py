@@ -123,7 +123,8 @@ def similar_to(store: Store, nodes: Iterable[int]) -> list[Edge]:
     shared: dict[Node, list[Node]] = {}
     for one, callees in own.items():
         if len(callees) >= LEAST_SHARED:
-            near = [c for c, some in callers.items() if c != one and len(some & callees) >= LEAST_SHARED]
+            alike = (c for c, some in callers.items() if is_unit(c) and len(some & callees) >= LEAST_SHARED)
+            near = [c for c in alike if c != one]
             shared[one] = sorted(near)
     others = _callees(store, {c for near in shared.values() for c in near})
     found = []

@@ -9,7 +9,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.search.walk import Surroundings
+from codelens.search.surroundings import Surroundings
 from codelens.store.store import Store
 from tests.linking.precise.indexes import CASES
 

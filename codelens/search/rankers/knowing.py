@@ -17,6 +17,7 @@ from codelens.graph.walk import Adjacency, Neighbour, Neighbours, Node, best, tr
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Event, Match, Trace
 from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, measure
@@ -25,7 +26,8 @@ from codelens.search.rankers import Ranker
 from codelens.search.recency import Aged, Running, running_by
 from codelens.search.run import SearchRun
 from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
-from codelens.search.walk import ByContent, Surroundings, in_words
+from codelens.search.surroundings import ByContent, WholeGraph
+from codelens.search.walk import in_words
 from codelens.store.store import Store
 
 WALK = "walk"
@@ -120,7 +122,7 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
 
 def walk_from(seeds: Seeds, walking: Walking, store: Store) -> Walked:
     """The walk with restart over what lies within some hops of the seeds. Without seeds it is nowhere."""
-    around = Surroundings(store, walking.kinds, walking.backward, walking.precise)
+    around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
     nodes = ByContent(around, store)
     numbers = nodes.numbers(seeds.seeds)
     restarts = {numbers[unit]: seed.weight for unit, seed in seeds.seeds.items()}
@@ -135,7 +137,8 @@ def _pool(
     """The units that hold enough mass and may take part, and those that are certain, in order of content."""
     least = walking.faint * max(walked.mass.values(), default=0.0)
     unit, may = walked.nodes.unit, None if run.within is None else frozenset(run.within)
-    reached = {n: held for n, held in walked.mass.items() if held > 0 and (may is None or unit[n] in may)}
+    held_by_units = {n: held for n, held in walked.mass.items() if held > 0 and is_unit(unit[n])}
+    reached = {n: held for n, held in held_by_units.items() if may is None or unit[n] in may}
     faint = {n: held for n, held in reached.items() if held < least and unit[n] not in certain}
     rows = run.store.units.rows({*(unit[n] for n in reached.keys() - faint.keys()), *certain})
     shares = {unit[n]: faint[n] * walking.faint / least for n in best(faint, TOLD)}
@@ -149,7 +152,8 @@ def _pool(
 
 def _hits(walked: Walked, walking: Walking, store: Store) -> Hits:
     """Authorities and hubs among the units with most mass, by the edges as they point."""
-    among = [walked.nodes.unit[node] for node in best(walked.mass, POOL)]
+    units = {node: held for node, held in walked.mass.items() if is_unit(walked.nodes.unit[node])}
+    among = [walked.nodes.unit[node] for node in best(units, POOL)]
     return hits(directed(among, [kind for kind, weight in walking.kinds.items() if weight], store))
 
 
@@ -159,7 +163,9 @@ def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, stor
     found = trails(numbers.values(), walked.mass, walked.rows, walked.restarts, walking.restart, walking.hops)
     ways = {unit[node]: [unit[trail.seed], *(unit[hop.target] for hop in trail.hops)] for node, trail in found.items()}
     others = {station for way in ways.values() for station in way} - pool.keys()
-    names = {row.id: row.qualified_name for row in (*pool.values(), *store.units.rows(others).values())}
+    rows = store.units.rows(one for one in others if is_unit(one))
+    names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
+    names |= {UnitId(node): name for node, name in store.edges.names(others - rows.keys()).items()}
     return {one: _in_words(ways.get(one, ()), names, walked) for one in pool}
 
 

@@ -1,0 +1,119 @@
+"""The neighbours of nodes in a walk over the symbol graph, by the store's edges and the nesting of units, weighted by kind.
+
+`Surroundings` are the units alone: through its document, everything of a file would be next to all that it imports. knowing's
+walk has the whole graph (`WholeGraph`): documents and what lies outside are stations of it, and implied edges join units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import xxhash
+
+from codelens.graph.view import co_tested_with, similar_to
+from codelens.model.code import UnitId
+from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS, is_unit
+from codelens.store.store import Store
+
+WIDEST = 300
+"""Edges that end at one node, above which they are not followed back: every tenth file uses such a thing. Chosen."""
+PRECISE = TIERS["precise"].number
+UNKNOWN = "unknown"
+"""The name, among the weights of kinds, of the weight of kinds that are not named."""
+BACK: Mapping[str, str] = {"tests": "tested_by"}
+"""Kind of edge → the kind that has its weight against its direction, where the weights name it."""
+
+
+class Surroundings:
+    """Neighbours among the units.
+
+    `precise` multiplies the weight of an edge from a language server's index.
+    """
+
+    whole = False
+    """True if documents and externals are stations."""
+
+    def __init__(self, store: Store, weights: Mapping[str, float], backward: float, precise: float = 1.0) -> None:
+        self._store = store
+        self._weights, self._backward, self._precise = weights, backward, precise
+        self.kinds: dict[tuple[int, int], str] = {}
+
+    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        """Node → (neighbour, weight), by number; parallel edges count once, by the heaviest, since calls are kept by line."""
+        found: dict[int, dict[int, float]] = {node: {} for node in nodes}
+        self._store.budget.check()
+        for node, other, kind, weight in self._edges(nodes):
+            held = found[node].get(other, 0.0)
+            if weight > held or (weight == held > 0 and kind < self.kinds[node, other]):
+                found[node][other] = weight
+                self.kinds[node, other] = kind
+        return {node: sorted((o, w) for o, w in others.items() if w > 0) for node, others in found.items()}
+
+    def _edges(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str, float]]:
+        """Tuples (node, neighbour, kind with '←' before it where the edge points back, weight)."""
+        for node, other, number, tier, outgoing in self._store.edges.around(nodes, WIDEST, self.whole):
+            if other == node or not (self.whole or other > 0):
+                continue
+            kind = NAME_OF_KIND[number]
+            weight = self._weight(kind)
+            if not outgoing:
+                weight = self._weights[BACK[kind]] if BACK.get(kind) in self._weights else weight * self._backward
+            confidence = TIER_OF_NUMBER[tier].confidence
+            if confidence < RESOLVED:
+                weight *= confidence
+            elif tier == PRECISE:
+                weight *= self._precise
+            yield node, other, kind if outgoing else f"←{kind}", weight
+        for node, other, down in self._store.edges.nested(nodes):
+            kind = "contains" if down else "member_of"
+            yield node, other, kind, self._weights.get(kind, 0.0)
+
+    def _weight(self, kind: str) -> float:
+        return self._weights.get(kind, self._weights.get(UNKNOWN, 0.0))
+
+
+class WholeGraph(Surroundings):
+    """Neighbours in the whole graph: two functions with one outside type are next to each other but one."""
+
+    whole = True
+
+    def _edges(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str, float]]:
+        yield from super()._edges(nodes)
+        units = [node for node in nodes if is_unit(node)]
+        for kind, make in (("co_tested_with", co_tested_with), ("similar_to", similar_to)):
+            if self._weight(kind):
+                for edge in make(self._store, units):
+                    yield edge.source, edge.target, kind, self._weight(kind)
+
+
+class ByContent:
+    """The same neighbours with nodes numbered by what they are: ids depend on an index's history, and the order of nodes decides
+    ties and the last bits of sums."""
+
+    def __init__(self, around: Surroundings, store: Store) -> None:
+        self._around = around
+        self._store = store
+        self._number: dict[int, int] = {}
+        self.unit: dict[int, UnitId] = {}
+        """Number → unit, or a document or an external where these are stations."""
+
+    def numbers(self, nodes: Iterable[int]) -> dict[UnitId, int]:
+        """Node → its number, of 63 bits."""
+        wanted = list(nodes)
+        new = [node for node in wanted if node not in self._number]
+        contents = [self._store.units.contents(UnitId(node) for node in new if is_unit(node))]
+        if self._around.whole:
+            contents.append(self._store.edges.contents(node for node in new if not is_unit(node)))
+        for node, *content in (row for rows in contents for row in rows):
+            number = xxhash.xxh3_64_intdigest(repr(content).encode()) >> 1
+            self._number[node], self.unit[number] = number, UnitId(node)
+        return {UnitId(node): self._number[node] for node in wanted if node in self._number}
+
+    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        """Node → (neighbour, weight), by number."""
+        found = self._around([self.unit[node] for node in nodes])
+        numbers = self.numbers({o for others in found.values() for o, _ in others})
+        return {
+            self._number[node]: sorted((numbers[UnitId(o)], w) for o, w in others if UnitId(o) in numbers)
+            for node, others in found.items()
+        }
