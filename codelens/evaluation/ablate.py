@@ -33,7 +33,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 COMPOSITE: Mapping[str, Edit] = {
     "focus": (("composite", "seeds", "focus"), False),
     "neighbours' names": (("composite", "seeds", "neighbours"), 0.0),
-    "implementors": (("composite", "seeds", "implementors"), 0),
+    "implementors": (("composite", "seeds", "implementors"), False),
     "paths": (("composite", "seeds", "paths"), 0),
     "steps of the walk": (("composite", "walk", "steps"), 0),
     "edges against their direction": (("composite", "walk", "backward"), 0.0),

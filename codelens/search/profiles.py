@@ -117,6 +117,8 @@ class Profile:
     """Weights of the marketplace's signals, and the size of its pool; empty for a profile that has another formula."""
     aliases: bool = False
     """True if the shipped aliases, and nothing else, expand words."""
+    keywords: bool = False
+    """True if knowing's keywords are looked for, tier by tier, in the place of all words of the query."""
     prefix: bool = False
     """True if each word of a query is the beginning of words."""
     own: str = ""
@@ -187,6 +189,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         memory=row.get("memory", {}),
         quality=row.get("quality", {}),
         aliases=row.get("aliases", False),
+        keywords=row.get("keywords", False),
         prefix=row.get("prefix", False),
         own=own if replaces(own, options.profile) else "",
     )
