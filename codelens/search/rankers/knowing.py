@@ -23,7 +23,7 @@ from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, measure
 from codelens.search.fuse import fuse_matches
 from codelens.search.rankers import Ranker
-from codelens.search.recency import Aged, Running, running_by
+from codelens.search.recency import Aged, Running, recency_of_units, running_by
 from codelens.search.run import SearchRun
 from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
 from codelens.search.surroundings import ByContent, WholeGraph
@@ -104,14 +104,14 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
     most = max((held.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
     ways, surest = _ways(pool, walked, walking, store), store.edges.surest_into(pool)
     running = running_by(store, run.options.now, run.notices)(pool.values())
-    changed = evidence.changed(pool.values())
+    changed = recency_of_units(run, pool.values())
     candidates = []
     for unit, row in pool.items():
         fused, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
         candidate = Candidate(row, dict(fused.channels) if fused else {})
         share, reason = held.get(unit, 0.0) / most, seed.reason if seed and seed.direct else ""
         standing = GraphStanding(
-            share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(row.document)
+            share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit)
         )
         add_composite(candidate, standing, weights, found)
         candidates.append(candidate)
@@ -235,7 +235,7 @@ class Composite:
     recency: float
     distance: float
     commits: float
-    """Weight of how recent the last commit of its file is, if a history is known."""
+    """Weight of how recent the last commit of its lines is, if a history is known."""
     hits: bool
     """True if authority and hub take part."""
 
@@ -254,7 +254,7 @@ class GraphStanding:
     running: Running | None = None
     """Observations in run-time traces; None without any."""
     changed: Aged | None = None
-    """How recent the last commit of its file is; None where no history says it."""
+    """How recent the last commit of its lines is; None where no history says it."""
 
 
 def add_composite(
