@@ -25,6 +25,7 @@ CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind,
 
 _NOT_ASIDE = f"u.kind <> '{TODO}'"
 _CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
+_TYPES = ", ".join(f"'{kind}'" for kind in TYPE_KINDS)
 Identity = tuple[str, str, str]
 """Kind, container and name: what an edge from another document identifies a unit by, wherever it is in its file."""
 Brief = tuple[UnitId, DocumentId, str, str, str, int, int]
@@ -406,10 +407,15 @@ class Units:
         return self._by_folded(where, (text,), within, limit)
 
     def in_segment(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
-        """Symbols in folders, or in a file without its ending, of this name in lower case."""
+        """Symbols in folders, or in a file without its ending, of this name in lower case: types first, tests last."""
         on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
-        where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({_CHUNKS}, '{TODO}')"
-        return self._by_folded(where, (text,), within, limit)
+        sql = (
+            "SELECT u.id FROM documents d CROSS JOIN units u ON u.document_id = d.id "
+            f"WHERE ({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({_CHUNKS}, '{TODO}') "
+            f"AND NOT u.local {self._sets.within('u.id', within)} "
+            f"ORDER BY d.roles LIKE '%test%', u.kind NOT IN ({_TYPES}), {CONTENT_ORDER} LIMIT {int(limit)}"
+        )
+        return [UnitId(row[0]) for row in self._connection.execute(sql, (text,))]
 
     def on_paths(self, beginning: str, words: Sequence[str], files: int) -> Iterator[tuple[UnitId, int]]:
         """Pairs (symbol, group) of the first `files` files whose own name or a folder's begins like this, in lower case.
@@ -419,9 +425,8 @@ class Units:
         """
         member = "SELECT 1 FROM units c WHERE c.document_id = u.document_id AND c.parent_id = u.id"
         said = "SELECT 1 FROM json_each(?2) w WHERE instr(c.folded, w.value)"
-        kinds = ", ".join(f"'{kind}'" for kind in TYPE_KINDS)
         sql = (
-            f"SELECT u.id, CASE WHEN u.kind NOT IN ({kinds}) THEN 3 "
+            f"SELECT u.id, CASE WHEN u.kind NOT IN ({_TYPES}) THEN 3 "
             f"WHEN EXISTS ({member} AND c.kind = 'method' AND EXISTS ({said})) THEN 0 "
             f"WHEN EXISTS ({member}) THEN 1 ELSE 2 END AS held FROM "
             "(SELECT id FROM documents WHERE instr('/' || lower(path), '/' || ?1) "

@@ -115,6 +115,7 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
         )
         add_composite(candidate, standing, weights, found)
         candidates.append(candidate)
+    trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}
     trace.nearness = {unit: 1.0 if unit in seeds.seeds else held.get(unit, 0.0) / most for unit in pool}
     _note_lost(pool, seeds, trace)
     return candidates
