@@ -58,8 +58,13 @@ def keyword_lists() -> KeywordLists:
     for line in table["clusters"].values():
         cluster = line.split()
         for word in cluster:
-            others.setdefault(stem(word), {}).update(dict.fromkeys(w for w in cluster if w != word))
+            others.setdefault(_form(word), {}).update(dict.fromkeys(w for w in cluster if w != word))
     return KeywordLists(stop, frozenset(table["action"].split()), {w: tuple(found) for w, found in others.items()})
+
+
+def _form(word: str) -> str:
+    """The stem without a plural's ending: consumers, consumer → consum."""
+    return stem(stem(word))
 
 
 def keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
@@ -131,6 +136,6 @@ def _compounds(said: Sequence[str], lists: KeywordLists) -> Iterator[tuple[str, 
 
 def _clustered(words: Mapping[str, Term], lists: KeywordLists) -> Iterator[Term]:
     for word in words:
-        for other in lists.clusters.get(stem(word), ()):
+        for other in lists.clusters.get(_form(word), ()):
             if other not in words:
                 yield Term(other, THESAURUS, f"{word} ~ {other}")
