@@ -24,6 +24,8 @@ SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
 PATH_BELOW, PATH_CAP, PATH_LETTERS = 30, 40, 3
 SHORTEST_PATH_TERM = 4
 """Letters of a word that may begin the name of a folder."""
+COMMON_ON_PATHS, FEW_FILES = 0.1, 3
+"""Share of all files, and as many in any tree: a word on the paths of more names the project, not a place in it. Chosen."""
 IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0
 """Raw scores of the tiers 1 to 4. Only their order is meant."""
 
@@ -54,7 +56,7 @@ class TieredNames:
                 units = run.store.units.qualified_with(text, run.within, SUBSTRING_CAP)
                 _add(units, Match(UnitId(0), HOLDS, f"tier 3: qualified name holds {texts[text]}"), SUBSTRING_CAP, found)
         if len(found) < PATH_BELOW:
-            for text in (one for one in texts if len(one) >= PATH_LETTERS):
+            for text in (one for one in texts if len(one) >= PATH_LETTERS and names_a_place(one, run)):
                 units = run.store.units.in_segment(text, run.within, PATH_CAP)
                 _add(units, Match(UnitId(0), ON_PATH, f"tier 4: lies in {texts[text]}"), PATH_CAP, found)
         return list(found.values())[:limit]
@@ -120,5 +122,12 @@ class KeywordTexts:
 
 
 def path_terms(run: SearchRun) -> list[str]:
-    """The words of the query that may begin the name of a folder or file."""
-    return [t.text for t in run.terms.words if len(t.text) >= SHORTEST_PATH_TERM and t.text.isalpha()]
+    """The words of the query that may begin the name of a folder or file, without the project's own name."""
+    words = (t.text for t in run.terms.words if len(t.text) >= SHORTEST_PATH_TERM and t.text.isalpha())
+    return [word for word in words if names_a_place(word, run)]
+
+
+def names_a_place(text: str, run: SearchRun) -> bool:
+    """True if not too many files have it at the beginning of their name or of a folder's."""
+    most = max(FEW_FILES, COMMON_ON_PATHS * run.store.occurrences.files())
+    return run.store.documents.on_paths(text) <= most
