@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -190,7 +191,18 @@ def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: See
         run.trace.rankings[AROUND_NAMES] = tuple(taking_part[AROUND_NAMES])
     weights = normalised(weighing, sorted(taking_part))
     found = fuse(taking_part, weights, run.profile.rrf_k, run.rows(taking_part))
+    for candidate in found:
+        _weigh_learned(candidate, run)
     return sorted(found, key=Candidate.order)
+
+
+def _weigh_learned(candidate: Candidate, run: SearchRun) -> None:
+    """Scale the rank of a unit that learned words led to by what the number of its uses weighs, in place."""
+    learned = next((match for match in run.terms.learned if match.unit == candidate.unit.id), None)
+    for place, part in enumerate(candidate.recorded if learned else ()):
+        if learned and part.source == "equivalence" and part.reason.endswith(learned.reason):
+            operands = {**part.operands, "weight": part.operands["weight"] * learned.raw_score}
+            candidate.recorded[place] = replace(part, amount=part.amount * learned.raw_score, operands=operands)
 
 
 def _filled(
