@@ -141,12 +141,16 @@ class Inheritance:
 
     def renew(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
         """Replace the edges of types in these documents, of other `holders`, and of types below them."""
-        for holder in self.below(store, documents, holders):
+        below = {d.id: d for d in self.below(store, documents, holders)}
+        for holder in [*below.values()]:  # types of one name share their members, and so the edges that start there
+            for member in members_of(self._catalog, holder):
+                below.update((d.id, d) for d in holders_of(self._catalog, member))
+        for holder in below.values():
             own = members_of(self._catalog, holder)
-            edges = self.edges_of(holder)
             store.edges.remove_implied(sorted({holder.id, *(member.id for member in own)}))
             store.changed.update(d.facts.file.id for d in (holder, *own))
-            store.edges.add_rows(edges)
+        for holder in below.values():
+            store.edges.add_rows(self.edges_of(holder))
         self._catalog.take_keys()
 
 

@@ -194,14 +194,3 @@ def test_processes_link_as_one_does(tmp_path: Path) -> None:
     Index.build(tmp_path / "one.db", [root], SETTINGS)
     Index.build(tmp_path / "two.db", [root], Settings(jobs=2, fuzzy=False, vector=False))
     assert dump(tmp_path / "one.db") == dump(tmp_path / "two.db")
-
-
-def test_functions_without_names_before_a_place_are_few(tmp_path: Path) -> None:
-    """However many of them bind a name, a lookup examines MOST_CLOSED, and knows which is around the place."""
-    one = "it(function (app) { app.go(); });\n"
-    with linker(tmp_path, {"a.js": f"describe(function (app) {{\n{one * 200}app.go();\n}});\n"}) as found:
-        facts = found.catalog.facts(next(iter(found.catalog.files)))
-        inside, outside = 5000, len(one) * 200 + 30
-        assert len(facts.bound(None, "app", inside)) == 1
-        assert facts.bound(None, "app", inside)[0].until < outside
-        assert facts.bound(None, "app", outside) == (), "the outermost binding is too far before"

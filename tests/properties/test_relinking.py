@@ -97,6 +97,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 @example(  # an interface comes that types satisfy by methods which more than one type of the name may own
     start=[("write", "m/three.go", 0), ("write", "m/two.go", 3)], rounds=[[("write", "m/one.go", 2)]]
 )
+@example(  # two types have one name, and so both the methods that stand outside of them
+    start=[("write", "m/three.go", 3)], rounds=[[("write", "m/one.go", 1), ("write", "m/two.go", 0)]]
+)
 @example(  # a module passes on by a wildcard what it did not know before
     start=[("write", "a.py", 5), ("write", "pkg/__init__.py", 2)], rounds=[[("write", "pkg/__init__.py", 3)]]
 )

@@ -20,6 +20,7 @@ from codelens.search.fuse import FUSIONS
 from codelens.search.intent import INTENTS, SHAPES
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
+from codelens.search.run import BELOW_MINIMUM
 from codelens.search.walk import WALK
 from codelens.store.store import Store
 from tests.commands import SAMPLES
@@ -126,7 +127,9 @@ def test_every_candidate_of_every_search(index: Index, query: str, options: Sear
     assert [(h.unit.id, h.score, h.contributions) for h in result.hits] == [
         (c.unit.id, c.score, tuple(c.contributions)) for c in shown
     ]
-    for channel, matches in trace.rankings.items():
+    dropped = {event.unit.id for event in trace.events if event.stage == BELOW_MINIMUM}
+    assert not (dropped and result.hits), "without --min-score all are dropped or none"
+    for channel, matches in trace.rankings.items() if not dropped else ():
         ranks = {c.unit.id: c.channels.get(channel) for c in trace.candidates}
         assert [ranks[match.unit] for match in matches] == list(range(1, len(matches) + 1))
     again = index.search(query, replace(options, limit=1000, offset=0))
