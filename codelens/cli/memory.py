@@ -317,7 +317,9 @@ def used(flags: UsedFlags) -> int:
     Those places are judged useful; the rest of that answer is judged useless once the next is asked for.
     """
     if bool(flags.targets) == (flags.diff is not None):
-        raise UsageError("what was used?", "`codelens memory used FILE...`, or `git diff | codelens memory used --diff -`")
+        raise UsageError(
+            "what was used?", "`codelens memory used FILE...`, or `git diff | codelens memory used --diff -`"
+        )
     with notebook_here(flags, flags.now) as (notebook, index, place):
         if flags.diff is not None:
             places = notebook.used_in(diff_named(flags.diff, place.cwd).decode("utf-8", "replace"))

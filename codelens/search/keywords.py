@@ -4,13 +4,12 @@
     compounds    identifiers as written, and pairs of neighbouring words joined
     components   words: the first noun behind a verb that opens the task, then the longest first
 
-Verbs of tasks (add, refactor) and words of programs (func, err) are no keywords. Abbreviations, and words of the clusters that
+Verbs of tasks (add, refactor) and words of programs (func, err) are left out. Abbreviations, and words of the clusters that
 a keyword belongs to, are further terms of the texts.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -29,6 +28,7 @@ from codelens.search.terms import (
     stem,
 )
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
+from codelens.text.notation import parse_toml
 from codelens.text.terms import BEGINNING, beginning_terms, token_terms, tokens
 
 PRIORITY, COMPONENT, PAIR, THESAURUS = "priority", "component", "pair", "thesaurus"
@@ -52,7 +52,7 @@ class KeywordLists:
 @cache
 def keyword_lists() -> KeywordLists:
     """The lists, read once."""
-    table = tomllib.loads(Path(__file__).with_name("keywords.toml").read_text(encoding="utf-8"))
+    table = parse_toml(Path(__file__).with_name("keywords.toml").read_text(encoding="utf-8"))
     stop = frozenset(f"{table['stop']} {table['programming']}".split()) | load_words().stop
     others: dict[str, dict[str, None]] = {}
     for line in table["clusters"].values():

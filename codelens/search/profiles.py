@@ -10,13 +10,13 @@ from typing import Any
 
 from codelens.config import load_weights
 from codelens.errors import SettingsError, UsageError
+from codelens.graph.surroundings import UNKNOWN
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import IMPLIED_KINDS, KINDS
 from codelens.model.search import Intent, SearchOptions
 from codelens.search.features import FEATURES
 from codelens.search.fuse import FUSIONS
 from codelens.search.intent import SHAPES
-from codelens.search.surroundings import UNKNOWN
 from codelens.search.walk import WALK
 from codelens.text.notation import parse_toml, read_own_file
 
@@ -49,7 +49,10 @@ def all_profiles(own: str = "") -> Mapping[str, Any]:
 
 def _with_own(row: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
     """Features in the place of the shipped ones; of other tables, only what is named."""
-    return {**row, **{name: table if name == SECTION else merged(row.get(name, {}), table) for name, table in own.items()}}
+    return {
+        **row,
+        **{name: table if name == SECTION else merged(row.get(name, {}), table) for name, table in own.items()},
+    }
 
 
 def merged(held: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, Any]:

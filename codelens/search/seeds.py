@@ -272,7 +272,7 @@ MOST_FILES = 300
 
 def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     """Symbols in folders and files whose names begin with a word of the query, with the reason: types with a method that the query
-    speaks of first, then those with members, then those without, then what is no type; `most` in all."""
+    speaks of first, then those with members, then those without, then other symbols; `most` in all."""
     words, found = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
     may = None if run.within is None else frozenset(run.within)
     for place, word in enumerate(words):

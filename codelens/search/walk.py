@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
+from codelens.graph.surroundings import WIDEST, ByContent, Surroundings
 from codelens.graph.walk import Push, Trail, push, trails
 from codelens.model.code import UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
 from codelens.model.search import Candidate, Contribution
-from codelens.search.surroundings import WIDEST, ByContent, Surroundings
 from codelens.store.store import Store
 
 LEAST, SPAN = 1e-4, 9.2

@@ -403,7 +403,9 @@ class Units:
 
     def qualified_with(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Symbols whose path, container and name, joined by dots, contain this text in lower case; the shortest names first."""
-        where = f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({_CHUNKS}, '{TODO}')"
+        where = (
+            f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({_CHUNKS}, '{TODO}')"
+        )
         return self._by_folded(where, (text,), within, limit)
 
     def in_segment(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
@@ -421,7 +423,7 @@ class Units:
         """Pairs (symbol, group) of the first `files` files whose own name or a folder's begins like this, in lower case.
 
         Groups, in order: 0 for types with a method that one of these words is part of, 1 for those with other members, 2 for
-        those without, 3 for what is no type. In each, tests are last.
+        those without, 3 for other symbols. In each, tests are last.
         """
         member = "SELECT 1 FROM units c WHERE c.document_id = u.document_id AND c.parent_id = u.id"
         said = "SELECT 1 FROM json_each(?2) w WHERE instr(c.folded, w.value)"

@@ -44,14 +44,19 @@ def indexed(folder: Path, files: dict[str, str]) -> Tree:
     [
         ("add proxy support", ["proxy"]),  # verbs are no keywords
         ("refactor the type of an err in func var is", []),
-        ("implement a cache for long sessions", ["cache", "sessions", "long"]),  # the noun behind the verb, then by length
+        (
+            "implement a cache for long sessions",
+            ["cache", "sessions", "long"],
+        ),  # the noun behind the verb, then by length
         ("long sessions in a cache", ["sessions", "cache", "long"]),
         ("fix getUserName", ["getusername", "user", "name"]),  # a compound and its parts
     ],
 )
 def test_words_of_a_task(task: str, expected: list[str]) -> None:
     found = words(task)
-    assert found == expected or (not expected and set(found) == set(task.split()))  # nothing left: all of it is looked for
+    assert found == expected or (
+        not expected and set(found) == set(task.split())
+    )  # nothing left: all of it is looked for
 
 
 def test_the_noun_behind_the_verb_is_told_apart() -> None:
@@ -63,7 +68,11 @@ def test_the_noun_behind_the_verb_is_told_apart() -> None:
     ("task", "compounds", "pairs"),
     [
         ("find the blast radius of changes", [], ["blast radius"]),
-        ("call ModelAdmin.get_inlines() in django.utils.html_escape", ["ModelAdmin.get_inlines", "django.utils.html_escape"], []),
+        (
+            "call ModelAdmin.get_inlines() in django.utils.html_escape",
+            ["ModelAdmin.get_inlines", "django.utils.html_escape"],
+            [],
+        ),
         ("support version 3.9 of it, e.g. now", [], []),
         ("an io go of db", [], []),  # too short to be joined
         ("rename the add button", [], []),  # neither is a verb
@@ -91,7 +100,9 @@ def test_a_verb_that_no_name_says_is_not_read_as_another_word(tmp_path: Path) ->
 
 def test_tiers_in_order_and_words_only_below_five_names(tmp_path: Path) -> None:
     files = {
-        "a.py": "def user_token():\n    pass\n\n\ndef user_token_store():\n    pass\n\n\ndef token():\n    pass\n\n\ndef tokens_of():\n    pass\n",
+        "a.py": "".join(
+            f"def {n}():\n    pass\n\n\n" for n in ("user_token", "user_token_store", "token", "tokens_of")
+        ),
         "token/b.py": "def other():\n    pass\n",
     }
     found = dict(ranking(indexed(tmp_path, files), "user token", "symbol"))
@@ -103,7 +114,10 @@ def test_tiers_in_order_and_words_only_below_five_names(tmp_path: Path) -> None:
 
 
 def test_names_that_are_enough_leave_single_words_out(tmp_path: Path) -> None:
-    text = "".join(f"class C{n}:\n    def user_token(self):\n        pass\n\n\n" for n in range(5)) + "def token():\n    pass\n"
+    text = (
+        "".join(f"class C{n}:\n    def user_token(self):\n        pass\n\n\n" for n in range(5))
+        + "def token():\n    pass\n"
+    )
     found = ranking(indexed(tmp_path, {"a.py": text}), "user token", "symbol")
     assert [name for name, _ in found] == [f"C{n}.user_token" for n in range(5)]
 
@@ -129,7 +143,7 @@ def test_neighbouring_words_are_a_phrase_in_the_texts(tmp_path: Path) -> None:
     near = 'def one():\n    """Code actions of it."""\n'
     apart = 'def two():\n    """Code for actions."""\n\n\ndef three():\n    """Actions and no code."""\n'
     found = ranking(indexed(tmp_path, {"a.py": near + "\n\n" + apart}), "code actions", "exact")
-    assert [name for name, _ in found][0] == "one"
+    assert found[0][0] == "one"
     score = {name: float(reason.split()[1]) for name, reason in found}
     assert score["one"] > 1.5 * score["two"]
 
@@ -159,7 +173,12 @@ def test_path_seeds_are_rich_types_before_lean_ones_before_others(tmp_path: Path
     said = "class Said:\n    def rollback(self):\n        pass\n\n\n"
     lean = "".join(f"class Lean{n}:\n    pass\n\n\n" for n in range(12))
     files = {"migrations/base.py": lean + functions(20, "helper") + rich + said, "run.py": functions(3)}
-    run = ranked(indexed(tmp_path, files).db, "migration rollback", seeds={"seeds": {"0": 0}, "fewest": 0}, walk={"hops": 0, "steps": 0, "faint": 0.0})
+    run = ranked(
+        indexed(tmp_path, files).db,
+        "migration rollback",
+        seeds={"seeds": {"0": 0}, "fewest": 0},
+        walk={"hops": 0, "steps": 0, "faint": 0.0},
+    )
     found = [c.unit.name for c in run.candidates]
     assert "Said" in found
     assert sum(name.startswith("Rich") for name in found) == RICH
@@ -169,6 +188,9 @@ def test_path_seeds_are_rich_types_before_lean_ones_before_others(tmp_path: Path
 
 def test_all_that_implements_a_type_among_the_matches_is_a_seed(tmp_path: Path) -> None:
     files = {"Codec.java": "package a;\n\ninterface Codec {\n    void go();\n}\n"}
-    files |= {f"M{n:02}.java": f"package a;\n\nclass M{n:02} implements Codec {{\n    public void go() {{}}\n}}\n" for n in range(25)}
+    files |= {
+        f"M{n:02}.java": f"package a;\n\nclass M{n:02} implements Codec {{\n    public void go() {{}}\n}}\n"
+        for n in range(25)
+    }
     found = seeds_of(ranked(indexed(tmp_path, files).db, "`Codec`", seeds={"fewest": 0, "seeds": {"0": 1}}))
     assert [name for name in found if name.startswith("M")] == [f"M{n:02}" for n in range(25)]

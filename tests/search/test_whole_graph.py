@@ -47,10 +47,14 @@ def test_functions_that_share_an_outside_type_are_next_but_one(tmp_path: Path) -
         ("executes_process", "import subprocess\n\n\ndef {}():\n    subprocess.run(['make'])\n", "process:make"),
     ],
 )
-def test_functions_that_name_one_thing_outside_are_next_but_one(kind: str, one: str, other: str, tmp_path: Path) -> None:
+def test_functions_that_name_one_thing_outside_are_next_but_one(
+    kind: str, one: str, other: str, tmp_path: Path
+) -> None:
     found = reached(tmp_path, {"a.py": one.format("first"), "b.py": one.format("second")}, "`first`")
     assert way(found, "second") == f"first ─{kind}→ {other} ←{kind}─ second"
-    assert "second" not in reached(tmp_path / "none", {"a.py": one.format("first"), "b.py": one.format("second")}, "`first`", kinds={})
+    assert "second" not in reached(
+        tmp_path / "none", {"a.py": one.format("first"), "b.py": one.format("second")}, "`first`", kinds={}
+    )
 
 
 def test_a_file_that_imports_two_things_joins_them(tmp_path: Path) -> None:
@@ -69,7 +73,12 @@ def test_what_is_tested_together_is_joined_and_tests_weigh_less_back(tmp_path: P
     }
     tree = Tree(tmp_path, files)
     tree.index().close()
-    step = {**ALL, "hops": 1, "steps": 1, "kinds": {"calls": 1.0, "tests": 0.6, "tested_by": 0.5, "co_tested_with": 0.5}}
+    step = {
+        **ALL,
+        "hops": 1,
+        "steps": 1,
+        "kinds": {"calls": 1.0, "tests": 0.6, "tested_by": 0.5, "co_tested_with": 0.5},
+    }
     found = ranked(tree.db, "`first`", seeds=ONE_SEED, walk=step)
     held = {c.unit.name: found.trace.nearness[c.unit.id] for c in found.candidates}
     assert held["second"] == pytest.approx(held["test_both"])  # .5 and .5

@@ -54,7 +54,9 @@ class TieredNames:
         if len(found) < SUBSTRING_BELOW:
             for text in (one for one in texts if len(one) >= SUBSTRING_LETTERS):
                 units = run.store.units.qualified_with(text, run.within, SUBSTRING_CAP)
-                _add(units, Match(UnitId(0), HOLDS, f"tier 3: qualified name holds {texts[text]}"), SUBSTRING_CAP, found)
+                _add(
+                    units, Match(UnitId(0), HOLDS, f"tier 3: qualified name holds {texts[text]}"), SUBSTRING_CAP, found
+                )
         if len(found) < PATH_BELOW:
             for text in (one for one in texts if len(one) >= PATH_LETTERS and names_a_place(one, run)):
                 units = run.store.units.in_segment(text, run.within, PATH_CAP)
@@ -103,7 +105,7 @@ def _spellings(term: Term) -> list[str]:
 
 
 class KeywordTexts:
-    """BM25 over the texts of symbols: compounds in names alone, pairs as phrases, words anywhere, beginnings of folders in paths."""
+    """BM25 of words in all texts, of compounds in names, of pairs as phrases, and of beginnings of folders in paths."""
 
     name = "exact"
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 
 from codelens.graph.hits import KNOWING, POOL, Adjustments, Hits, adjustment, hits
+from codelens.graph.surroundings import ByContent, WholeGraph
 from codelens.graph.walk import Adjacency, Neighbour, Neighbours, Node, best, trails, walk
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, UnitId, UnitRow
@@ -26,7 +27,6 @@ from codelens.search.rankers import Ranker
 from codelens.search.recency import Aged, Running, recency_of_units, running_by
 from codelens.search.run import SearchRun
 from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
-from codelens.search.surroundings import ByContent, WholeGraph
 from codelens.search.walk import in_words
 from codelens.store.store import Store
 
@@ -110,9 +110,7 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
         fused, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
         candidate = Candidate(row, dict(fused.channels) if fused else {})
         share, reason = held.get(unit, 0.0) / most, seed.reason if seed and seed.direct else ""
-        standing = GraphStanding(
-            share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit)
-        )
+        standing = GraphStanding(share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit))
         add_composite(candidate, standing, weights, found)
         candidates.append(candidate)
     trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}

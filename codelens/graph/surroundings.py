@@ -7,6 +7,7 @@ walk has the whole graph (`WholeGraph`): documents and what lies outside are sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import xxhash
 
@@ -101,10 +102,9 @@ class ByContent:
         """Node → its number, of 63 bits."""
         wanted = list(nodes)
         new = [node for node in wanted if node not in self._number]
-        contents = [self._store.units.contents(UnitId(node) for node in new if is_unit(node))]
-        if self._around.whole:
-            contents.append(self._store.edges.contents(node for node in new if not is_unit(node)))
-        for node, *content in (row for rows in contents for row in rows):
+        units = self._store.units.contents(UnitId(node) for node in new if is_unit(node))
+        others = self._store.edges.contents(n for n in new if not is_unit(n)) if self._around.whole else ()
+        for node, *content in chain(units, others):
             number = xxhash.xxh3_64_intdigest(repr(content).encode()) >> 1
             self._number[node], self.unit[number] = number, UnitId(node)
         return {UnitId(node): self._number[node] for node in wanted if node in self._number}
