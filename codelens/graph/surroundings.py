@@ -104,9 +104,9 @@ class ByContent:
         new = [node for node in wanted if node not in self._number]
         units = self._store.units.contents(UnitId(node) for node in new if is_unit(node))
         others = self._store.edges.contents(n for n in new if not is_unit(n)) if self._around.whole else ()
-        for node, *content in chain(units, others):
-            number = xxhash.xxh3_64_intdigest(repr(content).encode()) >> 1
-            self._number[node], self.unit[number] = number, UnitId(node)
+        for row in chain[tuple[int, *tuple[object, ...]]](units, others):
+            number = xxhash.xxh3_64_intdigest(repr([*row[1:]]).encode()) >> 1
+            self._number[row[0]], self.unit[number] = number, UnitId(row[0])
         return {UnitId(node): self._number[node] for node in wanted if node in self._number}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
