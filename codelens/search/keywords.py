@@ -67,8 +67,8 @@ def _form(word: str) -> str:
     return stem(stem(word))
 
 
-def keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
-    """The keywords as a query's terms. Arguments as of `terms.expand`.
+def keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, clusters: bool = True) -> ExpandedQuery:
+    """The keywords as a query's terms. Arguments as of `terms.expand`; `clusters` adds words that stand for others.
 
     If nothing is left of a query, all of its words are looked for.
     """
@@ -96,7 +96,8 @@ def keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Ex
     ][:MOST_TERMS]
     found = {folded: Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]}
     of_names = {term.text: term for term in words}
-    extra = {term.text: term for term in (*abbreviated(of_names, load_words()), *_clustered(of_names, lists))}
+    alike = _clustered(of_names, lists) if clusters else ()
+    extra = {term.text: term for term in (*abbreviated(of_names, load_words()), *alike)}
     return ExpandedQuery(whole, tuple(found.values()), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
 
 

@@ -25,7 +25,9 @@ FURTHER = "further"
 """Weight of further hits of one file, which depends on the other candidates (search/order.py)."""
 NAMES = (*FEATURES, WALK, FURTHER)
 STAGES = ("seeds", "walk", "composite")
-"""Tables of a profile with knowing's stages, of which a user's file may change single values."""
+"""Tables of a profile with knowing's stages."""
+WHAT_IF = ("keywords", *STAGES)
+"""Tables of such a profile of which a user's file may change single values."""
 PACKING, EXPONENT = "packing", "exponent"
 """The table and the key for the exponent of nearness in context packs, in the place of the one that phantoms decide."""
 SIZES, KINDS_TABLE = "seeds.seeds", "kinds"
@@ -80,7 +82,7 @@ def _profile(name: str, row: Any) -> Mapping[str, Any]:
     if name not in load_weights():
         raise ValueError(f"there is no profile '{name}'")
     shipped = load_weights()[name]
-    tables = (SECTION, PACKING, *(STAGES if "composite" in shipped else ()))
+    tables = (SECTION, PACKING, *(WHAT_IF if "composite" in shipped else ()))
     if not isinstance(row, dict) or not row or not all(t in tables and isinstance(row[t], dict) for t in row):
         allowed = ", ".join(f"[{name}.{table}]" for table in tables)
         raise ValueError(f"for profile '{name}' only the tables {allowed} are allowed")
@@ -177,8 +179,8 @@ class Profile:
     """Weights of the marketplace's signals, and the size of its pool; empty for a profile that has another formula."""
     aliases: bool = False
     """True if the shipped aliases, and nothing else, expand words."""
-    keywords: bool = False
-    """True if knowing's keywords are looked for, tier by tier, in the place of all words of the query."""
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of knowing's keywords, which are looked for tier by tier; empty to look for all words of a query."""
     prefix: bool = False
     """True if each word of a query is the beginning of words."""
     packing: Mapping[str, float] = field(default_factory=dict)
@@ -252,7 +254,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         memory=row.get("memory", {}),
         quality=row.get("quality", {}),
         aliases=row.get("aliases", False),
-        keywords=row.get("keywords", False),
+        keywords=row.get("keywords", {}),
         prefix=row.get("prefix", False),
         own=own if replaces(own, options.profile) else "",
     )

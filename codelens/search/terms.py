@@ -13,7 +13,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -229,7 +229,7 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
 def _reader(profile: Profile) -> Callable[[Sequence[str], Sequence[str], str], ExpandedQuery]:
     from codelens.search.keywords import keywords  # which needs this module
 
-    return keywords if profile.keywords else expand
+    return partial(keywords, clusters=profile.keywords["clusters"]) if profile.keywords else expand
 
 
 def plain_texts(query: Query) -> list[str]:

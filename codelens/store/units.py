@@ -409,15 +409,10 @@ class Units:
         return self._by_folded(where, (text,), within, limit)
 
     def in_segment(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
-        """Symbols in folders, or in a file without its ending, of this name in lower case: types first, tests last."""
+        """Symbols in folders, or in a file without its ending, of this name in lower case."""
         on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
-        sql = (
-            "SELECT u.id FROM documents d CROSS JOIN units u ON u.document_id = d.id "
-            f"WHERE ({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({_CHUNKS}, '{TODO}') "
-            f"AND NOT u.local {self._sets.within('u.id', within)} "
-            f"ORDER BY d.roles LIKE '%test%', u.kind NOT IN ({_TYPES}), {CONTENT_ORDER} LIMIT {int(limit)}"
-        )
-        return [UnitId(row[0]) for row in self._connection.execute(sql, (text,))]
+        where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({_CHUNKS}, '{TODO}')"
+        return self._by_folded(where, (text,), within, limit)
 
     def on_paths(self, beginning: str, words: Sequence[str], files: int) -> Iterator[tuple[UnitId, int]]:
         """Pairs (symbol, group) of the first `files` files whose own name or a folder's begins like this, in lower case.

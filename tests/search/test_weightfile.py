@@ -71,7 +71,7 @@ def test_settings_of_knowings_stages_change_what_is_named_and_nothing_else(own: 
         ("[codelens]\nfeatures = 1", "only the tables [codelens.features], [codelens.packing]"),
         ("[codelens.seeds]\nfocus = true", "only the tables [codelens.features], [codelens.packing]"),
         ("[codelens.packing]\nexponents = 1", "there is no 'packing.exponents'"),
-        ("[knowing.cuts]\nexact = 1", "[knowing.seeds], [knowing.walk], [knowing.composite]"),
+        ("[knowing.cuts]\nexact = 1", "[knowing.keywords], [knowing.seeds], [knowing.walk], [knowing.composite]"),
         ("[knowing.seeds]\nfokus = true", "there is no 'seeds.fokus'"),
         ("[knowing.seeds]\nfocus = 1", "'seeds.focus' must be true or false, not 1"),
         ("[knowing.seeds]\ndense = true", "'seeds.dense' must be a number, not True"),

@@ -21,7 +21,7 @@ FEW = 5
 PREFIX_BELOW, PREFIX_CAP = 15, 30
 """A tier runs below the first number of matches so far, and fills up to the second."""
 SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
-PATH_BELOW, PATH_CAP, PATH_LETTERS = 30, 40, 3
+PATH_BELOW, PATH_LETTERS = 30, 3
 SHORTEST_PATH_TERM = 4
 """Letters of a word that may begin the name of a folder."""
 COMMON_ON_PATHS, FEW_FILES = 0.1, 3
@@ -57,10 +57,11 @@ class TieredNames:
                 _add(
                     units, Match(UnitId(0), HOLDS, f"tier 3: qualified name holds {texts[text]}"), SUBSTRING_CAP, found
                 )
+        most = int(run.profile.keywords["folders"])
         if len(found) < PATH_BELOW:
             for text in (one for one in texts if len(one) >= PATH_LETTERS and names_a_place(one, run)):
-                units = run.store.units.in_segment(text, run.within, PATH_CAP)
-                _add(units, Match(UnitId(0), ON_PATH, f"tier 4: lies in {texts[text]}"), PATH_CAP, found)
+                units = run.store.units.in_segment(text, run.within, most)
+                _add(units, Match(UnitId(0), ON_PATH, f"tier 4: lies in {texts[text]}"), most, found)
         return list(found.values())[:limit]
 
     @staticmethod
