@@ -48,8 +48,9 @@ class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
 def why(flags: WhyFlags) -> int:
     """Explain why each hit has its rank, or why a target is missing.
 
-    Reasons come in families: words, names, meaning, file, graph, history, shape. For a missing target, name the stage
-    that lost it and a change of the query that brings it in.
+    Reasons come in families: fusion of ranks, words, names, meaning, file, graph,
+    history, shape. For a missing target, name the stage that lost it and a change
+    of the query that brings it in.
     """
     positional, names = flags.query, list(flags.targets or ())
     if without_query(flags) and positional is not None:

@@ -122,9 +122,7 @@ def _sample(task: Task, ranking: SearchRun) -> Sample:
         for name, _, value in candidate.measured:
             row[place[name]] = value
         for contribution in candidate.recorded:
-            if contribution.source == WALK:
-                row[place[contribution.source]] = contribution.operands["value"]
-            elif contribution.source in candidate.channels:
+            if contribution.source in candidate.channels:
                 row[place[RANKS]] += contribution.amount * (ranking.profile.rrf_k + 1)
     aside = [bool(ASIDE & set(candidate.unit.roles)) for candidate in ranking.candidates]
     return Sample(

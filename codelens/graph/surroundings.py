@@ -41,36 +41,40 @@ class Surroundings:
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), by number; parallel edges count once, by the heaviest, since calls are kept by line."""
+        weights, whole, unknown = self._weights, self.whole, self._weights.get(UNKNOWN, 0.0)
+        back = {kind: weights[turned] for kind, turned in BACK.items() if turned in weights}
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}
         self._store.budget.check()
-        for node, other, kind, weight in self._edges(nodes):
+
+        def join(node: int, other: int, kind: str, weight: float) -> None:
             held = found[node].get(other, 0.0)
             if weight > held or (weight == held > 0 and kind < self.kinds[node, other]):
                 found[node][other] = weight
                 self.kinds[node, other] = kind
-        return {node: sorted((o, w) for o, w in others.items() if w > 0) for node, others in found.items()}
 
-    def _edges(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str, float]]:
-        """Tuples (node, neighbour, kind with '←' before it where the edge points back, weight)."""
-        for node, other, number, tier, outgoing in self._store.edges.around(nodes, WIDEST, self.whole):
-            if other == node or not (self.whole or other > 0):
+        for node, other, number, tier, outgoing in self._store.edges.around(nodes, WIDEST, whole):
+            if other == node or not (whole or other > 0):
                 continue
             kind = NAME_OF_KIND[number]
-            weight = self._weight(kind)
+            weight = weights.get(kind, unknown)
             if not outgoing:
-                weight = self._weights[BACK[kind]] if BACK.get(kind) in self._weights else weight * self._backward
+                weight = back.get(kind, weight * self._backward)
             confidence = TIER_OF_NUMBER[tier].confidence
             if confidence < RESOLVED:
                 weight *= confidence
             elif tier == PRECISE:
                 weight *= self._precise
-            yield node, other, kind if outgoing else f"←{kind}", weight
+            join(node, other, kind if outgoing else f"←{kind}", weight)
         for node, other, down in self._store.edges.nested(nodes):
             kind = "contains" if down else "member_of"
-            yield node, other, kind, self._weights.get(kind, 0.0)
+            join(node, other, kind, weights.get(kind, 0.0))
+        for node, other, kind in self._implied(nodes):
+            join(node, other, kind, weights.get(kind, unknown))
+        return {node: sorted((o, w) for o, w in others.items() if w > 0) for node, others in found.items()}
 
-    def _weight(self, kind: str) -> float:
-        return self._weights.get(kind, self._weights.get(UNKNOWN, 0.0))
+    def _implied(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+        """Tuples (node, neighbour, kind) of further edges."""
+        return iter(())
 
 
 class WholeGraph(Surroundings):
@@ -78,13 +82,12 @@ class WholeGraph(Surroundings):
 
     whole = True
 
-    def _edges(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str, float]]:
-        yield from super()._edges(nodes)
+    def _implied(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         units = [node for node in nodes if is_unit(node)]
         for kind, make in (("co_tested_with", co_tested_with), ("similar_to", similar_to)):
-            if self._weight(kind):
+            if self._weights.get(kind, self._weights.get(UNKNOWN)):
                 for edge in make(self._store, units):
-                    yield edge.source, edge.target, kind, self._weight(kind)
+                    yield edge.source, edge.target, kind
 
 
 class ByContent:

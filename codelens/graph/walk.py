@@ -292,6 +292,43 @@ class Trail:
     hops: tuple[Sent, ...]
 
 
+class Trails:
+    """The likeliest trail of at most `hops` to each node that has one; `mass` only gives the parts of the hops.
+
+    The likelihood of a trail is that of starting at its seed and taking just these edges without a restart. Following the strongest
+    neighbour backward from a node would run in circles between two nodes that call each other, so the best trail of each length is
+    computed forward, from all seeds at once. Of equally likely trails the one with fewer hops wins, then the one over
+    smaller numbers. Raises ValueError as `walk` does.
+    """
+
+    def __init__(
+        self,
+        mass: Mapping[Node, float],
+        adjacency: Adjacency,
+        seeds: Mapping[Node, float],
+        alpha: float = ALPHA,
+        hops: int = HOPS,
+    ) -> None:
+        self._mass = mass
+        self._alpha = alpha
+        self._rows: dict[Node, list[Neighbour]] = {}
+        self._rings = _rings(self._rows, adjacency, spread_over_seeds(seeds, alpha), alpha, hops)
+        # the longest is the likeliest: see _rings
+        self._last = {node: length for length, ring in enumerate(self._rings) for node in ring}
+
+    def to(self, node: Node) -> Trail | None:
+        """The trail to a node."""
+        if node not in self._last:
+            return None
+        way, at, mass = list[Sent](), node, self._mass
+        for length in range(self._last[node], 0, -1):
+            before = self._rings[length][at][1]
+            sent = mass.get(before, 0.0) * (1 - self._alpha) * dict(self._rows[before])[at]
+            way.append(Sent(before, at, sent / mass[at] if mass.get(at) else 0.0))
+            at = before
+        return Trail(at, self._rings[self._last[node]][node][0], tuple(reversed(way)))
+
+
 def trails(
     nodes: Iterable[Node],
     mass: Mapping[Node, float],
@@ -300,28 +337,9 @@ def trails(
     alpha: float = ALPHA,
     hops: int = HOPS,
 ) -> dict[Node, Trail]:
-    """The likeliest trail of at most `hops` to each of these nodes that has one; `mass` only gives the parts of the hops.
-
-    The likelihood of a trail is that of starting at its seed and taking just these edges without a restart. Following the strongest
-    neighbour backward from a node would run in circles between two nodes that call each other, so the best trail of each length is
-    computed forward, from all seeds at once. Of equally likely trails the one with fewer hops wins, then the one over
-    smaller numbers. Raises ValueError as `walk` does.
-    """
-    rows: dict[Node, list[Neighbour]] = {}
-    rings = _rings(rows, adjacency, spread_over_seeds(seeds, alpha), alpha, hops)
-    last = {
-        node: length for length, ring in enumerate(rings) for node in ring
-    }  # the longest is the likeliest: see _rings
-    found = {}
-    for node in sorted(set(nodes) & last.keys()):
-        way, at = list[Sent](), node
-        for length in range(last[node], 0, -1):
-            before = rings[length][at][1]
-            sent = mass.get(before, 0.0) * (1 - alpha) * dict(rows[before])[at]
-            way.append(Sent(before, at, sent / mass[at] if mass.get(at) else 0.0))
-            at = before
-        found[node] = Trail(at, rings[last[node]][node][0], tuple(reversed(way)))
-    return found
+    """The likeliest trail to each of these nodes that has one, by number."""
+    found = Trails(mass, adjacency, seeds, alpha, hops)
+    return {node: trail for node in sorted(set(nodes)) if (trail := found.to(node))}
 
 
 def _rings(

@@ -23,26 +23,15 @@ class Contribution:
 
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "words": (
-        "exact",
-        "keyword",
-        "fuzzy",
-        "equivalence",
-        "bm25",
-        "found",
-        "bm25_unmet",
-        "coverage",
-        "verbatim",
-        "token",
-        "own_class",
-    ),
+    "fusion": ("exact", "keyword", "fuzzy", "vector", "symbol", "path", "equivalence"),
+    "words": ("bm25", "found", "bm25_unmet", "coverage", "verbatim", "token", "own_class"),
     "names": (
-        *("symbol", "exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
+        *("exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
         *("named", "resemblance", "name_part"),
     ),
-    "meaning": ("vector", "nearness", "nearest", "near_unmet", "near_beside", "rerank"),
+    "meaning": ("nearness", "nearest", "near_unmet", "near_beside", "rerank"),
     "file": (
-        *("path", "file", "file_coverage", "file_name", "scope", "further", "place"),
+        *("file", "file_coverage", "file_name", "scope", "further", "place"),
         *("test", "example", "vendored", "docs", "generated", "asked_test"),
     ),
     "graph": (
@@ -55,7 +44,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "shape": ("type", "function", "constant", "chunk", "section", "local", "quoted", "lines", "parts"),
 }
-"""Family → the sources of contributions in it. `why` shows families first; every source belongs to exactly one."""
+"""Family → the sources of contributions in it: fusion is what the ranks in the channels give, the others are features.
+`why` shows families first; every source belongs to exactly one."""
 FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
 
 
@@ -80,6 +70,10 @@ class QueryTarget:
     column: int = 0
 
 
+Says = Callable[[UnitRow, str, float], str]
+"""Function from unit, feature and value to the reason."""
+
+
 @dataclass(slots=True)
 class Candidate:
     """A unit that may become a hit. Its score is the sum of its contributions, and nothing else.
@@ -95,10 +89,14 @@ class Candidate:
     """Contributions that came with their reason: ranks, the walk, factors."""
     measured: list[tuple[str, float, float]] = field(default_factory=list)
     """(feature, weight, value)."""
-    confidence: float | None = None
-    """Probability that it is what the query asks for; None in profiles that do not tell (`search.confidence`)."""
-    says: Callable[[UnitRow, str, float], str] | None = None
-    """Function from unit, feature and value to the reason."""
+    says: Says | None = None
+    judge: Callable[[UnitRow], float] | None = None
+    """Function from the unit to its confidence; None in profiles that do not tell (`search.confidence`)."""
+
+    @property
+    def confidence(self) -> float | None:
+        """Probability that it is what the query asks for. It is computed when somebody asks: a search shows a few of a thousand."""
+        return self.judge(self.unit) if self.judge else None
 
     @property
     def contributions(self) -> list[Contribution]:
@@ -113,6 +111,10 @@ class Candidate:
         ]
         ranks = len(self.channels)
         return self.recorded[:ranks] + features + self.recorded[ranks:]
+
+    def write_reasons(self) -> None:
+        """Write all reasons now: those of the walk need the index, which may be closed later."""
+        self.recorded, self.measured = self.contributions, []
 
     @property
     def score(self) -> float:

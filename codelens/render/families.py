@@ -18,7 +18,7 @@ _PLACE = {name: place for place, name in enumerate((*FAMILIES, OTHER))}
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The contributions of one kind: words, names, meaning, file, graph, history, shape."""
+    """The contributions of one kind: fusion, words, names, meaning, file, graph, history, shape."""
 
     name: str
     amount: float

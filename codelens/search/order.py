@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
-from codelens.model.code import NOTE_KINDS, TODO, UnitId
+from codelens.model.code import NOTE_KINDS, TODO, UnitId, UnitRow
 from codelens.model.search import Candidate, Contribution, Event, QueryTarget, SearchOptions
 from codelens.search.confidence import FLOOR
 from codelens.search.features import ROLE_WORDS
@@ -76,22 +77,27 @@ def add_targets(candidates: Sequence[Candidate], targets: Mapping[UnitId, QueryT
     for candidate in candidates if weight > 0 else ():
         if at := targets.get(candidate.unit.id):
             candidate.add_bonus("place", weight, at.value, at.reason)
-            candidate.confidence = 1.0 if candidate.confidence is not None else None
+            candidate.judge = candidate.judge and _certain
+
+
+def _certain(_: UnitRow) -> float:
+    return 1.0
 
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
     """Best first. Each further hit of a file gets `further` (below 0) once more, so that one file does not fill the page."""
-    ordered = sorted(candidates, key=Candidate.order)
-    if not further:
-        return ordered
+    order = [(candidate.order(), candidate) for candidate in candidates]
+    order.sort(key=itemgetter(0))
     seen: dict[tuple[str, str], int] = {}
-    for candidate in ordered:
-        place = (candidate.unit.repository, candidate.unit.path)
-        before = seen.get(place, 0)
-        seen[place] = before + 1
+    for place, (_, candidate) in enumerate(order) if further else ():
+        file = (candidate.unit.repository, candidate.unit.path)
+        before = seen.get(file, 0)
+        seen[file] = before + 1
         if before:
             candidate.add_bonus("further", further, min(before, MOST_FURTHER), f"hit {before + 1} of its file")
-    return sorted(ordered, key=Candidate.order)
+            order[place] = (candidate.order(), candidate)
+    order.sort(key=itemgetter(0))
+    return [candidate for _, candidate in order]
 
 
 def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -130,7 +136,7 @@ def drop_low_scores(run: SearchRun, candidates: list[Candidate]) -> list[Candida
     satisfies conditions whatever its words is spared then.
     """
     given = run.options.min_score
-    if any(candidate.confidence is not None for candidate in candidates):
+    if any(candidate.judge for candidate in candidates):
         return _confident(run, candidates, given)
     least = {"text": given, "code": given} if given is not None else run.profile.minimum
     best = max((c.score for c in candidates), default=0.0)

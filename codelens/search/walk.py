@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
 from codelens.graph.surroundings import WIDEST, ByContent, Surroundings
-from codelens.graph.walk import Push, Trail, push, trails
+from codelens.graph.walk import Push, Trail, Trails, push
 from codelens.model.code import UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
-from codelens.model.search import Candidate, Contribution
+from codelens.model.search import Candidate, Contribution, Says
 from codelens.store.store import Store
 
 LEAST, SPAN = 1e-4, 9.2
@@ -113,24 +114,52 @@ def joining(
 
 
 def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weight: float, store: Store) -> None:
-    """Write a contribution for each candidate that the walk reached, with the way it took.
+    """Add the walk's part to the score of each candidate that it reached; the way that it took is found when somebody asks.
 
     The value is the logarithm of its share of the walk's most, scaled to be 1 for all of it and about 0 for a ten thousandth.
     """
     most = max(found.mass.values(), default=0.0)
-    reached = [c for c in candidates if found.mass.get(c.unit.id)]
-    numbers, unit = found.nodes.numbers(c.unit.id for c in reached), found.nodes.unit
-    ways = trails(numbers.values(), found.pushed.mass, found.pushed.rows, found.seeds, spreading.restart)
-    senders = _senders(found)
-    stations = {c.unit.id: _way(ways.get(numbers[c.unit.id]), numbers[c.unit.id], senders) for c in reached}
-    names = {c.unit.id: c.unit.qualified_name for c in candidates}
-    others = {unit[node] for way in stations.values() for node in way} - set(names)
-    names |= {row.id: row.qualified_name for row in store.units.rows(others).values()}
-    for candidate in reached:
-        share = found.mass[candidate.unit.id] / most
-        way = in_words([unit[node] for node in stations[candidate.unit.id]], names, found.kinds)
-        value = math.log(share + LEAST) / SPAN + 1.0
-        candidate.add_bonus(WALK, weight, value, f"{share:.1%} of the walk's most: {way}")
+    says = _Ways(found, spreading.restart, store, {c.unit.id: c.unit.qualified_name for c in candidates}, most)
+    for candidate in candidates:
+        if held := found.mass.get(candidate.unit.id):
+            candidate.measured.append((WALK, weight, math.log(held / most + LEAST) / SPAN + 1.0))
+            candidate.says = says.after(candidate.says)
+
+
+class _Ways:
+    """The reason of the walk's part, for a candidate: by which way the mass came."""
+
+    def __init__(self, found: Spread, restart: float, store: Store, names: dict[UnitId, str], most: float) -> None:
+        self._found = found
+        self._restart = restart
+        self._store = store
+        self._names = names
+        self._most = most
+        self._says: dict[Says | None, Says] = {}
+
+    def after(self, says: Says | None) -> Says:
+        """The reasons of `says`, and the walk's."""
+        if says not in self._says:
+            self._says[says] = lambda unit, name, value: (
+                self._way_to(unit) if name == WALK or says is None else says(unit, name, value)
+            )
+        return self._says[says]
+
+    def _way_to(self, unit: UnitRow) -> str:
+        found, node = self._found, self._found.nodes.numbers([unit.id])[unit.id]
+        way = [found.nodes.unit[n] for n in _way(self._trails.to(node), node, self._senders)]
+        if others := [station for station in way if station not in self._names]:
+            self._names |= {row.id: row.qualified_name for row in self._store.units.rows(others).values()}
+        share = found.mass[unit.id] / self._most
+        return f"{share:.1%} of the walk's most: {in_words(way, self._names, found.kinds)}"
+
+    @cached_property
+    def _trails(self) -> Trails:
+        return Trails(self._found.pushed.mass, self._found.pushed.rows, self._found.seeds, self._restart)
+
+    @cached_property
+    def _senders(self) -> Mapping[int, int]:
+        return _senders(self._found)
 
 
 def _senders(found: Spread) -> dict[int, int]:

@@ -61,6 +61,8 @@ def ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
     """The explanation of the candidate at a place of the order, from 0."""
     above = order[place - 1] if place > 0 else None
     below = order[place + 1] if place + 1 < len(order) else None
+    for candidate in filter(None, (above, order[place], below)):
+        candidate.write_reasons()
     return Explanation(target, order[place], place + 1, above, below, None)
 
 

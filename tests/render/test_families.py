@@ -51,19 +51,19 @@ def test_reasons_are_the_strongest_and_none_repeats_another() -> None:
     parts = [
         Contribution("nearest", 0.2, "63% of the best cosine, squared"),
         Contribution("nearness", 0.3, "63% of the best cosine"),
-        Contribution("vector", 0.1, "rank 4: cosine 0.3"),
+        Contribution("near_unmet", 0.1, "meaning counts more"),
         Contribution("rerank", -0.09, "farther than others"),
         Contribution("near_beside", 0.01, "a weak neighbour"),
     ]
     (meaning,) = families(parts)
-    assert meaning.reasons == ["63% of the best cosine", "rank 4: cosine 0.3", "but farther than others"]
+    assert meaning.reasons == ["63% of the best cosine", "meaning counts more", "but farther than others"]
     assert top_reason(parts) == "63% of the best cosine"
     assert top_reason([Contribution("test", -1.0, "test path")]) == ""
 
 
 def test_text_shows_families_and_says_how_to_see_the_parts() -> None:
     text = "".join(render_why(why(), WhyView(lambda c: c.unit.path)))
-    assert "words  +0.0264  100%  ####################  rank 1: parse; holds 2 of 2 words" in text
+    assert "words   +0.0100   38%  ############          holds 2 of 2 words" in text
     assert "the sum of 2 parts; --all lists them" in text
     assert "coverage" not in text
 
@@ -71,7 +71,7 @@ def test_text_shows_families_and_says_how_to_see_the_parts() -> None:
 def test_json_holds_both_accounts_and_the_check_compares_them() -> None:
     record = json.loads(json.dumps(why_record(why(), 1)))
     candidate = record["explanations"][1]["candidate"]
-    assert [f["family"] for f in candidate["families"]] == ["words", "file"]
+    assert [f["family"] for f in candidate["families"]] == ["fusion", "words", "file"]
     assert all(f["family"] != OTHER for f in candidate["families"])
     assert recompute(record) == (3, [])
     candidate["families"][0]["amount"] += 1e-11

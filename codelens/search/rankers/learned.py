@@ -34,7 +34,7 @@ class LearnedRanker:
             candidates = _with_walk(run, candidates, evidence)
             if weights and (of_signs := run.profile.confidence):
                 for candidate in candidates:
-                    candidate.confidence = confidence(candidate.unit, evidence, of_signs)
+                    candidate.judge = lambda unit: confidence(unit, evidence, of_signs)
             return candidates
         for candidate in candidates:
             candidate.measured.clear()
