@@ -17,6 +17,7 @@ from codelens.errors import TargetError
 from codelens.index import Index
 from codelens.model.search import Explanation
 from tests.commands import Run
+from tests.render.schema import check
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, functions
 
 pytestmark = pytest.mark.usefixtures("plain_environment")
@@ -444,7 +445,9 @@ def test_a_seed_has_its_tier_its_class_and_its_fused_score(tmp_path: Path, run: 
     found = re.fullmatch(r"found with a fused score of ([\d.]+): (.*)", line)
     assert found
     assert re.search(r'equivalence #1 \(.*"user login".* of class \w+ names authenticate', found[2])
-    record = json.loads(run(*command, "--json", cwd=tree).out)["explanations"][0]["candidate"]
+    whole = json.loads(run(*command, "--json", cwd=tree).out)
+    check(whole, "why")
+    record = whole["explanations"][0]["candidate"]
     assert record["fused"] == pytest.approx(float(found[1]), abs=1e-6)
     assert all(match["reason"] in found[2] for match in record["matches"].values())
     exact = run("why", "`authenticate`", "authenticate", "--profile", "knowing", cwd=tree).out
