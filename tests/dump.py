@@ -73,6 +73,7 @@ _TABLES = {
     "vectors": (
         f"SELECT {_UNIT.format('v.id / 64')}, v.id % 64, v.embedding, b.bits FROM vectors v JOIN vector_bits b USING (id)"
     ),
+    "file_vectors": f"SELECT {_PATH.format('v.id')}, v.embedding FROM file_vectors v",
     "unit_terms": f"SELECT term, {_UNIT.format('doc')}, col, offset FROM temp.unit_terms_rows",
     "text_trigrams": (
         f"SELECT term, {_PATH.format(_OF_PART.format('doc'))}, doc & 1048575 * (doc > 1 << 40) FROM temp.text_trigrams_rows"
@@ -113,6 +114,7 @@ _OWNERS = {
     "line_histories": ("repository_id", "repositories"),
     "commits": ("repository_id", "repositories"),
     "written_lines": ("repository_id", "repositories"),
+    "file_vectors": ("id", "documents"),
 }
 """Table → (column, the table that must have that id)."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from codelens.errors import TargetError
 from codelens.graph.view import GraphView, Start, outside, resolve_start
 from codelens.lang.registry import languages
-from codelens.model.code import CHUNK_KINDS, DocumentId
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId
 from codelens.model.extraction import Import, Reference
 from codelens.model.graph import (
     BY_NAME,
@@ -138,6 +138,10 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
         return _uses(view, target, options, fault)
     own = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in own]
+    if (
+        not options.kinds and not start.whole_file
+    ):  # the line of an access has the name of a field, not that of its type
+        edges = [e for e in edges if e.kind != "accesses_field" or not _is_type(view, e.target)]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
     if start.named.qualified_name.startswith("module:"):
         uses = uses_of_module(view, start.named.qualified_name.removeprefix("module:"), options.kinds)
@@ -146,6 +150,11 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     unresolved = Unresolved(view, options.kinds, options.unresolved)
     lost = [one for one in unresolved.into(start.nodes) if document_node(one.document) not in own]
     return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
+
+
+def _is_type(view: GraphView, node: Node) -> bool:
+    unit = view.unit(node)
+    return unit is not None and unit.kind in TYPE_KINDS
 
 
 def _uses(view: GraphView, target: str, options: RelationOptions, fault: TargetError) -> Related:

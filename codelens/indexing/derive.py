@@ -18,7 +18,7 @@ import xxhash
 from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.indexing.chunk import BLANKS, chunk, cut, section_units, worded
-from codelens.indexing.embedding import embed
+from codelens.indexing.embedding import embed, embed_document
 from codelens.indexing.extract import (
     extract,
     from_original,
@@ -102,6 +102,7 @@ def derive(
     found = _renamed(reuse, job, decoded) or extract(text, path, language, job.grammar_fault)
     own = searched_texts(text, language, found.units)
     mapped = in_original(found, text, decoded)
+    vectors, file_vector = embed_document(path, language, found, own, embedder)
     return DerivedDocument(
         seen=job.seen,
         content_hash=read.content_hash,
@@ -115,7 +116,8 @@ def derive(
         extraction=replace(mapped, references=(), bindings=()),
         references=pack_references(mapped.references, mapped.bindings),
         postings=postings_of(path, found.units, own),
-        vectors=embed(path, language, found.units, own, embedder),
+        vectors=vectors,
+        file_vector=file_vector,
         embedder=embedder.fingerprint() if embedder else "",
         trigram_text=distinct_lines(_searched(decoded.text, language)) if settings.fuzzy else "",
         snapshot=zstd.compress(raw, SNAPSHOT_LEVEL),
@@ -203,6 +205,7 @@ def derive_large(job: Job, settings: Settings, embedder: Embedder | None) -> Der
         references=PackedReferences(b"", ""),
         postings=(),
         vectors=(),
+        file_vector=embed_document(job.seen.path, row.name, Extraction("", (), (), ()), (), embedder)[1],
         embedder=embedder.fingerprint() if embedder else "",
         trigram_text="",
         snapshot=b"",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,8 +18,8 @@ from codelens.indexing.chunk import windows
 from codelens.indexing.extract import quoted_units, searched_texts, units_in_text, units_mapped
 from codelens.indexing.run import LazyTransaction
 from codelens.lang.registry import languages
-from codelens.model.code import TODO
-from codelens.model.extraction import DecodedText, Unit
+from codelens.model.code import SYMBOL_KINDS, TODO
+from codelens.model.extraction import DecodedText, Extraction, Import, Unit
 from codelens.model.runs import Progress, ProgressSink
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -85,6 +86,38 @@ def workers_embedder(settings: Settings) -> Embedder | None:
     return None if embedder and embedder.slow else embedder
 
 
+EXPORTED_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
+MOST_SUMMARISED = 100
+"""Names that a file exports or imports, and no more, are in its vector. Chosen: more would make every large file alike."""
+_BETWEEN = re.compile(r"[\W_]+")
+
+
+def file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequence[Import]) -> EmbeddedFields:
+    """A file as an embedder sees it: the words of its path, with what it exports and imports, or with its first heading."""
+    row = languages().get(language)
+    spaced, name = (_BETWEEN.sub(" ", text).strip() for text in (path, path.rpartition("/")[2]))
+    if row and row.prose:
+        sections = (unit.name for unit in units if unit.kind == "section" and unit.name != path.rpartition("/")[2])
+        return EmbeddedFields(name, spaced, next(sections, ""), "")
+    exported = [
+        u.name for u in units if u.kind in EXPORTED_KINDS and u.parent is None and not u.local and u.name[0] != "_"
+    ]
+    used = [" ".join(filter(None, (one.module, one.name.strip("*")))) for one in imports]
+    exports, imported = (" ".join(list(dict.fromkeys(names))[:MOST_SUMMARISED]) for names in (exported, used))
+    return EmbeddedFields(name, spaced, exports, imported)
+
+
+def embed_document(
+    path: str, language: str, found: Extraction, own: Sequence[str], embedder: Embedder | None
+) -> tuple[tuple[tuple[bytes, ...], ...], bytes]:
+    """(the vectors of each unit as `embed` gives them, the vector of the file), computed in one call."""
+    if embedder is None:
+        return ((),) * len(own), b""
+    pieces = [*pieces_of(path, language, found.units, own), [file_fields(path, language, found.units, found.imports)]]
+    *vectors, of_file = embed_pieces(pieces, embedder)
+    return tuple(vectors), b"".join(of_file)
+
+
 def embed(
     path: str, language: str, units: Sequence[Unit], own: Sequence[str], embedder: Embedder | None
 ) -> tuple[tuple[bytes, ...], ...]:
@@ -122,7 +155,7 @@ def embedded_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields
 
 
 Embedded = tuple[DocumentRow, Pieces, bool]
-"""(document, the pieces of each unit of one part, whether this is the last part)"""
+"""(document, the pieces of each unit of one part, whether this is the last part, which ends with the piece of the file)"""
 AT_ONCE = 256
 """Pieces that an embedder gets together, in whole documents: four requests to an endpoint. Chosen."""
 
@@ -165,7 +198,8 @@ def embed_again(
             if not is_last:
                 continue
             transaction.begin()
-            store.embed_again(document.id, held, embedder.fingerprint())
+            *of_units, of_file = held
+            store.embed_again(document.id, of_units, b"".join(of_file), embedder.fingerprint())
             transaction.batch(document.stamp.size)
             held, number = [], number + 1
             if progress:
@@ -200,7 +234,12 @@ def _pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]
         mapped = TextMap(DecodedText(text.stored(span), document.encoding, 1.0, 0 if number else document.bom))
         units = units_in_text(units_mapped(own, lambda offset, start=span.start: offset - start), mapped)  # type: ignore[misc]
         found = pieces_of(document.path, document.language, units, searched_texts(mapped, document.language, units))
-        yield found, number == last
+        if number < last:
+            yield found, False
+            continue
+        imports = store.references.imports_of(document.id)
+        of_file = file_fields(document.path, document.language, () if last else units, imports)
+        yield [*found, [of_file]], True
 
 
 def _known_width(store: Store, embedder: Embedder) -> int:

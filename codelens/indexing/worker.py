@@ -57,7 +57,7 @@ _posting_row = attrgetter("name", "concepts", "path", "container", "doc", "signa
 _document_row = attrgetter(
     *("content_hash", "digest", "language", "encoding", "confidence", "bom", "lines", "recipe"),
     *("references.columns", "references.names", "references.bindings"),
-    *("vectors", "embedder", "trigram_text", "snapshot", "roles"),
+    *("vectors", "file_vector", "embedder", "trigram_text", "snapshot", "roles"),
 )
 
 
@@ -152,13 +152,14 @@ def _skip(seen: SeenFile, reason: str, detail: str) -> Skip:
 
 def _derived(seen: SeenFile, document: Any, extraction: Any, postings: Any) -> DerivedDocument:
     content_hash, digest, language, encoding, confidence, bom, lines, recipe, columns, names, bindings, *rest = document
-    vectors, embedder, trigram_text, snapshot, roles = rest
+    vectors, file_vector, embedder, trigram_text, snapshot, roles = rest
     return DerivedDocument(
         *(seen, content_hash, digest, language, encoding, confidence, bom, lines, recipe),
         extraction=unpack_extraction(extraction),
         references=PackedReferences(columns, names, bindings),
         postings=tuple([Posting(*row) for row in postings]),
         vectors=vectors,
+        file_vector=file_vector,
         embedder=embedder,
         trigram_text=trigram_text,
         snapshot=snapshot,

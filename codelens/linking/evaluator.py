@@ -16,7 +16,7 @@ from codelens.linking.catalog import Catalog
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFacts, words
 from codelens.linking.imports import Module, find_import, find_module
 from codelens.model.code import TYPE_KINDS
-from codelens.model.extraction import Binding
+from codelens.model.extraction import Binding, Reference
 from codelens.text.expressions import ExpressionStep, steps, type_text
 
 FUEL = 24
@@ -27,6 +27,8 @@ MOST_BASES = 40
 """Types in the lineage of one. Chosen."""
 MOST_MODULES = 100
 """Modules that one name is followed through, by re-exports and wildcards. Chosen."""
+VALUES = ("variable", "constant", "property")
+"""Kinds of definitions that a program reads and writes like a field."""
 END = 1 << 62
 """A place behind all others of a document."""
 T = TypeVar("T")
@@ -36,8 +38,9 @@ class Value(NamedTuple):
     """The value of an expression."""
 
     how: str
-    """definition, object (of the type `definition`), module, holding (a container of the type in `text`), external (outside of
-    the repository), hidden (a name that is bound to something unknown), receiver (the object that a method is called on)."""
+    """definition, object (of the type `definition`), field (of the type `definition`), module, holding (a container of the type in
+    `text`), external (outside of the repository), hidden (a name that is bound to something unknown), receiver (the object that a
+    method is called on)."""
     definition: Definition | None = None
     module: Module | None = None
     text: str = ""
@@ -148,7 +151,7 @@ class Evaluator:
                     self._find_alias(definition)
             elif definition.kind in FUNCTIONS:
                 self._find_result(definition, _RETURNED)
-            if definition.kind in ("variable", "constant", "property"):
+            if definition.kind in VALUES:
                 self._find_value(definition)
         for holder, name in facts.fields:
             self._find_field(facts, holder, name)
@@ -523,7 +526,7 @@ class Evaluator:
             return None
         if definition.kind in TYPE_KINDS:
             return Value("object", definition, tier="receiver")
-        if definition.kind in ("variable", "constant", "property"):
+        if definition.kind in VALUES:
             if twin := twin_type(definition):
                 return Value("object", twin, tier="receiver")
             held = self.value_of(definition)
@@ -624,7 +627,7 @@ class Evaluator:
         """A member of a definition that is not a type: of a variable, the member of its value; of a prototype, its own."""
         if definition.facts.file.language.prototypes and (found := self.catalog.members(definition, name)):
             return Value("definition", found[-1], tier="receiver")
-        if definition.kind in ("variable", "constant", "property"):
+        if definition.kind in VALUES:
             held = self.value_of(definition)
             return self.member(held, name) if held and held.how != "definition" else held
         found = self.catalog.members(definition, name)
@@ -644,6 +647,24 @@ class Evaluator:
             if field := self.field(type_, name):
                 return field
         return EXTERNAL if external else None
+
+    @question
+    def declaring(self, owner: Definition, name: str, marked: bool = False) -> Definition | None:
+        """The type of a lineage that has a field of that name; None if a nearer one defines the name.
+
+        With `marked`, for names with a sigil, methods of that name do not hide it.
+        """
+        for holder in self.lineage(owner):
+            type_ = holder.definition
+            if type_ is None:
+                continue
+            defined = self.catalog.members(type_, name)
+            if any(one.kind not in FUNCTIONS or one.kind == "property" for one in defined) or (defined and not marked):
+                return None
+            self.catalog.keys.add(("m", type_.facts.file.path, f"{type_.qualified}.{name}"))
+            if (type_.qualified, name) in type_.facts.fields:
+                return type_
+        return None
 
     def field(self, owner: Definition, name: str) -> Value | None:
         """A field, by its declaration in the type or by what a member assigns to it."""
@@ -712,6 +733,57 @@ class Evaluator:
             elif value.definition.id != owner.id:
                 found.append(value)
         return tuple(found)
+
+
+class Fields:
+    """Finds the types whose fields a document uses: fields are not units, so an edge leads to the type that declares one."""
+
+    def __init__(self, values: Evaluator) -> None:
+        self._values = values
+
+    def of_value(self, value: Value, name: str) -> Definition | None:
+        """The type of a value, or a base of it, that has a field of that name."""
+        definition = value.definition
+        if value.how == "definition" and definition and definition.kind not in HOLDERS:
+            held = self._values.value_of(definition) if definition.kind in VALUES else None
+            definition = held.definition if held and held.how == "object" else None
+        elif value.how not in ("object", "definition"):
+            return None
+        return self._values.declaring(definition, name) if definition and definition.kind in HOLDERS else None
+
+    def bare(self, facts: LinkFacts, reference: Reference, named: Value | None) -> Value | None:
+        """The field that a name alone means, where `named` is its value otherwise; None if it means no field."""
+        marked = reference.kind == "field"  # by a sigil: Ruby's @name never means a method
+        definition = named.definition if named and named.how == "definition" else None
+        if definition and not (marked and definition.kind in FUNCTIONS and definition.kind != "property"):
+            return None
+        if holder := self._around(reference.name, facts, reference, marked):
+            return Value("field", holder, tier="scope")
+        return HIDDEN if definition else None
+
+    def through(self, facts: LinkFacts, reference: Reference) -> tuple[str, Definition] | None:
+        """The field that a receiver begins with, and its type: `names` of `names.add(one)`, in languages with an implicit self."""
+        if not reference.receiver or not facts.file.language.implicit_self or not (parts := steps(reference.receiver)):
+            return None
+        name = parts[0].text
+        holder = self._around(name, facts, reference) if parts[0].how == "name" else None
+        return (name, holder) if holder else None
+
+    def _around(self, name: str, facts: LinkFacts, reference: Reference, marked: bool = False) -> Definition | None:
+        """The type around a reference that has the field which a bare name means there."""
+        if reference.unit is None or not (marked or facts.file.language.implicit_self):
+            return None
+        around: Definition | None = facts.definitions[reference.unit]
+        while around is not None:
+            if not marked and around.kind not in HOLDERS and facts.bound(around.place, name, reference.start):
+                return None
+            owner = around if around.kind in TYPE_KINDS else None
+            if owner is None and around.parent is None and around.container:
+                owner = self._values.holder(facts, around.place)
+            if owner is not None and (found := self._values.declaring(owner, name, marked)):
+                return found
+            around = around.parent
+        return None
 
 
 _EMPTY: Mapping[str, Sequence[Definition]] = {}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.linking.evaluator import EXTERNAL, HIDDEN, Evaluator, Value
+from codelens.linking.evaluator import EXTERNAL, HIDDEN, VALUES, Evaluator, Fields, Value
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, FileInfo, LinkFacts, words
 from codelens.linking.imports import find_import
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
@@ -40,6 +40,8 @@ WRITTEN_OUT = ("extends", "implements", "throws", "decorates", "type_hint_of")
 take the same type from outside belong together."""
 
 _INTERFACES = ("interface", "trait")
+_ACCESSES = ("field", "use")
+"""Kinds of references that may name a field."""
 
 
 class EdgeEnd(NamedTuple):
@@ -76,15 +78,19 @@ class Resolver:
     def __init__(self, values: Evaluator) -> None:
         self.values = values
         self.catalog = values.catalog
+        self.fields = Fields(values)
         self.counts = Counter[str]()
         """Outcomes of the references since they were last forgotten, by the names in LINK_COUNTS."""
         self.unresolved: list[int] = []
         """Positions of those that lead nowhere."""
+        self._accessed: set[tuple[int | None, int, str]] = set()
+        """(unit, type, field) of each access so far: only the first of a unit becomes an edge."""
 
     def forget_outcomes(self) -> None:
         """Begin with the next document."""
         self.counts.clear()
         self.unresolved.clear()
+        self._accessed.clear()
 
     def edges(
         self, facts: LinkFacts, references: Sequence[Reference], meant: Mapping[int, Meaning] = NOTHING_MEANT
@@ -174,9 +180,15 @@ class Resolver:
         value = self._value(facts, reference, reference.unit)
         starved = value is None and self.values.cut
         self.counts["out_of_fuel"] += starved
+        if through := self.fields.through(facts, reference):
+            name, type_ = through
+            yield from self._access(facts, reference._replace(name=name), type_, "scope")
         if value is not None and value.how == "definition" and value.definition is not None:
             self.counts["resolved"] += 1
             yield from self._edge(facts, reference, value.definition, value.tier or "receiver")
+        elif value is not None and value.how == "field" and value.definition is not None:
+            self.counts["resolved"] += 1
+            yield from self._access(facts, reference, value.definition, value.tier)
         elif value is not None:
             self.counts["external" if value.how == "external" else "local"] += 1
             if kind in WRITTEN_OUT:
@@ -187,6 +199,13 @@ class Resolver:
             self.counts["guessed" if guesses else "unresolved"] += 1
             yield from guesses
 
+    def _access(self, facts: LinkFacts, reference: Reference, holder: Definition, tier: str) -> Iterator[FoundEdge]:
+        """The edge to the type that declares a field, since fields are not units."""
+        unit, access = reference.unit, (reference.unit, holder.id, reference.name)
+        if access not in self._accessed and not (holder.facts is facts and holder.place == unit):
+            self._accessed.add(access)
+            yield FoundEdge(unit, "accesses_field", EdgeEnd(holder), reference.line, tier)
+
     def _edge(self, facts: LinkFacts, reference: Reference, definition: Definition, tier: str) -> Iterator[FoundEdge]:
         """The edge to a definition; none if a unit names itself."""
         kind, unit = EDGE_OF[reference.kind], reference.unit
@@ -194,6 +213,8 @@ class Resolver:
         source = facts.definitions[unit] if unit is not None else None
         if kind == "extends" and definition.kind in _INTERFACES and not (source and source.kind in _INTERFACES):
             kind = "implements"
+        if kind == "accesses_field" and (definition.kind not in VALUES or not definition.container):
+            kind = "references"
         if kind == "references" and facts.file.language.bare_calls and definition.kind in FUNCTIONS:
             kind = "calls"
         if definition.place != unit or definition.facts is not facts or kind == "calls":
@@ -236,16 +257,20 @@ class Resolver:
         owner = self.values.receiver(reference.receiver, facts, inside, reference.start)
         if owner is None:
             return self._static(facts, reference)
+        of_self = reference.receiver in facts.file.language.self_names
+        if reference.kind in _ACCESSES and (holder := self.fields.of_value(owner, reference.name)):
+            return Value("field", holder, tier="scope" if of_self else "receiver")
         found = self.values.member(owner, reference.name)
         if found is None and owner.how == "module":
             return EXTERNAL
-        of_self = reference.receiver in facts.file.language.self_names
         if of_self and found and found.definition is not None and found.definition.facts is facts:
             return found._replace(tier="scope")
         return found
 
     def _bare(self, facts: LinkFacts, reference: Reference, unit: int | None) -> Value | None:
         value = self.values.name(reference.name, facts, unit, reference.start)
+        if reference.kind in _ACCESSES and (field := self.fields.bare(facts, reference, value)):
+            return field
         if value is None:
             return None
         if value.how == "object" and reference.kind in ("call", "construct"):

@@ -209,6 +209,8 @@ class DerivedDocument:
     """One per unit, in the same order."""
     vectors: tuple[tuple[bytes, ...], ...]
     """The int8 vectors of the pieces of each unit."""
+    file_vector: bytes
+    """The int8 vector of the file; empty without vectors, or if no word of it is known."""
     embedder: str
     """Fingerprint of the model; empty if vectors were not requested."""
     trigram_text: str

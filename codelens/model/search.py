@@ -378,8 +378,8 @@ class Loss:
     """The reason why a unit is not among the hits: the first stage that lost it."""
 
     stage: str
-    """ignored, hidden, skipped, not indexed, parse failed, not a symbol, filtered, below minimum, cut,
-    no channel, beaten, offset, out of time."""
+    """ignored, hidden, skipped, not indexed, parse failed, not a symbol, filtered, below minimum, not reached,
+    cut, no channel, beaten, offset, out of time."""
     text: str
     remedy: str
     """The smallest change of query, options or tree that brings the unit in; empty if none was found."""

@@ -13,23 +13,24 @@ from typing import Any
 
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
-from codelens.model.code import DocumentId, IndexInfo, Span, UnitId, UnitRow
+from codelens.model.code import DocumentId, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import document_node
 from codelens.model.search import Candidate, Contribution, Event, Match, SearchOptions, SearchResult
 from codelens.query.parser import Query
 from codelens.search.channels import Channel
-from codelens.search.channels.vector import VectorChannel
+from codelens.search.channels.vector import VectorChannel, query_vector
 from codelens.search.fuse import fuse, normalised
 from codelens.search.order import add_factors, sort
 from codelens.search.present import answer
 from codelens.search.profiles import load_profile
 from codelens.search.retrieve import run_channels
 from codelens.search.run import BELOW_MINIMUM, SearchRun
-from codelens.search.scope import documents_in_scope
+from codelens.search.scope import documents_in_scope, whole_file
 from codelens.search.terms import ExpandedQuery, expand, plain_texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
+from codelens.store.vectors import cosine
 from codelens.text.terms import index_terms
 
 K1, B = 1.2, 0.75
@@ -89,8 +90,6 @@ def _reason(score: float, matched: Mapping[str, Sequence[str]]) -> str:
     return f"BM25 {score:.2f}: {'; '.join(parts)}"
 
 
-FILE = "file"
-"""The kind of such hits."""
 MODES: Mapping[str, tuple[str, ...]] = {
     "hybrid": ("keyword", "vector"),
     "keyword": ("keyword",),
@@ -181,7 +180,7 @@ class FileWordsChannel:
 
 
 class FileVectorsChannel:
-    """Files by the nearest of their units; `units` units are compared."""
+    """Files by their own vectors, of path, exports and imports; and by the nearest of `units` units, where that is nearer."""
 
     name = "vector"
 
@@ -189,16 +188,22 @@ class FileVectorsChannel:
         self.documents, self.units = documents, units
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
-        """Nearest first. The raw score is the cosine of the nearest unit."""
-        near = VectorChannel().retrieve(run, self.units)
-        rows = run.store.units.rows([match.unit for match in near])
-        best: dict[DocumentId, Match] = {}
-        for match in near:
+        """Nearest first, ties by path. The raw score is the cosine."""
+        vector, least = query_vector(run)
+        if not vector:
+            return []
+        near = {d: cosine(far) for d, far in run.store.vectors.of_files(vector, self.documents).items()}
+        found = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
+        units = VectorChannel().retrieve(run, self.units) if self.units else ()
+        rows = run.store.units.rows([match.unit for match in units])
+        for match in units:
             row = rows[match.unit]
-            if row.document in self.documents and row.document not in best:
+            if row.document in self.documents and match.raw_score > near.get(row.document, least):
+                near[row.document] = match.raw_score
                 reason = f"{match.reason} of {row.qualified_name}"
-                best[row.document] = Match(_unit(row.document), match.raw_score, reason)
-        return list(best.values())[:limit]
+                found[row.document] = Match(_unit(row.document), match.raw_score, reason)
+        places = {d: (self.documents[d].repository, self.documents[d].path) for d in found}
+        return [found[d] for d in sorted(found, key=lambda d: (-found[d].raw_score, places[d]))[:limit]]
 
 
 def _retrieve(
@@ -285,27 +290,6 @@ def _rows(
     found = {}
     for unit in sorted(units, reverse=True):
         document = documents[DocumentId(-unit)]
-        size, lines = store.files.extent(document.id)
         outline = [name for _, name in store.files.outline(document.id, MOST_OUTLINED)]
-        found[unit] = UnitRow(
-            id=unit,
-            document=document.id,
-            kind=FILE,
-            name=document.path.rpartition("/")[2],
-            container="",
-            parent=None,
-            span=Span(0, size),
-            name_span=Span(0, 0),
-            body_start=size,
-            start_line=1,
-            end_line=max(lines, 1),
-            name_line=0,
-            name_column=0,
-            signature="",
-            doc=", ".join(outline),
-            path=document.path,
-            language=document.language,
-            repository=names[document.repository],
-            roles=document.roles,
-        )
+        found[unit] = whole_file(document, names[document.repository], store, ", ".join(outline))
     return found

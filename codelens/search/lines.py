@@ -18,9 +18,8 @@ from typing import NamedTuple
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
-from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, Span, UnitId, UnitRow
+from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, UnitRow
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.graph import document_node
 from codelens.model.search import (
     FileLines,
     Hit,
@@ -36,7 +35,7 @@ from codelens.query.facts import EMPTY, LastChanges, Metadata, load_metadata
 from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query, says_text
 from codelens.query.nodes import And, Filter, Node, Not, Pattern, Phrase, Query, asks_todos, positive_leaves
 from codelens.search.run import moved_trees, read_query
-from codelens.search.scope import asks_for_changes, asks_metadata, documents_in_scope, trigram_expression
+from codelens.search.scope import asks_for_changes, asks_metadata, documents_in_scope, trigram_expression, whole_file
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText, Texts, text_of
@@ -48,8 +47,6 @@ LONGEST_HELD = 4_000_000
 """Characters of an unfinished line after which its beginning is searched for itself. Chosen: a large file that is one line."""
 LINES = "lines"
 """The name of this search among the channels of a result."""
-FILE = "file"
-"""The kind of a hit that lies in no unit."""
 
 
 class Block(NamedTuple):
@@ -253,30 +250,11 @@ class LineSearch:
                 around.append(coming)
                 coming = next(units, None)
             around = [unit for unit in around if unit.end_line >= line.number]
-            yield around[-1] if around else self._whole_file(file)
-
-    def _whole_file(self, file: FileLines) -> UnitRow:
-        size, lines = self.store.files.extent(file.document)
-        return UnitRow(
-            id=UnitId(document_node(file.document)),
-            document=file.document,
-            kind=FILE,
-            name=file.path.rpartition("/")[2],
-            container="",
-            parent=None,
-            span=Span(0, size),
-            name_span=Span(0, 0),
-            body_start=size,
-            start_line=1,
-            end_line=max(lines, 1),
-            name_line=0,
-            name_column=0,
-            signature="",
-            doc="",
-            path=file.path,
-            language=file.language,
-            repository=file.repository,
-        )
+            if around:
+                yield around[-1]
+            else:
+                (document,) = self.store.documents.rows([file.document])
+                yield whole_file(document, file.repository, self.store)
 
 
 def _is_exact(leaf: Node) -> bool:

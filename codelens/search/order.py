@@ -13,7 +13,7 @@ from codelens.model.code import NOTE_KINDS, TODO, UnitId, UnitRow
 from codelens.model.search import Candidate, Contribution, Event, QueryTarget, SearchOptions
 from codelens.search.confidence import FLOOR
 from codelens.search.features import ROLE_WORDS
-from codelens.search.run import BELOW_MINIMUM, SearchRun
+from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun
 from codelens.search.scope import SearchScope
 from codelens.search.terms import ExpandedQuery, words_said
 from codelens.search.walk import Expanding, add_expansion
@@ -42,9 +42,20 @@ def adjust(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
         return candidates
     started = time.perf_counter()
     with run.budget.part(ORDER, "the expansion was left out"):
-        candidates = add_expansion(candidates, Expanding(**profile.expansion), run.store, run.within)
+        expanding = Expanding(**profile.expansion)
+        candidates, reached = add_expansion(candidates, expanding, run.store, run.within)
+        if expanding.closed:
+            candidates = _only(run, candidates, reached | run.literal | run.targets.keys())
     run.trace.seconds["graph"] = run.trace.seconds.get("graph", 0.0) + time.perf_counter() - started
     return candidates
+
+
+def _only(run: SearchRun, candidates: Sequence[Candidate], reached: frozenset[UnitId]) -> list[Candidate]:
+    """The candidates that an expansion began with or came to, and those that are found whatever their words."""
+    lost = [candidate.unit for candidate in candidates if candidate.unit.id not in reached]
+    said = f"neither one of the first {run.profile.expansion['seeds']} nor a neighbour of theirs"
+    run.trace.events += [Event(NOT_REACHED, unit, said) for unit in lost]
+    return [candidate for candidate in candidates if candidate.unit.id in reached]
 
 
 def final_order(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
@@ -146,7 +157,8 @@ def drop_low_scores(run: SearchRun, candidates: list[Candidate]) -> list[Candida
     for candidate in candidates:
         share = candidate.score / best if best > 0 else 0.0
         spared = given is None and candidate.unit.id in run.literal
-        if spared or share >= least["text" if candidate.unit.kind in PROSE else "code"]:
+        kind = candidate.unit.kind
+        if spared or share >= least.get(kind, least["text" if kind in PROSE else "code"]):
             kept.append(candidate)
         else:
             _leave_out(run, candidate, share)

@@ -279,15 +279,17 @@ def _expanding(profile: Profile, way: str, profiles: Mapping[str, Any]) -> Profi
         still = replace(still, composite={**profile.composite, "walk": walk})
     if way == "none":
         return replace(still, expansion={})
-    return replace(still, expansion=profile.expansion or profiles[EXPANDS_LIKE]["expansion"])
+    return replace(still, expansion=profile.expansion or {**profiles[EXPANDS_LIKE]["expansion"], "closed": False})
 
 
 def _of_depth(profile: Profile, options: SearchOptions) -> Profile:
-    """--depth and --decay, for the ways that have them."""
+    """--depth, --decay and --min-score, for the ways that have them."""
     if options.decay is not None:
         if not profile.expansion:
             raise UsageError("--decay needs an expansion", "add --expand bfs")
         profile = replace(profile, expansion={**profile.expansion, "decay": options.decay})
+    if options.min_score is not None and profile.expansion.get("closed"):
+        profile = replace(profile, expansion={**profile.expansion, "minimum": options.min_score})
     if options.depth is None:
         return profile
     if profile.expansion:

@@ -39,6 +39,8 @@ OUT_OF_TIME = "out-of-time"
 """Code of the notice that lists what there was no time for."""
 BELOW_MINIMUM = "below minimum"
 """Stage of the trace's events for candidates that --min-score removed."""
+NOT_REACHED = "not reached"
+"""The same for those that an expansion neither began with nor came to, in a profile that shows no others."""
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from codelens.lang.registry import resolve_language
 from codelens.model.budget import CONDITIONS
 from codelens.model.code import DocumentId, Span, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import FILE, document_node
 from codelens.model.search import Match, Notice, SearchOptions
 from codelens.query.conditions import (
     Demand,
@@ -376,3 +377,29 @@ def _by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int
         line_end = (starts[row + 1] - 1 if row + 1 < len(starts) else len(text)) + shift
         found.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))
     return {line: tuple(parts) for line, parts in found.items()}
+
+
+def whole_file(document: DocumentRow, repository: str, store: Store, doc: str = "") -> UnitRow:
+    """A file as hits show it. Among units it stands by the number of its node in the graph."""
+    size, lines = store.files.extent(document.id)
+    return UnitRow(
+        id=UnitId(document_node(document.id)),
+        document=document.id,
+        kind=FILE,
+        name=document.path.rpartition("/")[2],
+        container="",
+        parent=None,
+        span=Span(0, size),
+        name_span=Span(0, 0),
+        body_start=size,
+        start_line=1,
+        end_line=max(lines, 1),
+        name_line=0,
+        name_column=0,
+        signature="",
+        doc=doc,
+        path=document.path,
+        language=document.language,
+        repository=repository,
+        roles=document.roles,
+    )

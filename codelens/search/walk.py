@@ -200,18 +200,20 @@ class Expanding:
     """Share of the best score that a seed, and whatever is reached, must have."""
     decay: float | None = None
     """Share of the score that every edge keeps; None for a share by kind."""
+    closed: bool = False
+    """True if only the seeds and what they reach are results."""
 
 
 def add_expansion(
     candidates: Sequence[Candidate], expanding: Expanding, store: Store, allowed: Collection[UnitId] | None
-) -> list[Candidate]:
-    """The candidates, best first, and those that joined them; each that inherited has a contribution that says from where.
+) -> tuple[list[Candidate], frozenset[UnitId]]:
+    """(the candidates and those that joined them, best first; the seeds and all that they reach).
 
-    `allowed` says who may join, None for all.
+    Each that inherited has a contribution that says from where. `allowed` says who may join, None for all.
     """
     best = candidates[0].score if candidates else 0.0
     if best <= 0:
-        return list(candidates)
+        return list(candidates), frozenset(c.unit.id for c in candidates)
     scores = {int(c.unit.id): c.score for c in candidates[: expanding.seeds]}
     shares = {node: score / best for node, score in scores.items()}
     found = expand(_ResolvedEdges(store), shares, expanding.depth, expanding.minimum, expanding.decay)
@@ -225,7 +227,7 @@ def add_expansion(
     for unit, way in reached.items():
         if unit in known:
             _inherit(known[unit], way, scores, names, expanding)
-    return sorted(known.values(), key=Candidate.order)
+    return sorted(known.values(), key=Candidate.order), frozenset(UnitId(node) for node in found)
 
 
 class _ResolvedEdges:

@@ -47,6 +47,7 @@ _OWNERS = {
     "written_lines": ("repository_id", "repositories", "id"),
     "vectors": (f"id / {PIECES}", "units", "id"),
     "vector_bits": (f"id / {PIECES}", "units", "id"),
+    "file_vectors": ("id", "documents", "id"),
 }
 """Table → (expression, table in which the value must occur, column there)."""
 _FEW = {
@@ -103,6 +104,11 @@ _MANY = (
         "lengths that differ, or do not fit the signs",
         "SELECT count(*) FROM vectors v LEFT JOIN vector_bits b USING (id) WHERE length(v.embedding) <> "
         "(SELECT length(embedding) FROM vectors LIMIT 1) OR b.id IS NULL OR length(b.bits) * 8 <> length(v.embedding)",
+    ),
+    (
+        "file_vectors",
+        "lengths that differ from those of units",
+        "SELECT count(*) FROM file_vectors WHERE length(embedding) <> (SELECT length(embedding) FROM vectors LIMIT 1)",
     ),
     (
         "edges",

@@ -386,6 +386,7 @@ class Store:
         if derived.trigram_text:
             self.postings.add_text(document, derived.trigram_text)
         self._add_units(document, derived.extraction.units, derived, kept)
+        self.vectors.set_file(document, derived.file_vector)
         try:
             for number, part in enumerate(derived.parts):
                 self.parts.add(document, number, part)
@@ -415,7 +416,9 @@ class Store:
         for number in range(len(self.parts.places(document))):
             yield self.parts.bytes_of(document, number)
 
-    def embed_again(self, document: DocumentId, vectors: Sequence[Sequence[bytes]], embedder: str) -> None:
+    def embed_again(
+        self, document: DocumentId, vectors: Sequence[Sequence[bytes]], file_vector: bytes, embedder: str
+    ) -> None:
         """Replace a document's vectors by another embedder's, given for each unit in order of place and each of its
         pieces.
         """
@@ -423,6 +426,7 @@ class Store:
         self.vectors.remove(before)
         ids = [unit for unit, _ in before]
         self.vectors.add(ids, vectors)
+        self.vectors.set_file(document, file_vector)
         self.units.set_pieces(list(zip(ids, map(len, vectors), strict=True)))
         self.documents.set_embedder(document, embedder)
 
@@ -437,6 +441,7 @@ class Store:
         """Delete a document from every table."""
         units = self.units.ids_of(document)
         self.vectors.remove(units)
+        self.vectors.set_file(document, b"")
         self.postings.remove(document, [u for u, _ in units])
         self.edges.forget(document, [u for u, _ in units])
         self.references.remove(document)

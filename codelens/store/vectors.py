@@ -1,5 +1,5 @@
-"""Vectors of units, int8 and normalised, one for each piece of a unit; and the cache of vectors that a user's indexes
-share.
+"""Vectors, int8 and normalised, one for each piece of a unit and one for each file; and the cache of vectors that a
+user's indexes share.
 
 A query is compared with the signs of all vectors first, then with the whole vectors of the nearest ones. Both scan
 plain tables with sqlite-vec's functions: 500 000 vectors of 256 dimensions take 110 CPU ms on a slow machine (280 for
@@ -10,14 +10,14 @@ the twentieth nearest, so that half of 256 cells hold only .90 of the nearest tw
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from codelens.model.code import UnitId
+from codelens.model.code import DocumentId, UnitId
 from codelens.store.units import UnitSet, UnitSets
 
 LENGTH = 127.0
@@ -63,6 +63,22 @@ class Vectors:
         if rows := [(u * PIECES, u * PIECES + pieces) for u, pieces in units if pieces]:
             for table in ("vectors", "vector_bits"):
                 self._connection.executemany(f"DELETE FROM {table} WHERE id >= ? AND id < ?", rows).fetchall()
+
+    def set_file(self, document: DocumentId, vector: bytes) -> None:
+        """Store the vector of a file, or delete it if it is empty."""
+        if vector:
+            self._connection.execute("INSERT OR REPLACE INTO file_vectors VALUES (?, ?)", (document, vector)).fetchall()
+        else:
+            self._connection.execute("DELETE FROM file_vectors WHERE id = ?", (document,)).fetchall()
+
+    def of_files(self, query: bytes, documents: Iterable[DocumentId]) -> dict[DocumentId, float]:
+        """Document → the L2 distance of its own vector, for those that have one."""
+        sql = (
+            "SELECT f.id, vec_distance_l2(vec_int8(f.embedding), vec_int8(?1)) FROM json_each(?2) n "
+            "CROSS JOIN file_vectors f ON f.id = n.value"
+        )
+        rows = self._connection.execute(sql, (query, json.dumps(sorted(documents))))
+        return {DocumentId(document): float(distance) for document, distance in rows}
 
     def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
         """Pairs (unit, L2 distance) of the nearest pieces, nearest first; a unit may occur several times.

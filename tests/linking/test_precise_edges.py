@@ -88,7 +88,9 @@ def test_edges_by_an_index_of_python(python: Tree) -> None:
     assert edges(python.index) == [
         "13: report calls größe precise",
         "14: Circle extends Shape precise",
+        "18: Circle.__init__ accesses_field Circle scope",
         "20: Circle.area overrides Shape.area precise",
+        "21: Circle.area accesses_field Circle scope",
         "24: total type_hint_of Shape precise",
         "26: total calls Shape.area precise",
         "3: shapes/main.py imports Circle precise",
@@ -103,6 +105,8 @@ def test_edges_by_an_index_of_python(python: Tree) -> None:
 
 
 TYPESCRIPT = [
+    "10: Circle.area accesses_field Circle scope",
+    "18: Square.area accesses_field Square scope",
     "1: src/main.ts imports Circle precise",
     "1: src/main.ts imports Square precise",
     "1: src/main.ts imports src/shape.ts import",

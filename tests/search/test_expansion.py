@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +84,34 @@ def test_the_profile_leaves_out_what_is_under_its_minimum(index: Index) -> None:
     assert lost is not None
     lower = find(index, "write a journal entry", profile="graph-memory", limit=100, min_score=0.0)
     assert lower.total >= found.total
+
+
+def test_graph_memory_shows_seeds_and_their_neighbours_alone(tmp_path: Path) -> None:
+    """At most five seeds, by its top k; what else the words found is no result, and `why` says so."""
+    files = {
+        f"f{i}.py": f"def barge_{i}():\n    return crew_{i}()\n\n\ndef crew_{i}():\n    return {i}\n" for i in range(20)
+    }
+    asked: dict[str, Any] = {"profile": "graph-memory", "mode": "keyword", "min_score": 0.0, "limit": 100}
+    with Tree(tmp_path, files).index() as index:
+        every, seeds, near = (
+            {hit.unit.name for hit in find(index, "barge", **asked, **more).hits}
+            for more in ({"expand": "none"}, {"depth": 0}, {})
+        )
+        assert (len(every), len(seeds)) == (20, 5)
+        assert seeds | {name.replace("barge", "crew") for name in seeds} <= near
+        assert near & every == seeds
+        loss = ask_one(index, "barge", min(every - seeds), **asked).loss
+    assert loss is not None
+    assert (loss.stage, loss.text) == ("not reached", "neither one of the first 5 nor a neighbour of theirs")
+
+
+def test_all_of_a_long_body_is_found(tmp_path: Path) -> None:
+    """Graph Memory reads 2,000 characters of a body; here its end is found by word and by vector, too."""
+    body = "".join(f"    step_{i} = {i}\n" for i in range(400))
+    source = f"def long_one():\n{body}    return quagmire\n\n\ndef short_one():\n    return 1\n"
+    with Tree(tmp_path, {"a.py": source}).index() as index:
+        found = find(index, "quagmire", profile="graph-memory", mode="keyword")
+        assert [hit.unit.name for hit in found.hits] == ["long_one"]
 
 
 def test_literal_finds_have_no_minimum(index: Index) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,35 @@ def test_a_file_is_found_by_meaning(index: Index) -> None:
     found = files(index, "authentication", mode="vector")
     assert found.hits[0].unit.path == "src/login/session.py"
     assert "cosine" in found.hits[0].contributions[0].reason
+
+
+def test_a_file_has_a_vector_of_its_own(tree: Tree) -> None:
+    """Of its path and exports, or its path and title: graph-memory uses nothing else, and a file without any text has one."""
+    asked = {"profile": "graph-memory", "mode": "vector"}
+    with Index.open(tree.db, tree.settings) as opened:
+        first = files(opened, "authentication", **asked).hits[0]
+        assert first.unit.path == "src/login/session.py"
+        assert re.fullmatch(r"rank 1: cosine \d\.\d{3}", first.contributions[0].reason)
+        assert paths(files(opened, "checkout", **asked))[0] == "docs/guide.md"
+        assert "src/login/__init__.py" in paths(files(opened, "login", mode="vector"))
+
+
+def test_the_vector_of_a_file_follows_its_path_and_its_exports(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, {"a/one.py": "def reserve_seat(): pass\n", "b/two.py": "def paint_wall(): pass\n"})
+    tree.index().close()
+
+    def nearest() -> str:
+        with Index.open(tree.db, tree.settings) as opened:
+            return paths(files(opened, "booking a seat", profile="graph-memory", mode="vector"))[0]
+
+    assert nearest() == "a/one.py"
+    (tree.root / "b/two.py").write_text("def book_seat(): pass\n\n\ndef booking_of_seat(): pass\n")
+    (tree.root / "a/one.py").write_text("def mix_colour(): pass\n")
+    tree.index().close()
+    assert nearest() == "b/two.py"
+    (tree.root / "b/two.py").rename(tree.root / "b/three.py")
+    tree.index().close()
+    assert nearest() == "b/three.py"
 
 
 def test_a_hit_is_the_whole_file(index: Index) -> None:
@@ -200,7 +230,7 @@ def test_on_the_command_line(run: Run, indexed: Path) -> None:
 def test_the_defaults_by_kind_are_those_of_graph_memorys_pages() -> None:
     row = load_weights()["graph-memory"]
     assert (row["expansion"]["seeds"], row["expansion"]["depth"], row["results"]) == (5, 1, 5)
-    assert row["minimum"] == {"text": 0.5, "code": 0.3}
+    assert row["minimum"] == {"text": 0.5, "code": 0.3, "skill": 0.3}
     assert (row["files"]["results"], row["files"]["minimum"], row["files"]["named"]) == (10, 0.3, 0.0)
 
 

@@ -76,7 +76,7 @@ def lost(explanation: Explanation, stage: str, *texts: str) -> str:
 
 
 STAGES = {"ignored", "hidden", "skipped", "not indexed", "parse failed", "not a symbol", "filtered",
-          "below minimum", "cut", "no channel", "beaten", "offset"}  # fmt: skip
+          "below minimum", "not reached", "cut", "no channel", "beaten", "offset"}  # fmt: skip
 
 
 def shows(index: Index, query: str, name: str, **options: object) -> None:

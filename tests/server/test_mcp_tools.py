@@ -129,6 +129,31 @@ def test_search_asks_for_kinds(client: Client) -> None:
     assert {hit["kind"] for hit in found} <= {"section", "text"}
 
 
+def test_search_by_graph_memorys_algorithm(client: Client) -> None:
+    """Its defaults: five hits, which are seeds and their neighbours at one hop; its arguments change them."""
+
+    def names(**more: Any) -> list[str]:
+        asked = {"query": "free shipping threshold", "profile": "graph-memory", "budget": 20_000, **more}
+        return [hit["name"] for hit in client.gives("search", **asked)["results"]]
+
+    assert len(names()) == 5
+    assert len(client.gives("search", query="free shipping threshold", budget=20_000)["results"]) == 10
+    seeds, near, far = (names(limit=100, min_score=0.05, depth=depth) for depth in (0, 1, 2))
+    assert len(seeds) == 5
+    assert set(seeds) < set(near) < set(far)
+    faded = names(limit=100, min_score=0.3, depth=2, decay=0.1)
+    assert set(seeds) <= set(faded) <= set(near)
+    assert set(names(mode="keyword")) != set(names(mode="vector"))
+    account = client.gives("why", query="free shipping threshold", profile="graph-memory", depth=1, limit=1)
+    parts = account["explanations"][0]["contributions"]
+    assert {part["source"] for part in parts if part["amount"]} <= {"exact", "vector", "expansion"}
+
+
+def test_arguments_that_do_not_fit_are_refused(client: Client) -> None:
+    for wrong in ({"profile": "nothing"}, {"decay": 2}, {"depth": -1}, {"min_score": 1.5}):
+        assert client.call("search", query="cart", **wrong).isError
+
+
 def test_why_accounts_for_a_rank_and_for_a_loss(client: Client) -> None:
     ranked, lost = client.gives("why", query="lang:go shipping", targets=["Calculate", "web/src/money.ts"])[
         "explanations"

@@ -114,6 +114,7 @@
 (init_declarator value: [(identifier) @reference.use (pointer_expression argument: (identifier) @reference.use)])
 (assignment_expression right: [(identifier) @reference.use (pointer_expression argument: (identifier) @reference.use)])
 (return_statement (identifier) @reference.use)
+(field_expression argument: (_) @receiver field: (field_identifier) @reference.field)
 
 ; Imports: <system.h> keeps its brackets, "own.h" loses its quotes.
 

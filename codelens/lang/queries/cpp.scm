@@ -189,7 +189,6 @@
   (pointer_expression argument: (qualified_identifier scope: (_) @receiver name: (identifier) @reference.use))])
 (init_declarator value: (qualified_identifier scope: (_) @receiver name: (identifier) @reference.use))
 (return_statement (qualified_identifier scope: (_) @receiver name: (identifier) @reference.use))
-(field_expression argument: (this) @receiver field: (field_identifier) @reference.field)
 (attribute_declaration (attribute name: (identifier) @reference.decorate))
 
 ; Imports

@@ -99,9 +99,7 @@
 (short_var_declaration right: (expression_list (identifier) @reference.use))
 (var_spec value: (expression_list (identifier) @reference.use))
 
-; Receivers have one or two letters by convention, which tells their fields from other selectors at no cost.
-((selector_expression operand: (identifier) @receiver field: (field_identifier) @reference.field)
-  (#match? @receiver "^[a-z][a-z]?$"))
+(selector_expression operand: (_) @receiver field: (field_identifier) @reference.field)
 
 ; Imports
 

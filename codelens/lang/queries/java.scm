@@ -79,7 +79,7 @@
 (annotation name: [
   (identifier) @reference.decorate
   (scoped_identifier scope: (_) @receiver name: (identifier) @reference.decorate)])
-(field_access object: (this) @receiver field: (identifier) @reference.field)
+(field_access object: (_) @receiver field: (identifier) @reference.field)
 
 ; Foo::bar uses bar, Foo::new builds a Foo.
 (method_reference (_) @receiver (identifier) @reference.use .)

@@ -7,6 +7,7 @@
   (where_expression . (call_expression . (identifier) @name))])) @definition.function
 (function_definition (signature (call_expression . (field_expression (_) @container (identifier) @name)))) @definition.function
 (assignment . (call_expression . (identifier) @name)) @definition.function
+(assignment . (call_expression . (field_expression (_) @container (identifier) @name))) @definition.function
 (macro_definition (signature (call_expression . (identifier) @name))) @definition.macro
 (struct_definition (type_head [
   (identifier) @name

@@ -96,7 +96,7 @@
 (return_expression (identifier) @reference.use)
 (match_pattern (scoped_identifier path: (_) @receiver name: (identifier) @reference.use))
 (tuple_struct_pattern type: (scoped_identifier path: (_) @receiver name: (identifier) @reference.use))
-(field_expression value: (self) @receiver field: (field_identifier) @reference.field)
+(field_expression value: (_) @receiver field: (field_identifier) @reference.field)
 
 ; Imports: a use tree is flattened, one import for each leaf.
 

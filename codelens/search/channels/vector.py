@@ -27,22 +27,31 @@ class VectorChannel:
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
         """Units by their nearest piece. The raw score is the cosine, the embedder's least or more."""
-        store, embedder = run.store, run.embedder()
-        if embedder is None:
-            return []
-        vector = run.query_vector() if run.terms.vector or _says_something(run, embedder) else b""
+        store, (vector, least) = run.store, query_vector(run)
         if not vector:
             return []
-        if len(vector) != (width := store.vectors.width() or len(vector)):
-            raise EmbedderFault(f"{embedder.name} gives {len(vector)} dimensions now, and the index has {width}")
         best: dict[UnitId, float] = {}
         for times in OVERFETCH:
             pieces = store.vectors.nearest(vector, run.within, int(limit * times))
-            best, enough = _near(pieces, int(limit * times), embedder.least_cosine)
+            best, enough = _near(pieces, int(limit * times), least)
             if enough or len(best) >= limit:
                 break
         ranked = _ordered(best, store)[:limit]
         return [Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked]
+
+
+def query_vector(run: SearchRun) -> tuple[bytes, float]:
+    """(the query's vector, the cosine below which nothing is near); the vector is empty if no word of the query is known.
+
+    Raises EmbedderFault.
+    """
+    embedder = run.embedder()
+    if embedder is None:
+        return b"", 1.0
+    vector = run.query_vector() if run.terms.vector or _says_something(run, embedder) else b""
+    if vector and len(vector) != (width := run.store.vectors.width() or len(vector)):
+        raise EmbedderFault(f"{embedder.name} gives {len(vector)} dimensions now, and the index has {width}")
+    return vector, embedder.least_cosine
 
 
 def _near(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> tuple[dict[UnitId, float], bool]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from codelens.config import CHOICES, Settings
+from codelens.config import CHOICES, Settings, load_weights
 from codelens.context.counters import count_chars
 from codelens.errors import MemoryFault, NoIndex, UsageError
 from codelens.index import Index
@@ -201,7 +201,16 @@ NARROW: Mapping[str, Schema] = {
     "languages": several("Only these languages: py, ts, go …", text(most=40)),
     "paths": several("Only below these files and folders, relative to the root", text(most=LONGEST_PATH)),
 }
-MODE = choice("Which channels take part; hybrid is all", CHOICES["mode"])
+PROFILE = choice("The formula of scores; graph-memory, knowing and marketplace are those systems'", [*load_weights()])
+MIN_SCORE = share("Least confidence of a hit; with a profile other than codelens its least share of the best score")
+RANKED: Mapping[str, Schema] = {
+    "mode": choice("Which channels take part; hybrid is all", CHOICES["mode"]),
+    "profile": PROFILE,
+    "depth": whole("Most hops along edges, from the best hits to their neighbours", 0, 8),
+    "decay": share("Share of a score that each hop keeps; left out, .7 to .95 by the kind of edge"),
+    "min_score": MIN_SCORE,
+}
+"""How a search ranks. What is left out is the profile's: graph-memory goes one hop, and has a minimum for each kind."""
 FRESH = flag("Wait (some seconds) until the index knows the latest changes of files; set it right after editing")
 
 
@@ -212,9 +221,18 @@ def budget(default: int) -> Schema:
 
 def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Settings, **more: Any) -> SearchOptions:
     """Options of a search by the settings and what the arguments narrow it to. Raises UsageError."""
-    mode = arguments.get("mode", settings.mode)
+    profile, depth, decay = arguments.get("profile", settings.profile), arguments.get("depth"), arguments.get("decay")
+    walks = "walk" in load_weights()[profile]  # by itself, as far as `depth` says
     return SearchOptions(
-        mode=mode, profile=settings.profile, memory=settings.memory, **narrowed(arguments, info), **more
+        mode=arguments.get("mode", settings.mode),
+        profile=profile,
+        expand="bfs" if decay is not None or (depth is not None and not walks) else "",
+        depth=depth,
+        decay=decay,
+        min_score=arguments.get("min_score"),
+        memory=settings.memory,
+        **narrowed(arguments, info),
+        **more,
     )
 
 

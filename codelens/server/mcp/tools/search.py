@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from codelens.config import load_weights
 from codelens.model.code import Freshness
 from codelens.model.search import Candidate, Explanation, Hit, WhyResult
 from codelens.render.visible import for_line
@@ -13,10 +14,12 @@ from codelens.render.why_json import families_record
 from codelens.server.mcp.tool import (
     FRESH,
     INTEGER,
-    MODE,
+    MIN_SCORE,
     NARROW,
     NUMBER,
+    PROFILE,
     QUERY,
+    RANKED,
     STRING,
     TARGET,
     Record,
@@ -39,6 +42,8 @@ from codelens.server.mcp.tool import (
     whole,
 )
 
+MOST_SHOWN = 10
+"""Hits of a search without `limit`. Chosen: an agent reads fewer than a person."""
 HIT = closed(
     {
         "rank": INTEGER,
@@ -74,7 +79,7 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
         given,
         info,
         call.served.settings,
-        limit=given["limit"],
+        limit=given.get("limit") or _shown(given.get("profile", call.served.settings.profile)),
         offset=given["offset"],
         **more,
     )
@@ -102,6 +107,11 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
         return ToolAnswer("\n".join([head, *blocks, *footer]), record)
 
     return fitted(len(result.hits), answer_of, given["budget"])
+
+
+def _shown(profile: str) -> int:
+    """The number of hits that a profile shows by itself, else MOST_SHOWN."""
+    return int(load_weights()[profile].get("results", MOST_SHOWN))
 
 
 def _lines(hit: Hit, call: ToolCall) -> Iterator[str]:
@@ -139,11 +149,11 @@ SEARCH = Tool(
     takes=closed(
         {
             "query": QUERY,
-            "limit": whole("Most results", 1, 100, 10),
+            "limit": whole("Most results; left out, 10, or as many as the profile shows", 1, 100),
             "offset": whole("Leave the first ones out", 0, 10_000, 0),
             "kinds": several("Only these kinds: function, class, method, doc (documents) …", text(most=40)),
             **NARROW,
-            "mode": MODE,
+            **RANKED,
             "context": whole("Lines before and after the place, instead of those that say most", 0, 30, 0),
             "fresh": FRESH,
             "budget": budget(3000),
@@ -165,6 +175,8 @@ FILES = Tool(
             "offset": whole("Leave the first ones out", 0, 10_000, 0),
             **NARROW,
             "mode": choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
+            "profile": PROFILE,
+            "min_score": MIN_SCORE,
             "fresh": FRESH,
             "budget": budget(2000),
         },
@@ -274,7 +286,7 @@ WHY = Tool(
             "targets": several("What is asked about; left out, the first results are", TARGET, 5),
             "limit": whole("Results of the search that is accounted for", 1, 100, 5),
             **NARROW,
-            "mode": MODE,
+            **RANKED,
             "budget": budget(3000),
         },
         ["query"],
