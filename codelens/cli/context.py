@@ -7,6 +7,7 @@ from codelens.cli.flags import (
     ALLOW_NETWORK,
     GLOBS,
     OUTPUT,
+    PROFILE,
     ROOT_SCOPE,
     TYPES,
     TYPES_NOT,
@@ -43,6 +44,7 @@ class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
     files: bool = option(
         False, "--files", section=SOURCE, help="The arguments are files: their symbols, and who calls them"
     )
+    profile: str | None = PROFILE
     allow_network: bool = ALLOW_NETWORK
     types: Texts = TYPES
     types_not: Texts = TYPES_NOT
@@ -158,7 +160,7 @@ def _options(flags: ContextFlags, place: Workplace, scope: Scope) -> SearchOptio
     return SearchOptions(
         limit=limit,
         mode=place.settings.mode,
-        profile=place.settings.profile,
+        profile=flags.profile or place.settings.profile,
         memory=place.settings.memory,
         now=moment(flags.now),
         languages=languages_named(flags.types or ()),

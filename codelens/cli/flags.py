@@ -175,6 +175,17 @@ class QueryFlags:
     root_scope: bool = ROOT_SCOPE
 
 
+PROFILE = option(
+    None,
+    "--profile",
+    section=RANKING,
+    metavar="NAME",
+    values="codelens.config:load_weights",
+    help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory, codexlens or marketplace "
+    "[default: codelens; with --like likeness]",
+)
+
+
 class ScoreFlags:
     """Options that decide scores, and so which candidates there are."""
 
@@ -200,15 +211,7 @@ class ScoreFlags:
         values="codelens.search.fuse:FUSIONS",
         help="How channels are joined: rrf (by ranks), weighted or minmax (by scores)",
     )
-    profile: str | None = option(
-        None,
-        "--profile",
-        section=RANKING,
-        metavar="NAME",
-        values="codelens.config:load_weights",
-        help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory, codexlens or marketplace "
-        "[default: codelens; with --like likeness]",
-    )
+    profile: str | None = PROFILE
     intent: str | None = option(
         None,
         "--intent",

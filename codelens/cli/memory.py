@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare, group, option
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags
-from codelens.cli.options import moment
+from codelens.cli.options import diff_named, moment
 from codelens.cli.streams import agreed, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, target_here
 from codelens.errors import MemoryFault, UsageError
@@ -306,6 +306,9 @@ class UsedFlags(RecordingFlags):
     targets: list[str] | None = argument(
         None, "Files that were read or changed, PATH:LINE, or symbols' names", "FILE..."
     )
+    diff: str | None = option(
+        None, "--diff", metavar="FILE", help="What the changed lines of this diff name; `-` is stdin"
+    )
 
 
 def used(flags: UsedFlags) -> int:
@@ -313,10 +316,15 @@ def used(flags: UsedFlags) -> int:
 
     Those places are judged useful; the rest of that answer is judged useless once the next is asked for.
     """
-    if not flags.targets:
-        raise UsageError("what was used?", "`codelens memory used FILE...`")
+    if bool(flags.targets) == (flags.diff is not None):
+        raise UsageError(
+            "what was used?", "`codelens memory used FILE...`, or `git diff | codelens memory used --diff -`"
+        )
     with notebook_here(flags, flags.now) as (notebook, index, place):
-        places = notebook.used([target_here(target, place, index) for target in flags.targets])
+        if flags.diff is not None:
+            places = notebook.used_in(diff_named(flags.diff, place.cwd).decode("utf-8", "replace"))
+        else:
+            places = notebook.used([target_here(target, place, index) for target in flags.targets or ()])
     if not flags.quiet:
         write([f"{used.label()}\n" for used in places])
     if not places and not flags.quiet:

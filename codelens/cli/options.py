@@ -160,14 +160,19 @@ def change_named(flags: ChangeFlags, cwd: Path) -> Change | None:
     if not (chosen := only_one(flags, ("pr", "diff", "staged"))):
         return None
     if chosen == "diff" and flags.diff is not None:
-        if flags.diff == "-":
-            return Change(stdin_bytes("pipe a diff in: `git diff | codelens … --diff -`"), cwd=str(cwd))
-        try:
-            return Change((cwd / flags.diff).read_bytes(), cwd=str(cwd))
-        except OSError as fault:
-            hint = f"a range of commits is --pr {flags.diff}" if ".." in flags.diff else ""
-            raise UsageError(f"--diff {flags.diff}: {fault.strerror}", hint) from None
+        return Change(diff_named(flags.diff, cwd), cwd=str(cwd))
     return Change(revisions=flags.pr or "", staged=flags.staged, cwd=str(cwd))
+
+
+def diff_named(name: str, cwd: Path) -> bytes:
+    """The diff in a file, or for `-` on stdin. Raises UsageError."""
+    if name == "-":
+        return stdin_bytes("pipe a diff in: `git diff | codelens … --diff -`")
+    try:
+        return (cwd / name).read_bytes()
+    except OSError as fault:
+        hint = f"a range of commits is --pr {name}" if ".." in name else ""
+        raise UsageError(f"--diff {name}: {fault.strerror}", hint) from None
 
 
 def only_one(flags: object, names: Sequence[str], spelling: Mapping[str, str] | None = None) -> str:

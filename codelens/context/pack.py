@@ -68,7 +68,7 @@ class Packing:
 
 
 def nearness_exponent(phantoms: int, items: int) -> float:
-    """e = .3 + .2 × the share of phantoms (nodes outside of the repository) in all candidates, at least .3, at most .7."""
+    """e = .3 + .2 × the share of phantoms (what the candidates use from outside of the repository), at least .3, at most .7."""
     ratio = phantoms / (phantoms + items) if phantoms else 0.0
     return min(max(LEAST_EXPONENT + EXPONENT_STEP * ratio, LEAST_EXPONENT), MOST_EXPONENT)
 
@@ -210,14 +210,15 @@ class Offers:
     """All candidates of a pack, with notices about their source."""
 
     offers: Sequence[Offer]
-    phantoms: int
+    exponent: float
+    """Exponent of nearness in the density."""
     notices: tuple[Notice, ...]
     index: IndexInfo
 
 
 def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
     """The pack that fits the request's budget when written. Raises UsageError if not even an empty pack fits."""
-    exponent = nearness_exponent(offers.phantoms, len(offers.offers))
+    exponent = offers.exponent
     empty = Pack(
         request.source,
         request.budget,

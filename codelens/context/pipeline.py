@@ -9,11 +9,12 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.context.cache import KeptPacks, States, key_of
 from codelens.context.changes import diff_of
-from codelens.context.pack import Offers, allowed_forms, fit
+from codelens.context.pack import Offers, allowed_forms, fit, nearness_exponent
 from codelens.context.sources import Source, document_states, for_change, for_files, for_task, offers_of
 from codelens.errors import UsageError
 from codelens.model.code import Freshness, IndexInfo
 from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, Entry, Pack, PackedText, PackLayout
+from codelens.search.profiles import EXPONENT, load_profile
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 
@@ -40,7 +41,11 @@ def write_pack(
         return found[0]
     texts = Texts(store)
     source = _source(request, store, texts, settings)
-    offers = Offers(offers_of(source.wanted, store, texts), source.phantoms, source.notices, info)
+    phantoms = store.edges.outside_of(wanted.unit.id for wanted in source.wanted)
+    exponent = load_profile(request.options, settings.weights).packing.get(EXPONENT)
+    if exponent is None:
+        exponent = nearness_exponent(phantoms, len(source.wanted))
+    offers = Offers(offers_of(source.wanted, store, texts), exponent, source.notices, info)
     pack = fit(offers, request, layout)
     packed = _text(pack, layout, request.options.memory)
     if kept:

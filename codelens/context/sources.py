@@ -16,7 +16,7 @@ from codelens.errors import TargetError
 from codelens.model.code import DocumentId, Freshness, UnitId, UnitRow
 from codelens.model.context import ContextRequest, Entry, Form
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.graph import EXTERNAL, is_unit
+from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Contribution, Notice, SearchOptions
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
@@ -105,8 +105,6 @@ class Neighbours:
 
     callers: Mapping[UnitId, frozenset[UnitId]]
     called: Mapping[UnitId, frozenset[UnitId]]
-    phantoms: int
-    """Number of nodes outside of the repository that the seeds call."""
 
 
 def has_edges(store: Store) -> bool:
@@ -118,16 +116,13 @@ def neighbours(store: Store, seeds: Collection[UnitId], outgoing: bool) -> Neigh
     """The callers of the seeds, and with `outgoing` their callees, without the seeds themselves."""
     known = frozenset[int](seeds)
     callers, called = dict[UnitId, set[UnitId]](), dict[UnitId, set[UnitId]]()
-    phantoms: set[int] = set()
     for edge in store.edges.incoming(known, CALLS, MOST_EDGES):
         if is_unit(edge.source) and edge.source not in known:
             callers.setdefault(UnitId(edge.source), set()).add(UnitId(edge.target))
     for edge in store.edges.outgoing(known, CALLS, MOST_EDGES) if outgoing else ():
-        if edge.target >= EXTERNAL:
-            phantoms.add(edge.target)
-        elif is_unit(edge.target) and edge.target not in known:
+        if is_unit(edge.target) and edge.target not in known:
             called.setdefault(UnitId(edge.target), set()).add(UnitId(edge.source))
-    return Neighbours(_frozen(callers), _frozen(called), len(phantoms))
+    return Neighbours(_frozen(callers), _frozen(called))
 
 
 def walk_from(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) -> dict[UnitId, float] | None:
@@ -207,7 +202,6 @@ class Source:
 
     wanted: Sequence[WantedUnit]
     notices: tuple[Notice, ...]
-    phantoms: int = 0
 
 
 def for_task(request: ContextRequest, store: Store, settings: Settings) -> Source:
@@ -263,7 +257,7 @@ def for_change(request: ContextRequest, store: Store, texts: Texts) -> Source:
         return WantedUnit(row, scored.score, share, "changed" if here else _relation(row.id, near))
 
     notices = (*touched.notices, *trace_notices, *(() if has_edges(store) or not changed else (NO_GRAPH,)))
-    return Source(_best(map(wanted, [*changed.values(), *around.values()]), options), notices, near.phantoms)
+    return Source(_best(map(wanted, [*changed.values(), *around.values()]), options), notices)
 
 
 def _units(store: Store, documents: Sequence[DocumentId]) -> dict[UnitId, UnitRow]:

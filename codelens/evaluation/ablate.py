@@ -31,9 +31,11 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 """Groups of similar edge kinds."""
 
 COMPOSITE: Mapping[str, Edit] = {
+    "words of a cluster": (("keywords", "clusters"), False),
+    "names of folders": (("keywords", "folders"), 0),
     "focus": (("composite", "seeds", "focus"), False),
     "neighbours' names": (("composite", "seeds", "neighbours"), 0.0),
-    "implementors": (("composite", "seeds", "implementors"), 0),
+    "implementors": (("composite", "seeds", "implementors"), False),
     "paths": (("composite", "seeds", "paths"), 0),
     "steps of the walk": (("composite", "walk", "steps"), 0),
     "edges against their direction": (("composite", "walk", "backward"), 0.0),
@@ -44,7 +46,9 @@ COMPOSITE: Mapping[str, Edit] = {
 SINGULAR: Mapping[str, str] = {"factors": "factor", "features": "feature"}
 FIELDS = ("fields", "bm25f")
 """Sections with weights of full-text columns."""
-NOT_LISTED = frozenset({"channels", "cuts", *FIELDS, "graph", "composite", "expansion", "minimum"})
+NOT_LISTED = frozenset(
+    {"channels", "cuts", *FIELDS, "graph", "composite", "expansion", "minimum", "keywords", "packing"}
+)
 """Sections whose rows are listed one by one below."""
 WALK = "walk"
 """The walk's feature; profiles with a graph have a row for the walk instead."""

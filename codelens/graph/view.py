@@ -8,6 +8,7 @@ depend on the history of an index.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -119,12 +120,15 @@ def similar_to(store: Store, nodes: Iterable[int]) -> list[Edge]:
     called = {c for callees in own.values() for c in callees}
     popular = store.edges.degree(called, {"calls"})
     telling = [c for c in called if popular.get(c, 0) <= MOST_CALLERS]
-    callers = _callees_by(store.edges.incoming(telling, {"calls"}))
+    callers: dict[Node, list[Node]] = {}
+    for caller, some in _callees_by(store.edges.incoming(telling, {"calls"})).items():
+        for callee in some if is_unit(caller) else ():
+            callers.setdefault(callee, []).append(caller)
     shared: dict[Node, list[Node]] = {}
     for one, callees in own.items():
         if len(callees) >= LEAST_SHARED:
-            near = [c for c, some in callers.items() if c != one and len(some & callees) >= LEAST_SHARED]
-            shared[one] = sorted(near)
+            counts = Counter(caller for callee in callees for caller in callers.get(callee, ()) if caller != one)
+            shared[one] = sorted(caller for caller, n in counts.items() if n >= LEAST_SHARED)
     others = _callees(store, {c for near in shared.values() for c in near})
     found = []
     for one, near in sorted(shared.items()):

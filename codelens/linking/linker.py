@@ -26,7 +26,7 @@ from codelens.model.graph import KINDS, TIERS, document_node
 from codelens.store.codec import pack_places
 from codelens.store.store import Store
 
-RULES = "link 12"
+RULES = "link 13"
 """Increase the number with each change of the rules that decide which edges a document has."""
 AT_ONCE = 32
 """Documents whose edges are written together. Chosen."""

@@ -27,6 +27,7 @@ from codelens.store.memory import Memory, MemoryWriter
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
 from codelens.store.texts import Texts
+from codelens.text.terms import tokens
 from codelens.worktree.place import memory_place
 
 WIDEST = 64
@@ -87,6 +88,16 @@ def _digest(
 MOST_PLACES = 50
 """Most places of an answer that are recorded, best first. Chosen: later ones are not opened."""
 NO_ANSWER = "search first, with memory on; `codelens memory show` lists the records"
+
+
+SHORTEST_NAME = 3
+"""Letters of a name that a diff uses where it says it. Chosen."""
+
+
+def names_in_diff(diff: str) -> frozenset[str]:
+    """The names in lines that a unified diff adds or removes."""
+    changed = (line[1:] for line in diff.splitlines() if line[:1] in ("+", "-") and line[:3] not in ("+++", "---"))
+    return frozenset(name for line in changed for name in tokens(line) if len(name) >= SHORTEST_NAME)
 
 
 class MemoryNotebook:
@@ -186,7 +197,18 @@ class MemoryNotebook:
         last = self.last()
         if last is None:
             raise UsageError("no answer is recorded", NO_ANSWER)
-        meant = [one for one in last.places if any(self._means(target, one) for target in targets)]
+        return self._used(last, [one for one in last.places if any(self._means(target, one) for target in targets)])
+
+    def used_in(self, diff: str) -> list[Place]:
+        """Record the use of the places of the last answer whose names stand in changed lines of a diff; returns these places."""
+        self._must_be_on()
+        last = self.last()
+        if last is None:
+            raise UsageError("no answer is recorded", NO_ANSWER)
+        said = names_in_diff(diff)
+        return self._used(last, [one for one in last.places if one.place.name.rpartition(".")[2] in said])
+
+    def _used(self, last: RecordedAnswer, meant: Sequence[Answered]) -> list[Place]:
         self._use(last, [one for one in meant if not one.used])
         return list(dict.fromkeys(one.place for one in meant))
 

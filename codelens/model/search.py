@@ -239,6 +239,8 @@ class Trace:
     cuts: dict[str, int] = field(default_factory=dict)
     """Channel → limit of its matches."""
     seconds: dict[str, float] = field(default_factory=dict)
+    fused: dict[UnitId, float] = field(default_factory=dict)
+    """Unit → its fused score, where ranks choose seeds and the score is made of other things."""
     nearness: dict[UnitId, float] = field(default_factory=dict)
     """Unit → its mass in the walk as a share of the largest, 1 for seeds; empty without a walk."""
     metadata: dict[DocumentId, Mapping[str, str | float | bool]] = field(default_factory=dict)

@@ -184,6 +184,9 @@ def position_lines(explanation: Explanation, trace: Trace, view: WhyView) -> Ite
         return
     if view.every_part:
         yield from raw_scores(mine, trace)
+    if (fused := trace.fused.get(mine.unit.id)) is not None:
+        found = (f"{channel} #{rank}{_reason(channel, rank, trace)}" for channel, rank in sorted(mine.channels.items()))
+        yield for_line(f"found with a fused score of {fused:.6f}: {', '.join(found)}")
     for word, other in (("behind", explanation.above), ("ahead of", explanation.below)):
         if other is not None:
             parts = sorted(differences(mine, other, view.every_part), key=lambda d: (-abs(d.gap), d.label))[:3]
@@ -202,6 +205,11 @@ def raw_scores(candidate: Candidate, trace: Trace) -> Iterator[str]:
         parts.append(f"{channel} #{rank}{raw}")
     if parts:
         yield f"ranks: {', '.join(parts)}"
+
+
+def _reason(channel: str, rank: int, trace: Trace) -> str:
+    ranking = trace.rankings.get(channel, ())
+    return f" ({ranking[rank - 1].reason})" if rank <= len(ranking) else ""
 
 
 def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearch) -> Iterator[str]:

@@ -85,6 +85,8 @@ def _candidate(candidate: Candidate | None, rank: int | None, trace: Trace) -> R
     if candidate is None:
         return None
     record = candidate_record(candidate, rank)
+    if (fused := trace.fused.get(candidate.unit.id)) is not None:
+        record["fused"] = fused
     return record | {"families": families_record(candidate.contributions), "matches": matches_of(candidate, trace)}
 
 

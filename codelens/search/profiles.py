@@ -10,7 +10,9 @@ from typing import Any
 
 from codelens.config import load_weights
 from codelens.errors import SettingsError, UsageError
+from codelens.graph.surroundings import UNKNOWN
 from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import IMPLIED_KINDS, KINDS
 from codelens.model.search import Intent, SearchOptions
 from codelens.search.features import FEATURES
 from codelens.search.fuse import FUSIONS
@@ -22,6 +24,15 @@ SECTION = "features"
 FURTHER = "further"
 """Weight of further hits of one file, which depends on the other candidates (search/order.py)."""
 NAMES = (*FEATURES, WALK, FURTHER)
+STAGES = ("seeds", "walk", "composite")
+"""Tables of a profile with knowing's stages."""
+WHAT_IF = ("keywords", *STAGES)
+"""Tables of such a profile of which a user's file may change single values."""
+PACKING, EXPONENT = "packing", "exponent"
+"""The table and the key for the exponent of nearness in context packs, in the place of the one that phantoms decide."""
+SIZES, KINDS_TABLE = "seeds.seeds", "kinds"
+EDGE_KINDS = frozenset((*KINDS, *IMPLIED_KINDS, UNKNOWN))
+MOST_SETTING = 1e9
 MOST = 1000.0
 """Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: more is a slip of the pen. Chosen."""
 LARGEST = 1_000_000
@@ -35,7 +46,20 @@ def all_profiles(own: str = "") -> Mapping[str, Any]:
     if not own:
         return shipped
     replaced = _parsed(read_own_file(own, "weights", HINT, LARGEST), own)
-    return {name: {**row, **replaced.get(name, {})} for name, row in shipped.items()}
+    return {name: _with_own(row, replaced.get(name, {})) for name, row in shipped.items()}
+
+
+def _with_own(row: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Features in the place of the shipped ones; of other tables, only what is named."""
+    return {
+        **row,
+        **{name: table if name == SECTION else merged(row.get(name, {}), table) for name, table in own.items()},
+    }
+
+
+def merged(held: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A table with the values of another; the weights of kinds of edges are merged in turn."""
+    return {**held, **{key: merged(held[key], v) if key == KINDS_TABLE else v for key, v in table.items()}}
 
 
 def replaces(own: str, profile: str) -> bool:
@@ -57,9 +81,47 @@ def _parsed(text: str, own: str) -> Mapping[str, Mapping[str, Any]]:
 def _profile(name: str, row: Any) -> Mapping[str, Any]:
     if name not in load_weights():
         raise ValueError(f"there is no profile '{name}'")
-    if not isinstance(row, dict) or list(row) != [SECTION] or not isinstance(row[SECTION], dict):
-        raise ValueError(f"for profile '{name}' only the table [{name}.{SECTION}] is allowed")
-    return {SECTION: {feature: _weight(feature, weight) for feature, weight in row[SECTION].items()}}
+    shipped = load_weights()[name]
+    tables = (SECTION, PACKING, *(WHAT_IF if "composite" in shipped else ()))
+    if not isinstance(row, dict) or not row or not all(t in tables and isinstance(row[t], dict) for t in row):
+        allowed = ", ".join(f"[{name}.{table}]" for table in tables)
+        raise ValueError(f"for profile '{name}' only the tables {allowed} are allowed")
+    found: dict[str, Any] = {}
+    for table, values in row.items():
+        if table == SECTION:
+            found[table] = {feature: _weight(feature, weight) for feature, weight in values.items()}
+        else:
+            held = {EXPONENT: 0.0} if table == PACKING else shipped[table]
+            found[table] = {key: _setting(f"{table}.{key}", held.get(key), value) for key, value in values.items()}
+    return found
+
+
+def _setting(key: str, held: Any, value: Any) -> Any:
+    """A value of a stage, of the kind that the shipped one has. Raises ValueError."""
+    if held is None:
+        raise ValueError(f"there is no '{key}'")
+    if isinstance(held, bool) or isinstance(value, bool):
+        if isinstance(held, bool) and isinstance(value, bool):
+            return value
+        raise ValueError(f"'{key}' must be {'true or false' if isinstance(held, bool) else 'a number'}, not {value!r}")
+    if key == SIZES and not isinstance(value, dict):
+        value = {"0": value}
+    if isinstance(held, dict) != isinstance(value, dict):
+        raise ValueError(f"'{key}' must be {'a table' if isinstance(held, dict) else 'a number'}, not {value!r}")
+    if isinstance(value, dict):
+        known = str.isdecimal if key == SIZES else EDGE_KINDS.__contains__
+        if unknown := [name for name in value if not known(name)]:
+            raise ValueError(f"there is no '{key}.{unknown[0]}'")
+        return {name: _amount(f"{key}.{name}", n, int if key == SIZES else float) for name, n in value.items()}
+    return _amount(key, value, type(held))
+
+
+def _amount(key: str, value: Any, kind: type) -> float:
+    if kind is int and not isinstance(value, int):
+        raise ValueError(f"'{key}' must be a whole number, not {value!r}")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MOST_SETTING:
+        raise ValueError(f"'{key}' must be a number from 0 to {MOST_SETTING:g}, not {value!r}")
+    return value
 
 
 def _weight(feature: str, weight: Any) -> float | Mapping[str, float]:
@@ -117,12 +179,16 @@ class Profile:
     """Weights of the marketplace's signals, and the size of its pool; empty for a profile that has another formula."""
     aliases: bool = False
     """True if the shipped aliases, and nothing else, expand words."""
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of knowing's keywords, which are looked for tier by tier; empty to look for all words of a query."""
     prefix: bool = False
     """True if each word of a query is the beginning of words."""
     as_written: bool = False
     """True if `exact` finds words and not their stems, and `fuzzy` whatever holds a word of the query as a part."""
+    packing: Mapping[str, float] = field(default_factory=dict)
+    """The exponent of nearness in context packs; empty to have it follow the share of phantoms."""
     own: str = ""
-    """The user's file that its features come from; empty for the shipped ones."""
+    """The user's file that its numbers come from; empty for the shipped ones."""
 
     @property
     def by_intent(self) -> bool:
@@ -192,13 +258,15 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         factors=row["factors"],
         features=row["features"],
         graph=row.get("graph", {}),
-        composite={name: row[name] for name in ("seeds", "walk", "composite") if "composite" in row},
+        composite={name: row[name] for name in STAGES if "composite" in row},
+        packing=row.get(PACKING, {}),
         expansion=row.get("expansion", {}),
         minimum=row.get("minimum", {}),
         confidence=row.get("confidence", {}),
         memory=row.get("memory", {}),
         quality=row.get("quality", {}),
         aliases=row.get("aliases", False),
+        keywords=row.get("keywords", {}),
         prefix=row.get("prefix", False),
         as_written=row.get("as_written", False),
         own=own if replaces(own, options.profile) else "",

@@ -6,17 +6,21 @@ The present is the time of the indexed commit, or one that somebody names: the c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from codelens.errors import TracesFault
-from codelens.model.code import UnitId, UnitRow
+from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.history import History
 from codelens.model.memory import Observed, place_of
 from codelens.model.search import Notice
+from codelens.query.facts import LastChanges
 from codelens.store.store import Store
 from codelens.store.traces import Traces
 from codelens.worktree.place import traces_place
+
+if TYPE_CHECKING:
+    from codelens.search.run import SearchRun
 
 SECONDS_A_DAY = 86_400
 FADING = 0.005
@@ -41,6 +45,30 @@ def recency(history: History | None, present: int, named: bool = False) -> Aged 
     whole = int(days)
     when = "on the day of" if not whole else f"{whole} day{'' if whole == 1 else 's'} before"
     return Aged(math.exp(-FADING * days), f"changed {when} {'the present as named' if named else 'the indexed commit'}")
+
+
+def recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, Aged]:
+    """Unit → how recent the last change of its lines is, by the history of lines; of its file where that does not say it.
+
+    Only units of repositories whose history was read. Raises OutOfTime.
+    """
+    changes, store, now = LastChanges(run.store, run.texts), run.store, run.options.now
+    by_file: dict[DocumentId, list[UnitRow]] = {}
+    for unit in units:
+        by_file.setdefault(unit.document, []).append(unit)
+    read = {row.id: store.history.read(row.id) for row in store.documents.repositories()}
+    found: dict[UnitId, Aged] = {}
+    for document in store.documents.rows(by_file):
+        known = read[document.repository]
+        if known is None or not known.commits:
+            continue
+        run.budget.check()
+        for unit_id, last in changes.of_units(document, by_file[document.id]).items():
+            history = History(last.commits, last.time)
+            if aged := recency(history, known.time if now is None else now, now is not None):
+                what = "its lines were changed" if last.commits else "its file was changed"
+                found[unit_id] = aged._replace(reason=aged.reason.replace("changed", what, 1))
+    return found
 
 
 def churn(history: History | None, most: int) -> Aged | None:

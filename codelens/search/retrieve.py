@@ -14,9 +14,11 @@ from codelens.search.channels import Channel
 from codelens.search.channels.equivalence import EquivalenceChannel
 from codelens.search.channels.exact import ExactChannel
 from codelens.search.channels.fuzzy import FuzzyChannel
+from codelens.search.channels.keywords import KeywordTexts, TieredNames
 from codelens.search.channels.path import PathChannel
 from codelens.search.channels.symbol import SymbolChannel
 from codelens.search.channels.vector import VectorChannel
+from codelens.search.profiles import Profile
 from codelens.search.run import SearchRun
 
 _ALL: tuple[Channel, ...] = (
@@ -28,6 +30,8 @@ _ALL: tuple[Channel, ...] = (
     VectorChannel(),
 )
 CHANNELS: Mapping[str, Channel] = {channel.name: channel for channel in _ALL}
+OF_KEYWORDS: Mapping[str, Channel] = {**CHANNELS, TieredNames.name: TieredNames(), KeywordTexts.name: KeywordTexts()}
+"""The channels of a profile that looks for knowing's keywords."""
 MODES: Mapping[str, tuple[str, ...]] = {
     "hybrid": ("exact", "fuzzy", "path", "symbol", "vector", "equivalence"),
     "keyword": ("exact", "path", "symbol", "equivalence"),
@@ -53,12 +57,17 @@ OTHER_MARK = 0.9
 """Value of a FIXME, of 1, for the query `TODO`. Chosen: only the order counts."""
 
 
+def channels_of(profile: Profile) -> Mapping[str, Channel]:
+    """Name → channel, as the profile has them."""
+    return OF_KEYWORDS if profile.keywords else CHANNELS
+
+
 def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:
     """Channel → its matches, best first. Raises UsageError for a mode whose channels the profile does not use."""
     profile, mode = run.profile, run.options.mode
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")
-    chosen = [CHANNELS[name] for name in MODES[mode] if profile.takes(name)]
+    chosen = [channels_of(profile)[name] for name in MODES[mode] if profile.takes(name)]
     if not chosen:
         fitting = [mode for mode, names in MODES.items() if any(map(profile.takes, names))]
         raise UsageError(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -14,6 +15,7 @@ from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Event, Match, Trace
+from codelens.search.channels.keywords import path_terms
 from codelens.search.equivalence import EquivalenceClass, match_classes, stems_of, usable_targets
 from codelens.search.fuse import fuse, normalised
 from codelens.search.run import SearchRun
@@ -120,8 +122,8 @@ class Seeding:
     """How many candidates there may be then."""
     neighbours: float
     """Weight of the ranking by classes that the neighbours' names make; 0 for none."""
-    implementors: int
-    """Most that join for the interfaces among the candidates."""
+    implementors: bool
+    """True if all that implements a type among the candidates joins."""
     focus: bool
     """True if the largest folder goes first."""
     seeds: Mapping[str, int]
@@ -132,7 +134,7 @@ class Seeding:
     last_weight: float
     """Restart weights of the first and the last seed; those between lie evenly between."""
     paths: int
-    """Most types that join because their path is named."""
+    """Most symbols that join because their path is named."""
     path_weight: float
 
 
@@ -171,12 +173,12 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
         ordered = sorted(ordered, key=lambda unit: unit.kind not in TYPE_KINDS)
     most = max((n for least, n in seeding.seeds.items() if int(least) <= size), default=0)
     seeds = _weighted(ordered[:most], seeding)
-    for unit in _implementors(kept, seeding, store):
+    for unit in _implementors(kept, store) if seeding.implementors else ():
         if unit.id not in seeds and not noise_of(unit, words):
-            seeds[unit.id] = Seed(unit, seeding.last_weight, "implements an interface among the matches", True)
-    for unit in _on_paths(rankings.get("path", ()), seeding, store):
+            seeds[unit.id] = Seed(unit, seeding.last_weight, "implements a type among the matches", True)
+    for unit, reason in on_paths(run, seeding.paths):
         if unit.id not in seeds and not noise_of(unit, words):
-            seeds[unit.id] = Seed(unit, seeding.path_weight, "a type where the path says the query's words", False)
+            seeds[unit.id] = Seed(unit, seeding.path_weight, reason, False)
     return Seeds(seeds, {c.unit.id: c for c in fused})
 
 
@@ -189,7 +191,18 @@ def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: See
         run.trace.rankings[AROUND_NAMES] = tuple(taking_part[AROUND_NAMES])
     weights = normalised(weighing, sorted(taking_part))
     found = fuse(taking_part, weights, run.profile.rrf_k, run.rows(taking_part))
+    for candidate in found:
+        _weigh_learned(candidate, run)
     return sorted(found, key=Candidate.order)
+
+
+def _weigh_learned(candidate: Candidate, run: SearchRun) -> None:
+    """Scale the rank of a unit that learned words led to by what the number of its uses weighs, in place."""
+    learned = next((match for match in run.terms.learned if match.unit == candidate.unit.id), None)
+    for place, part in enumerate(candidate.recorded if learned else ()):
+        if learned and part.source == "equivalence" and part.reason.endswith(learned.reason):
+            operands = {**part.operands, "weight": part.operands["weight"] * learned.raw_score}
+            candidate.recorded[place] = replace(part, amount=part.amount * learned.raw_score, operands=operands)
 
 
 def _filled(
@@ -237,23 +250,41 @@ def _weighted(units: Sequence[UnitRow], seeding: Seeding) -> dict[UnitId, Seed]:
     }
 
 
-def _implementors(units: Sequence[UnitRow], seeding: Seeding, store: Store) -> list[UnitRow]:
-    """Implementations of the interfaces among these units: interface by interface, each by path and place."""
-    interfaces = {unit.id: place for place, unit in enumerate(units) if unit.kind in ("interface", "trait")}
+def _implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
+    """Implementations of the types among these units: type by type, each by path and place."""
+    interfaces = {unit.id: place for place, unit in enumerate(units) if unit.kind in TYPE_KINDS}
     edges = [e for e in store.edges.incoming(interfaces, {"implements"}) if is_unit(e.source)]
     rows = store.units.rows({UnitId(e.source) for e in edges})
     first: dict[UnitId, int] = {}
     for edge in edges:
         place, source = interfaces[UnitId(edge.target)], UnitId(edge.source)
         first[source] = min(place, first.get(source, place))
-    ordered = sorted(rows.values(), key=lambda row: (first[row.id], row.content_order()))
-    return ordered[: seeding.implementors]
+    return sorted(rows.values(), key=lambda row: (first[row.id], row.content_order()))
 
 
-def _on_paths(matches: Sequence[Match], seeding: Seeding, store: Store) -> list[UnitRow]:
-    """The types that live where a path says the query's words, best path first."""
-    rows = store.units.rows([match.unit for match in matches])
-    return [rows[m.unit] for m in matches if rows[m.unit].kind in TYPE_KINDS][: seeding.paths]
+RICH, LEAN, OTHER = 5, 10, 15
+"""Most types with members, types without, and other symbols that join for one word; knowing's figures."""
+CAPS = {1: RICH, 2: LEAN, 3: OTHER}
+"""Group of `Units.on_paths` → most of it for one word."""
+MOST_FILES = 300
+"""Files that are looked at for one word. Chosen: a word on more paths names the project, not a place in it."""
+
+
+def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
+    """Symbols in folders and files whose names begin with a word of the query, with the reason: types with a method that the query
+    speaks of first, then those with members, then those without, then other symbols; `most` in all."""
+    words, found = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
+    may = None if run.within is None else frozenset(run.within)
+    for place, word in enumerate(words):
+        others = [other for other in words if other != word]
+        taken: dict[int, int] = {}
+        for unit, group in run.store.units.on_paths(word, others, MOST_FILES):
+            if taken.get(group, 0) < CAPS.get(group, most) and (may is None or unit in may):
+                taken[group] = taken.get(group, 0) + 1
+                found.setdefault(unit, (group, place, word))
+    best = sorted(found, key=lambda unit: found[unit][:2])[:most]  # stable: equal ones stay in order of content
+    rows = run.store.units.rows(best)
+    return [(rows[unit], f"where the path says {found[unit][2]}") for unit in best]
 
 
 DERIVED_WEIGHT = 0.7

@@ -11,9 +11,9 @@ Abbreviations, aliases and corrections of typing mistakes add further terms. Eac
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import BEGINNING, beginning_of, beginning_terms, token_terms, tokens
 
 if TYPE_CHECKING:
+    from codelens.search.profiles import Profile
     from codelens.search.run import SearchRun
 
 MOST_TERMS, MOST_BEGINNINGS = 1000, 100
@@ -105,12 +106,12 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
     beginnings = 0
     for text in texts:
         previous = ""
-        for token in _split_text(text):
+        for token in split_text(text):
             beginnings += token.endswith(BEGINNING)
             begun = token.endswith(BEGINNING) and beginnings <= MOST_BEGINNINGS
             token = token.removesuffix(BEGINNING)
             parts = split_identifier(token)
-            if _is_compound(token, parts):
+            if is_compound(token, parts):
                 _add_identifier(token, "prefix" if begun else "compound", token, names, words)
                 previous = ""
                 continue
@@ -122,7 +123,7 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
                 previous = ""
             for term in beginning_terms(token) if begun else token_terms(token):
                 words.setdefault(term, Term(term, "prefix" if term.endswith(BEGINNING) else "component", token))
-            if previous and _may_join(previous, word):
+            if previous and may_join(previous, word):
                 pair = fold_identifier(previous + word)
                 names.setdefault(pair, Term(pair, "pair", f"{previous} {token}"))
             previous = "" if word in lists.action else word
@@ -142,13 +143,13 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
         whole,
         tuple(names.values()),
         tuple(words.values()),
-        _abbreviated(words, lists),
+        abbreviated(words, lists),
         texts=tuple(texts),
         left_out=tuple(left_out),
     )
 
 
-def _split_text(text: str) -> list[str]:
+def split_text(text: str) -> list[str]:
     """Tokens, with dotted and scoped names kept whole: Class.method, a::b, ptr->field, name(); the star of a beginning stays."""
     for mark in ("::", "->", "#", "()"):
         text = text.replace(mark, "." if mark != "()" else " ")
@@ -167,7 +168,8 @@ def _split_text(text: str) -> list[str]:
     return kept
 
 
-def _is_compound(token: str, parts: Sequence[str]) -> bool:
+def is_compound(token: str, parts: Sequence[str]) -> bool:
+    """True for an identifier of several parts: get_user, getUser, Class.method."""
     return "." in token or ("_" in token.strip("_")) or (len(parts) > 1 and not token.islower())
 
 
@@ -183,11 +185,13 @@ def _add_identifier(identifier: str, tier: str, origin: str, names: dict[str, Te
             words.setdefault(term, Term(term, tier if whole and tier != "prefix" else "component", origin))
 
 
-def _may_join(left: str, right: str) -> bool:
+def may_join(left: str, right: str) -> bool:
+    """True if two neighbouring words may be one name."""
     return min(len(left), len(right)) >= MIN_COMPOUND_PART and max(len(left), len(right)) > MIN_COMPOUND_PART
 
 
-def _abbreviated(words: Mapping[str, Term], lists: Words) -> tuple[Term, ...]:
+def abbreviated(words: Mapping[str, Term], lists: Words) -> tuple[Term, ...]:
+    """The long forms of short words, and the short forms of long ones."""
     return tuple(
         Term(other, "abbreviation", f"{word} ~ {other}")
         for word in words
@@ -206,11 +210,11 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
     if run.likeness:
         terms = run.likeness.query
     else:
-        terms = expand(plain_texts(query), query.identifiers, query.text)
+        terms = _reader(profile)(plain_texts(query), query.identifiers, query.text)
         store.budget.limits += terms.left_out
         if profile.aliases or own:
             terms = with_aliases(terms, own, shipped=profile.aliases)
-        if "fuzzy" in run.abilities and not profile.aliases:
+        if "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
             with store.budget.part(TERMS, "unknown words were not corrected"):
                 terms = with_corrections(terms, store)
     note_unknown(run, terms)
@@ -220,6 +224,12 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
     run.trace.common = terms.common
     run.trace.terms = [(t.tier, t.text, t.origin) for t in (*terms.names, *terms.words, *terms.extra)]
     return terms
+
+
+def _reader(profile: Profile) -> Callable[[Sequence[str], Sequence[str], str], ExpandedQuery]:
+    from codelens.search.keywords import keywords  # which needs this module
+
+    return partial(keywords, clusters=profile.keywords["clusters"]) if profile.keywords else expand
 
 
 def plain_texts(query: Query) -> list[str]:

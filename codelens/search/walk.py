@@ -7,24 +7,18 @@ seeds. Units that only the walk found become candidates; each candidate that it 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-import xxhash
-
 from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
+from codelens.graph.surroundings import WIDEST, ByContent, Surroundings
 from codelens.graph.walk import Push, Trail, Trails, push
 from codelens.model.code import UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS, is_unit
+from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
 from codelens.model.search import Candidate, Contribution, Says
 from codelens.store.store import Store
-
-WIDEST = 300
-"""Edges that end at one node, above which they are not followed back: every tenth file uses such a thing. Chosen."""
-PRECISE = TIERS["precise"].number
-
 
 LEAST, SPAN = 1e-4, 9.2
 """Constant added to a share before its logarithm is taken, and minus the logarithm of that constant: the value is from 0 to 1.
@@ -64,75 +58,6 @@ class Spread:
     kinds: Mapping[tuple[int, int], str]
     """(unit, neighbour) → the kind of edge that joins them most, '←' before it where it points back."""
     nodes: ByContent
-
-
-class Surroundings:
-    """Neighbours by the store's edges and the nesting of units, weighted by kind.
-
-    `precise` multiplies the weight of an edge from a language server's index.
-    """
-
-    def __init__(self, store: Store, weights: Mapping[str, float], backward: float, precise: float = 1.0) -> None:
-        self._store = store
-        self._weights, self._backward, self._precise = weights, backward, precise
-        self.kinds: dict[tuple[int, int], str] = {}
-
-    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
-        """Node → (neighbour, weight), by number; parallel edges count once, by the heaviest, since calls are kept by line."""
-        weights, backward = self._weights, self._backward
-        found: dict[int, dict[int, float]] = {node: {} for node in nodes}
-        self._store.budget.check()
-
-        def join(node: int, other: int, kind: str, weight: float) -> None:
-            held = found[node].get(other, 0.0)
-            if weight > held or (weight == held > 0 and kind < self.kinds[node, other]):
-                found[node][other] = weight
-                self.kinds[node, other] = kind
-
-        for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
-            if other <= 0 or other == node:
-                continue  # documents are not stations: everything of a file would be next to all that it imports
-            name = NAME_OF_KIND[kind]
-            weight = weights.get(name, 0.0)
-            confidence = TIER_OF_NUMBER[tier].confidence
-            if confidence < RESOLVED:
-                weight *= confidence
-            elif tier == PRECISE:
-                weight *= self._precise
-            join(node, other, name if outgoing else f"←{name}", weight if outgoing else weight * backward)
-        for node, other, down in self._store.edges.nested(nodes):
-            join(
-                node, other, "contains" if down else "member_of", weights.get("contains" if down else "member_of", 0.0)
-            )
-        return {node: sorted((o, w) for o, w in others.items() if w > 0) for node, others in found.items()}
-
-
-class ByContent:
-    """The same neighbours with nodes numbered by what they are: ids depend on an index's history, and the order of nodes decides
-    ties and the last bits of sums."""
-
-    def __init__(self, around: Surroundings, store: Store) -> None:
-        self._around = around
-        self._store = store
-        self._number: dict[UnitId, int] = {}
-        self.unit: dict[int, UnitId] = {}
-
-    def numbers(self, units: Iterable[UnitId]) -> dict[UnitId, int]:
-        """Unit → its number, of 63 bits."""
-        units = list(units)
-        for unit, *content in self._store.units.contents(u for u in units if u not in self._number):
-            number = xxhash.xxh3_64_intdigest(repr(content).encode()) >> 1
-            self._number[unit], self.unit[number] = number, unit
-        return {unit: self._number[unit] for unit in units if unit in self._number}
-
-    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
-        """Node → (neighbour, weight), by number."""
-        found = self._around([self.unit[node] for node in nodes])
-        numbers = self.numbers({UnitId(o) for others in found.values() for o, _ in others})
-        return {
-            self._number[UnitId(unit)]: sorted((numbers[UnitId(o)], w) for o, w in others if UnitId(o) in numbers)
-            for unit, others in found.items()
-        }
 
 
 def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, store: Store) -> Spread | None:

@@ -16,7 +16,7 @@ from codelens.query.nodes import KINDS, Filter, asks_todos, describe
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
 from codelens.search.present import answer
-from codelens.search.retrieve import CHANNELS
+from codelens.search.retrieve import channels_of
 from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, SearchRun, limit_notices, read_query
 from codelens.search.scope import ELSEWHERE, Blame, documents_in_scope
 from codelens.store.store import Store
@@ -186,7 +186,7 @@ class _Asker:
                 continue  # every unit is somewhere in its list; that says nothing
             depth = VECTOR_DEEP if name == "vector" else DEEP
             with self._store.interrupting():
-                matches = CHANNELS[name].retrieve(self._run, depth)
+                matches = channels_of(self._run.profile)[name].retrieve(self._run, depth)
             others = (m for m in matches if m.unit not in self._run.itself)
             place = next((i for i, m in enumerate(others, start=1) if m.unit == unit.id), None)
             if place and place > cuts[name] and (best is None or place - cuts[name] < best[1] - best[2]):

@@ -273,6 +273,12 @@ class Documents:
         )
         return list(map(_document_row, self._connection.execute(sql, (path,))))
 
+    def on_paths(self, beginning: str) -> int:
+        """Number of documents whose own name or a folder's begins like this, in lower case."""
+        sql = "SELECT count(*) FROM documents WHERE instr('/' || lower(path), '/' || ?1)"
+        row = self._connection.execute(sql, (beginning,)).fetchone()
+        return int(row[0]) if row else 0
+
     def linkable(
         self, repository: RepositoryId, only: DocumentId | None = None
     ) -> list[tuple[int, str, str, str, str]]:

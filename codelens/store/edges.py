@@ -56,15 +56,17 @@ class EdgeTable:
             found = TIER_OF_NUMBER[tier]
             yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
 
-    def around(self, nodes: Iterable[int], widest: int) -> Iterator[tuple[int, int, int, int, bool]]:
-        """Tuples (node, neighbour, kind, tier, whether the edge goes out) of these nodes' edges, without externals.
+    def around(
+        self, nodes: Iterable[int], widest: int, outside: bool = False
+    ) -> Iterator[tuple[int, int, int, int, bool]]:
+        """Tuples (node, neighbour, kind, tier, whether the edge goes out) of these nodes' edges; to externals with `outside`.
 
         Incoming edges are left out at a node that has more than `widest` of them: so many say little.
         """
         numbers = json.dumps(sorted(set(nodes)))
         out = (
             "SELECT e.source, e.target, e.kind, e.tier FROM json_each(?1) n CROSS JOIN edges e ON e.source = n.value "
-            f"WHERE e.target < {EXTERNAL}"
+            f"{'' if outside else f'WHERE e.target < {EXTERNAL}'}"
         )
         for source, target, kind, tier in self._connection.execute(out, (numbers,)):
             yield source, target, kind, tier, True
@@ -304,12 +306,31 @@ class EdgeTable:
         sql = "SELECT id FROM documents WHERE repository_id = ? AND linked <> ? ORDER BY path"
         return [DocumentId(row[0]) for row in self._connection.execute(sql, (repository, recipe))]
 
+    def outside_of(self, nodes: Iterable[int]) -> int:
+        """Number of externals that edges of these nodes lead to."""
+        sql = (
+            "SELECT count(DISTINCT e.target) FROM json_each(?1) n CROSS JOIN edges e ON e.source = n.value "
+            f"WHERE e.target >= {EXTERNAL}"
+        )
+        row = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchone()
+        return int(row[0]) if row else 0
+
     def names(self, nodes: Iterable[int]) -> Mapping[int, str]:
         """Node of a document or external → its path or name."""
         documents = json.dumps([-n for n in nodes if n < 0])
         sql = "SELECT -id, path FROM documents WHERE id IN (SELECT value FROM json_each(?))"
         rows: list[Any] = self._connection.execute(sql, (documents,)).fetchall()
         return {**dict(rows), **self.external_names(nodes)}
+
+    def contents(self, nodes: Iterable[int]) -> Iterator[tuple[int, str, str]]:
+        """Tuples (node, repository, path or name) for documents and externals that exist: nodes by content instead of id."""
+        sql = (
+            "SELECT -d.id, r.name, d.path FROM json_each(?1) n CROSS JOIN documents d ON d.id = -n.value "
+            "JOIN repositories r ON r.id = d.repository_id UNION ALL "
+            f"SELECT x.id + {EXTERNAL}, '', x.name FROM json_each(?1) n CROSS JOIN externals x ON x.id = n.value - {EXTERNAL}"
+        )
+        rows: Any = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),))
+        return iter(rows)
 
 
 _WORDS = re.compile(r"[\w$]+")

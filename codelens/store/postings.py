@@ -48,6 +48,16 @@ def quoted(term: str) -> str:
     return '"' + term.replace('"', '""').replace("\0", " ") + '"'
 
 
+@dataclass(frozen=True, slots=True)
+class InColumns:
+    """Neighbouring words, or with `begins` words of which the last is the beginning of one, in some columns alone."""
+
+    words: str
+    columns: tuple[str, ...] = ()
+    """Empty for all."""
+    begins: bool = False
+
+
 class Phrases:
     """Translates terms to FTS5 phrases, with the tokenizer of a connection."""
 
@@ -65,9 +75,15 @@ class Phrases:
             self._known[term] = tuple(self._of_beginning(term.removesuffix(BEGINNING)))
         return self._known[term]
 
-    def any_of(self, terms: Iterable[str]) -> str:
+    def any_of(self, terms: Iterable[str | InColumns]) -> str:
         """The FTS5 expression for a text with any of these terms."""
-        return " OR ".join(phrase for term in terms for phrase in self.of(term))
+        return " OR ".join(phrase for term in terms for phrase in self._each(term))
+
+    def _each(self, term: str | InColumns) -> tuple[str, ...]:
+        if isinstance(term, str):
+            return self.of(term)
+        columns = f"{{{' '.join(term.columns)}}} : " if term.columns else ""
+        return (f"{columns}{quoted(term.words)}{' *' * term.begins}",)
 
     def _of_beginning(self, begun: str) -> Iterator[str]:
         """Phrases for a prefix: first all stems with this prefix, then other stems of words with this prefix."""
@@ -191,7 +207,7 @@ class Postings:
 
     def bm25(
         self,
-        terms: Sequence[str],
+        terms: Sequence[str | InColumns],
         weights: Mapping[str, float],
         within: UnitSet | None,
         limit: int,
@@ -212,7 +228,7 @@ class Postings:
         )
         return [(UnitId(i), float(s)) for i, s in self._connection.execute(sql, (match,))]
 
-    def _any_in(self, terms: Sequence[str], columns: Sequence[str]) -> str:
+    def _any_in(self, terms: Sequence[str | InColumns], columns: Sequence[str]) -> str:
         """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
         expression = f"({self._phrases.any_of(terms)})"
         return f"{{{' '.join(columns)}}} : {expression}" if columns else expression

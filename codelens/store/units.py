@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from codelens.model.code import CHUNK_KINDS, TODO, DocumentId, RepositoryId, Span, UnitId, UnitRow
+from codelens.model.code import CHUNK_KINDS, TODO, TYPE_KINDS, DocumentId, RepositoryId, Span, UnitId, UnitRow
 from codelens.model.extraction import Unit
 from codelens.text.identifiers import fold_identifier
 
@@ -25,6 +25,7 @@ CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind,
 
 _NOT_ASIDE = f"u.kind <> '{TODO}'"
 _CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
+_TYPES = ", ".join(f"'{kind}'" for kind in TYPE_KINDS)
 Identity = tuple[str, str, str]
 """Kind, container and name: what an edge from another document identifies a unit by, wherever it is in its file."""
 Brief = tuple[UnitId, DocumentId, str, str, str, int, int]
@@ -399,6 +400,39 @@ class Units:
     def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Units whose folded name starts with this and is longer, shortest first."""
         return self._by_folded("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
+
+    def qualified_with(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+        """Symbols whose path, container and name, joined by dots, contain this text in lower case; the shortest names first."""
+        where = (
+            f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({_CHUNKS}, '{TODO}')"
+        )
+        return self._by_folded(where, (text,), within, limit)
+
+    def in_segment(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+        """Symbols in folders, or in a file without its ending, of this name in lower case."""
+        on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
+        where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({_CHUNKS}, '{TODO}')"
+        return self._by_folded(where, (text,), within, limit)
+
+    def on_paths(self, beginning: str, words: Sequence[str], files: int) -> Iterator[tuple[UnitId, int]]:
+        """Pairs (symbol, group) of the first `files` files whose own name or a folder's begins like this, in lower case.
+
+        Groups, in order: 0 for types with a method that one of these words is part of, 1 for those with other members, 2 for
+        those without, 3 for other symbols. In each, tests are last.
+        """
+        member = "SELECT 1 FROM units c WHERE c.document_id = u.document_id AND c.parent_id = u.id"
+        said = "SELECT 1 FROM json_each(?2) w WHERE instr(c.folded, w.value)"
+        sql = (
+            f"SELECT u.id, CASE WHEN u.kind NOT IN ({_TYPES}) THEN 3 "
+            f"WHEN EXISTS ({member} AND c.kind = 'method' AND EXISTS ({said})) THEN 0 "
+            f"WHEN EXISTS ({member}) THEN 1 ELSE 2 END AS held FROM "
+            "(SELECT id FROM documents WHERE instr('/' || lower(path), '/' || ?1) "
+            f"ORDER BY roles LIKE '%test%', path LIMIT {int(files)}) f CROSS JOIN documents d ON d.id = f.id "
+            f"CROSS JOIN units u ON u.document_id = d.id WHERE NOT u.local AND u.kind NOT IN ({_CHUNKS}, '{TODO}') "
+            f"ORDER BY held, d.roles LIKE '%test%', {CONTENT_ORDER}"
+        )
+        for unit, held in self._connection.execute(sql, (beginning, json.dumps(list(words)))):
+            yield UnitId(unit), int(held)
 
     def names_from(self, beginning: str, limit: int) -> list[str]:
         """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""

@@ -160,3 +160,18 @@ def test_the_same_bytes_whatever_the_hash_seed(lamps: Path) -> None:
         for p in [str(Path(__file__).parents[2])]
     }
     assert len(made) == 1
+
+
+def test_a_profile_ranks_the_task(indexed: Path, run: Run) -> None:
+    """--profile is that of a search, and names that are no profile are refused as there."""
+
+    def packed(*more: str) -> set[tuple[str, float]]:
+        entries = json.loads(run("context", QUERY, "--json", *more, cwd=indexed).out)["results"]
+        return {(entry["qualified_name"], entry["score"]) for entry in entries}
+
+    found = json.loads(run("search", QUERY, "--profile", "knowing", "--json", "-m", "5", cwd=indexed).out)["results"]
+    scores = {(hit["qualified_name"], hit["score"]) for hit in found}
+    assert packed("--profile", "knowing", "-m", "5") <= scores
+    assert len(packed("--profile", "knowing", "-m", "5")) >= 3
+    assert not packed("-m", "5") & scores
+    assert run("context", QUERY, "--profile", "none", cwd=indexed).code == 2

@@ -60,29 +60,36 @@ def test_hits_of_a_history_say_how_recent_and_how_often_changed(tmp_path: Path, 
     assert all(not {"recency", "churn"} & sources for sources in told().values())
 
 
-def test_knowing_adds_a_little_for_a_recent_commit(tmp_path: Path, run: Run) -> None:
+def test_knowing_adds_a_little_for_recently_changed_lines(tmp_path: Path, run: Run) -> None:
     past = Past(tmp_path / "kitchen")
     past.commit({"cup.py": "def pour(tea):\n    return tea\n", "jug.py": "def pour_out(tea):\n    return tea\n"})
+    old = "def pour(tea):\n    return tea\n"
     for sip in range(3):
-        past.commit({"cup.py": f"def pour(tea):\n    return tea\n\n\nSIPS = {sip}\n"})
+        past.commit({"cup.py": f"{old}\n\ndef pour_twice(tea):\n    return tea * {sip}\n"})
     command = ("search", "pour tea", "--profile", "knowing", "--json")
 
     def told(*more: str) -> dict[str, list[tuple[float, str]]]:
         hits = json.loads(run(*command, *more, cwd=past.root).out)["results"]
-        parts = {hit["path"]: hit["contributions"] for hit in hits}
+        parts = {hit["name"]: hit["contributions"] for hit in hits}
         return {
-            path: [(c["amount"], c["reason"]) for c in all if c["source"] == "commits"] for path, all in parts.items()
+            name: [(c["amount"], c["reason"]) for c in all if c["source"] == "commits"] for name, all in parts.items()
         }
 
     run("index", cwd=past.root)
+    three = (pytest.approx(0.05 * math.exp(-0.005 * 3)), "its lines were changed 3 days before the indexed commit")
     assert told() == {
-        "cup.py": [(pytest.approx(0.05), "changed on the day of the indexed commit")],
-        "jug.py": [(pytest.approx(0.05 * math.exp(-0.005 * 3)), "changed 3 days before the indexed commit")],
+        "pour": [three],  # though its file was changed on the day
+        "pour_twice": [(pytest.approx(0.05), "its lines were changed on the day of the indexed commit")],
+        "pour_out": [three],
     }
     later = told("--now", str(START + 204 * DAY))
-    assert later["cup.py"] == [
-        (pytest.approx(0.05 * math.exp(-0.005 * 200)), "changed 200 days before the present as named")
+    assert later["pour_twice"] == [
+        (pytest.approx(0.05 * math.exp(-0.005 * 200)), "its lines were changed 200 days before the present as named")
     ]
+    (past.root / "cup.py").write_text(f"{old}\n\ndef pour_twice(tea):\n    return tea\n")
+    run("index", cwd=past.root)
+    edited = (pytest.approx(0.05), "its file was changed on the day of the indexed commit")
+    assert (told()["pour"], told()["pour_out"]) == ([edited], [three])  # its lines are not those of the commit
     (past.root / ".git").rename(tmp_path / "gone")
     run("index", "--rebuild", cwd=past.root)
-    assert told() == {"cup.py": [], "jug.py": []}
+    assert told() == {"pour": [], "pour_twice": [], "pour_out": []}

@@ -300,3 +300,23 @@ def test_a_present_behind_the_year_9999_is_refused_before_anything_is_found(late
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"codelens: error: --now {late}: not a time") and "\nhint: " in ran.err
     assert not memory_of(shop).exists()
+
+
+def test_what_a_diff_names_was_used(run: Run, shop: Path) -> None:
+    """As knowing's DetectUsed: a result whose name stands in what was edited. Names in unchanged lines say nothing."""
+    assert run("search", "lamp price tax", "--now", NOW, cwd=shop).code == 0
+    diff = shop / "edit.diff"
+    diff.write_text(
+        "--- a/app.py\n+++ b/lamp_tax.py\n@@ -1,2 +1,2 @@\n def sell(self):\n-    return 1\n+    return price(2)\n"
+    )
+    ran = run("memory", "used", "--diff", "edit.diff", "--now", NOW, cwd=shop)
+    assert (ran.code, ran.out) == (0, "lib/prices.py price\n")
+    known = {
+        (row["name"], row["useful"]) for row in json.loads(run("memory", "show", "--json", cwd=shop).out)["places"]
+    }
+    assert ("price", 1) in known
+    assert ("lamp_tax", 1) not in known
+    diff.write_text("+nothing_of_it()\n")
+    assert run("memory", "used", "--diff", "edit.diff", cwd=shop).code == 1
+    assert run("memory", "used", "app.py", "--diff", "edit.diff", cwd=shop).code == 2
+    assert run("memory", "used", "--diff", "none.diff", cwd=shop).err.startswith("codelens: error: --diff none.diff: ")

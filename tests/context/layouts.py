@@ -33,7 +33,7 @@ def offer(number: int, score: float, body: str, signature: str = "def f():", doc
 
 
 def offers(*made: Offer, notices: tuple[Notice, ...] = ()) -> Offers:
-    return Offers(made, 0, notices, INFO)
+    return Offers(made, 0.3, notices, INFO)
 
 
 def request(budget: int, forms: Forms = Forms.AUTO, counter: Counter = CHARS) -> ContextRequest:

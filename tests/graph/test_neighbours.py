@@ -95,3 +95,10 @@ def test_functions_that_call_much_the_same(tmp_path: Path) -> None:
 def test_an_implied_edge_is_no_surer_than_its_reason(tmp_path: Path) -> None:
     read = Read(tmp_path, None, [("test_draw", "tests", "draw", 5, "ambiguous")])
     assert [e.confidence for e in outgoing(read.store, [read.node["draw"]], ["tested_by"])] == [0.2]
+
+
+def test_a_file_that_calls_much_the_same_is_not_similar(tmp_path: Path) -> None:
+    """Calls at the top of a file are edges of the file, and only functions are similar."""
+    calls = [(source, "calls", target, 1, "file") for source in ("one", "a.py") for target in ("b", "c", "d")]
+    files: dict[str, str | bytes] = {"a.py": "".join(f"def {name}(): pass\n" for name in ("one", "b", "c", "d"))}
+    assert Read(tmp_path, files, calls).out("one", "similar_to") == set()

@@ -167,8 +167,8 @@ def test_what_implements_a_matched_interface_is_a_seed(tmp_path: Path) -> None:
     one = {"fewest": 0, "seeds": {"0": 1}}
     ranking = ranked(tree.db, "`Codec`", seeds=one)
     morse = next(c for c in ranking.candidates if c.unit.name == "Morse")
-    assert reason(morse, "distance") == "0 hops: implements an interface among the matches"
-    assert "Morse" not in seeds_of(ranked(tree.db, "`Codec`", seeds={**one, "implementors": 0}))
+    assert reason(morse, "distance") == "0 hops: implements a type among the matches"
+    assert "Morse" not in seeds_of(ranked(tree.db, "`Codec`", seeds={**one, "implementors": False}))
 
 
 def test_where_names_and_words_find_little_nearness_and_likeness_fill_up(tree: Tree, index: Index) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from codelens.config import load_weights
 from codelens.errors import MemoryOff
 from codelens.index import Index
 from codelens.model.memory import Feedback, Place, file_of, place_of
@@ -229,6 +230,10 @@ def test_words_lead_to_what_was_used_for_them(index: Index, times: int, weight: 
         match = next(m for m in result.trace.rankings["equivalence"])
         assert match.raw_score == pytest.approx(weight)
         assert match.reason == f'"metronom…" led to it {times} times'
+    drums = next(hit.unit.id for hit in result.hits if hit.unit.qualified_name == DRUMS.name)
+    fused = dict(remember(index, query, mode="keyword", profile="knowing").trace.fused)
+    share = load_weights()["knowing"]["channels"]["equivalence"] / 6.7  # of 2 : 2 : 2 and .7
+    assert fused[drums] == pytest.approx(share / 61 * weight)  # its rank weighs no more than its uses say
     assert parts(remember(index, query, mode="keyword"), DRUMS.name)["learned"][0] == pytest.approx(0.5 / 61 * weight)
     assert DRUMS.name not in names(remember(index, query + " path:ledger.py", mode="keyword"))
     assert DRUMS.name not in names(find(index, query, mode="keyword"))

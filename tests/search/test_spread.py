@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
+from codelens.graph.surroundings import Surroundings
 from codelens.index import Index
-from codelens.search.walk import Surroundings
 from codelens.store.store import Store
 from tests.linking.precise.indexes import CASES
 

@@ -45,6 +45,21 @@ def test_the_expansion_by_a_walk_has_the_own_weights_too(own: Path) -> None:
     assert load_profile(options).features != {"walk": 0.125}
 
 
+def test_settings_of_knowings_stages_change_what_is_named_and_nothing_else(own: Path) -> None:
+    own.write_text(
+        "[knowing.seeds]\nseeds = 7\nfocus = false\ndense = 0\n"
+        "[knowing.walk]\nprecise = 1\nkinds = { imports = 0 }\n[knowing.packing]\nexponent = 0.5\n"
+    )
+    options = SearchOptions(profile="knowing")
+    shipped, loaded = load_profile(options), load_profile(options, str(own))
+    assert loaded.composite["seeds"] == {**shipped.composite["seeds"], "seeds": {"0": 7}, "focus": False, "dense": 0}
+    kinds = {**shipped.composite["walk"]["kinds"], "imports": 0}
+    assert loaded.composite["walk"] == {**shipped.composite["walk"], "precise": 1, "kinds": kinds}
+    assert (loaded.composite["composite"], loaded.features) == (shipped.composite["composite"], shipped.features)
+    assert (loaded.packing, shipped.packing) == ({"exponent": 0.5}, {})
+    assert load_profile(SearchOptions(profile="knowing-base"), str(own)).composite["seeds"]["focus"]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -52,8 +67,20 @@ def test_the_expansion_by_a_walk_has_the_own_weights_too(own: Path) -> None:
         ("[codelens", "at end of document"),
         ("a = 1", "there is no profile 'a'"),
         ("[mine.features]\nbm25 = 1", "there is no profile 'mine'"),
-        ("[codelens.cuts]\nexact = 1", "only the table [codelens.features]"),
-        ("[codelens]\nfeatures = 1", "only the table [codelens.features]"),
+        ("[codelens.cuts]\nexact = 1", "only the tables [codelens.features], [codelens.packing]"),
+        ("[codelens]\nfeatures = 1", "only the tables [codelens.features], [codelens.packing]"),
+        ("[codelens.seeds]\nfocus = true", "only the tables [codelens.features], [codelens.packing]"),
+        ("[codelens.packing]\nexponents = 1", "there is no 'packing.exponents'"),
+        ("[knowing.cuts]\nexact = 1", "[knowing.keywords], [knowing.seeds], [knowing.walk], [knowing.composite]"),
+        ("[knowing.seeds]\nfokus = true", "there is no 'seeds.fokus'"),
+        ("[knowing.seeds]\nfocus = 1", "'seeds.focus' must be true or false, not 1"),
+        ("[knowing.seeds]\ndense = true", "'seeds.dense' must be a number, not True"),
+        ("[knowing.seeds]\ndense = 0.5", "'seeds.dense' must be a whole number, not 0.5"),
+        ("[knowing.seeds]\nseeds = { many = 2 }", "there is no 'seeds.seeds.many'"),
+        ("[knowing.walk]\nprecise = -1", "'walk.precise' must be a number from 0 to"),
+        ("[knowing.walk]\nprecise = nan", "'walk.precise' must be a number from 0 to"),
+        ("[knowing.walk]\nkinds = { cells = 1 }", "there is no 'walk.kinds.cells'"),
+        ("[knowing.walk]\nkinds = 1", "'walk.kinds' must be a table, not 1"),
         ("[codelens.features]\nbm26 = 1", "there is no feature 'bm26'"),
         ("[codelens.features]\nbm25 = { story = 1 }", "there is no set of weights 'story'"),
         ("[codelens.features]\nbm25 = { task = '1' }", "'bm25' must be a number"),

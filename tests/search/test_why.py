@@ -17,6 +17,7 @@ from codelens.errors import TargetError
 from codelens.index import Index
 from codelens.model.search import Explanation
 from tests.commands import Run
+from tests.render.schema import check
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, functions
 
 pytestmark = pytest.mark.usefixtures("plain_environment")
@@ -429,3 +430,27 @@ def test_a_path_that_is_not_utf_8(tmp_path: Path) -> None:
     with made.index() as index:
         path = find(index, "coffee").hits[0].unit.path
         assert ask_one(index, "coffee", f"{path}:1").loss is None
+
+
+def test_a_seed_has_its_tier_its_class_and_its_fused_score(tmp_path: Path, run: Run) -> None:
+    """Of knowing's profile, whose score is not that of the ranks: in text and in JSON, and only for what was found so."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "lamps.py").write_text(
+        "def authenticate(user):\n    return check_it(user)\n\n\ndef check_it(user):\n    return user\n"
+    )
+    run("index", cwd=tree)
+    command = ("why", "user login of people", "authenticate", "--profile", "knowing")
+    line = next(line.strip() for line in run(*command, cwd=tree).out.splitlines() if "fused" in line)
+    found = re.fullmatch(r"found with a fused score of ([\d.]+): (.*)", line)
+    assert found
+    assert re.search(r'equivalence #1 \(.*"user login".* of class \w+ names authenticate', found[2])
+    whole = json.loads(run(*command, "--json", cwd=tree).out)
+    check(whole, "why")
+    record = whole["explanations"][0]["candidate"]
+    assert record["fused"] == pytest.approx(float(found[1]), abs=1e-6)
+    assert all(match["reason"] in found[2] for match in record["matches"].values())
+    exact = run("why", "`authenticate`", "authenticate", "--profile", "knowing", cwd=tree).out
+    assert "symbol #1 (tier 1: is named `authenticate`)" in exact
+    assert "fused" not in run("why", "`authenticate`", "check_it", "--profile", "knowing", cwd=tree).out
+    assert "fused" not in run("why", "`authenticate`", "authenticate", cwd=tree).out

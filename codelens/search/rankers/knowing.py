@@ -13,19 +13,21 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 
 from codelens.graph.hits import KNOWING, POOL, Adjustments, Hits, adjustment, hits
+from codelens.graph.surroundings import ByContent, WholeGraph
 from codelens.graph.walk import Adjacency, Neighbour, Neighbours, Node, best, trails, walk
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Event, Match, Trace
 from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, measure
 from codelens.search.fuse import fuse_matches
 from codelens.search.rankers import Ranker
-from codelens.search.recency import Aged, Running, running_by
+from codelens.search.recency import Aged, Running, recency_of_units, running_by
 from codelens.search.run import SearchRun
 from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
-from codelens.search.walk import ByContent, Surroundings, in_words
+from codelens.search.walk import in_words
 from codelens.store.store import Store
 
 WALK = "walk"
@@ -102,17 +104,16 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
     most = max((held.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
     ways, surest = _ways(pool, walked, walking, store), store.edges.surest_into(pool)
     running = running_by(store, run.options.now, run.notices)(pool.values())
-    changed = evidence.changed(pool.values())
+    changed = recency_of_units(run, pool.values())
     candidates = []
     for unit, row in pool.items():
         fused, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
         candidate = Candidate(row, dict(fused.channels) if fused else {})
         share, reason = held.get(unit, 0.0) / most, seed.reason if seed and seed.direct else ""
-        standing = GraphStanding(
-            share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(row.document)
-        )
+        standing = GraphStanding(share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit))
         add_composite(candidate, standing, weights, found)
         candidates.append(candidate)
+    trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}
     trace.nearness = {unit: 1.0 if unit in seeds.seeds else held.get(unit, 0.0) / most for unit in pool}
     _note_lost(pool, seeds, trace)
     return candidates
@@ -120,7 +121,7 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
 
 def walk_from(seeds: Seeds, walking: Walking, store: Store) -> Walked:
     """The walk with restart over what lies within some hops of the seeds. Without seeds it is nowhere."""
-    around = Surroundings(store, walking.kinds, walking.backward, walking.precise)
+    around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
     nodes = ByContent(around, store)
     numbers = nodes.numbers(seeds.seeds)
     restarts = {numbers[unit]: seed.weight for unit, seed in seeds.seeds.items()}
@@ -135,7 +136,8 @@ def _pool(
     """The units that hold enough mass and may take part, and those that are certain, in order of content."""
     least = walking.faint * max(walked.mass.values(), default=0.0)
     unit, may = walked.nodes.unit, None if run.within is None else frozenset(run.within)
-    reached = {n: held for n, held in walked.mass.items() if held > 0 and (may is None or unit[n] in may)}
+    held_by_units = {n: held for n, held in walked.mass.items() if held > 0 and is_unit(unit[n])}
+    reached = {n: held for n, held in held_by_units.items() if may is None or unit[n] in may}
     faint = {n: held for n, held in reached.items() if held < least and unit[n] not in certain}
     rows = run.store.units.rows({*(unit[n] for n in reached.keys() - faint.keys()), *certain})
     shares = {unit[n]: faint[n] * walking.faint / least for n in best(faint, TOLD)}
@@ -149,7 +151,8 @@ def _pool(
 
 def _hits(walked: Walked, walking: Walking, store: Store) -> Hits:
     """Authorities and hubs among the units with most mass, by the edges as they point."""
-    among = [walked.nodes.unit[node] for node in best(walked.mass, POOL)]
+    units = {node: held for node, held in walked.mass.items() if is_unit(walked.nodes.unit[node])}
+    among = [walked.nodes.unit[node] for node in best(units, POOL)]
     return hits(directed(among, [kind for kind, weight in walking.kinds.items() if weight], store))
 
 
@@ -159,7 +162,9 @@ def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, stor
     found = trails(numbers.values(), walked.mass, walked.rows, walked.restarts, walking.restart, walking.hops)
     ways = {unit[node]: [unit[trail.seed], *(unit[hop.target] for hop in trail.hops)] for node, trail in found.items()}
     others = {station for way in ways.values() for station in way} - pool.keys()
-    names = {row.id: row.qualified_name for row in (*pool.values(), *store.units.rows(others).values())}
+    rows = store.units.rows(one for one in others if is_unit(one))
+    names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
+    names |= {UnitId(node): name for node, name in store.edges.names(others - rows.keys()).items()}
     return {one: _in_words(ways.get(one, ()), names, walked) for one in pool}
 
 
@@ -229,7 +234,7 @@ class Composite:
     recency: float
     distance: float
     commits: float
-    """Weight of how recent the last commit of its file is, if a history is known."""
+    """Weight of how recent the last commit of its lines is, if a history is known."""
     hits: bool
     """True if authority and hub take part."""
 
@@ -248,7 +253,7 @@ class GraphStanding:
     running: Running | None = None
     """Observations in run-time traces; None without any."""
     changed: Aged | None = None
-    """How recent the last commit of its file is; None where no history says it."""
+    """How recent the last commit of its lines is; None where no history says it."""
 
 
 def add_composite(
