@@ -118,7 +118,7 @@ def _attempt(kind: str, tree: Path, base: Base, files: Mapping[str, bytes], rng:
 
 
 def _timeless(ran: Said) -> bytes:
-    """What a command printed, but for the moment of the last run."""
+    """The output of a command without the moment of the last run."""
     return re.sub(rb'"indexed_at": "[^"]*"', b"", ran.out)
 
 
