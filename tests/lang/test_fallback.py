@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 
 import pytest
 
-from codelens.lang import registry
+from codelens.lang import captures, registry
 from codelens.lang.captures import extract_captures
 from codelens.lang.parser import load_grammar
 from tests.conftest import TESTS
@@ -33,17 +34,20 @@ USED = {
 }
 
 
+LOADED = cache(load_grammar.__wrapped__)
+"""A cache of its own, which is never cleared: to free a parser of Scala's grammar breaks the heap."""
+
+
 @pytest.fixture
 def without_extra(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if the extra `languages` were not installed."""
     own = {row.grammar.partition(":")[0] for name, row in registry.languages().items() if name in DEFINED}
     monkeypatch.setattr(registry, "find_spec", lambda module: None if module in own else find_spec(module))
+    monkeypatch.setattr(captures, "load_grammar", LOADED)
     registry.languages.cache_clear()
-    load_grammar.cache_clear()
     yield
     monkeypatch.undo()
     registry.languages.cache_clear()
-    load_grammar.cache_clear()
 
 
 @pytest.mark.usefixtures("without_extra")
