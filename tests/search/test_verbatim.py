@@ -82,6 +82,7 @@ LONG = "def long():\n" + "    pass\n" * 149 + '    raise TideError("the gate sta
 FILES: dict[str, str | bytes] = {
     "src/lock.py": LOCK,
     "src/long.py": LONG,
+    "src/flags.go": 'package main\n\nfunc bind(set *Flags) {\n\tset.Bool("dry-run", false)\n}\n',
     "src/wide.cs": '\ufeffclass Wide {\n  void Send() { Log("größe of the cargo is unknown"); }\n}\n'.encode(
         "utf-16-le"
     ),
@@ -173,6 +174,11 @@ def test_text_in_utf_16_is_read_as_such(store: Store) -> None:
     found = finds(store, "größe of the cargo")
     assert found["Wide.Send"] == Find(value(1.0, 1), "größe of the cargo", False)
     assert found["Wide"].value == value(AROUND, 3)
+
+
+def test_a_flag_is_found_as_libraries_define_it(store: Store) -> None:
+    assert finds(store, "what does --dry-run leave out")["bind"] == Find(value(1.0, 3), '"dry-run"', True)
+    assert "bind" not in finds(store, "--dry-runs of the boat")
 
 
 def test_a_large_file_is_read_by_the_parts_that_may_hold_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
