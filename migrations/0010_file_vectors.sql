@@ -7,3 +7,4 @@ CREATE TABLE file_vectors (
 );
 
 UPDATE documents SET embedder = '';
+UPDATE meta SET value = '' WHERE key = 'snapshot';  -- which names the documents as they were embedded before
