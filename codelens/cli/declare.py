@@ -78,6 +78,10 @@ def declare(name: str, flags: type[F], run: Callable[[F], int], epilog: str = ""
     return typer.main.get_command(app)
 
 
+FINISHED: list[int] = []
+"""The exit code of the command when it has done its work: an interrupt that comes later changes nothing."""
+
+
 def _callback(flags: type[F], run: Callable[[F], int], below: bool = False) -> Callable[..., int]:
     """A function with the signature that typer reads. `below`: commands may follow, which are then run instead."""
 
@@ -86,7 +90,8 @@ def _callback(flags: type[F], run: Callable[[F], int], below: bool = False) -> C
             return 0
         filled = flags()
         vars(filled).update({name: _unmarked(value) for name, value in values.items()})
-        return run(filled)
+        FINISHED[:] = [run(filled)]
+        return FINISHED[0]
 
     hints = {"context": typer.Context} if below else {}
     hints |= get_type_hints(flags)

@@ -100,11 +100,11 @@ def index(flags: IndexFlags) -> int:
             )
         failed = _failures(reports)
         _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)
+        if flags.strict and failed:
+            raise FilesFailed(f"{failed} files had errors")
+        return 0
     except KeyboardInterrupt as ending:
         raise type(ending)(*ending.args or (WRITTEN if reports else UNFINISHED,)) from None
-    if flags.strict and failed:
-        raise FilesFailed(f"{failed} files had errors")
-    return 0
 
 
 def _trust(flags: IndexFlags) -> int:

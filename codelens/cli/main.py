@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NoReturn
 import typer
 
 from codelens.cli.complete import ASKING, SHELLS, complete, install, script
-from codelens.cli.declare import APP, CONTEXT, LazyGroup, option
+from codelens.cli.declare import APP, CONTEXT, FINISHED, LazyGroup, option
 from codelens.cli.streams import report, say, say_plain, silence_stdout, write
 from codelens.errors import CodelensError, UsageError
 
@@ -151,7 +151,7 @@ def main(arguments: Sequence[str]) -> int:
 
     An interrupt that comes when the command has already done its work does not change the code.
     """
-    code: int | None = None
+    FINISHED.clear()
     try:
         code = _dispatch(list(arguments) or ["--help"])
         sys.stdout.flush()
@@ -159,8 +159,8 @@ def main(arguments: Sequence[str]) -> int:
         silence_stdout()
         return 0
     except (KeyboardInterrupt, typer.Abort) as ending:
-        if code is not None:
-            return code
+        if FINISHED:
+            return FINISHED[0]
         terminated = isinstance(ending, Terminated)
         say("; ".join(["terminated" if terminated else "interrupted", *map(str, ending.args)]))
         return TERMINATED if terminated else INTERRUPTED
