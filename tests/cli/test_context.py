@@ -134,6 +134,14 @@ def test_a_task_from_stdin(lamps: Path) -> None:
     assert b"light_lamp" in ran.stdout
 
 
+@pytest.mark.parametrize(
+    ("asked", "budget"),
+    [(["light lamp"], 50_000), (["--files", "lamps.py"], 50_000), (["--pr", "HEAD~1..HEAD"], 8_000)],
+)
+def test_budgets_where_none_is_said(asked: list[str], budget: int, lamps: Path, run: Run) -> None:
+    assert json.loads(run("context", *asked, "--json", cwd=lamps).out)["budget"] == budget
+
+
 def test_kept_packs_are_listed_and_removed(lamps: Path, run: Run, tmp_path: Path) -> None:
     first = run("context", "light lamp", "-v", cwd=lamps)
     second = run("context", "light lamp", "-v")

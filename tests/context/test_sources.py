@@ -111,7 +111,10 @@ def test_an_index_without_edges_says_so(tmp_path: Path) -> None:
 
 
 def test_files_come_with_their_callers_and_the_most_called_first(shop: Shop) -> None:
+    shop.write({"desk.py": "from checkout import pay\n\n\ndef serve(cart):\n    return pay(cart)\n"})
+    shop.index().close()
     packed = shop.pack(FILES, options=SearchOptions(limit=99, paths=("cart.py",)))
+    assert "serve" not in names(packed), "it calls a caller, and no walk goes there"
     assert names(packed)[:2] == ["total", "price"], "three call one, two the other"
     assert set(names(packed)) >= {"pay", "audit", "test_total"}
     assert names(packed)[-1] == "test_total", "a test that only calls comes last"

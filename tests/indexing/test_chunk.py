@@ -53,6 +53,7 @@ def test_a_short_text_is_one_window() -> None:
 
 def test_windows_overlap_and_end_at_line_ends() -> None:
     text = "".join(f"line {i} of a long function\n" for i in range(400))
+    assert (WINDOW, OVERLAP) == (4 * 512, 4 * 512 // 10)
     pieces = windows(text)
     assert all(len(piece) <= WINDOW and piece.endswith("\n") and piece.startswith("line") for piece in pieces)
     for piece, following in pairwise(pieces):

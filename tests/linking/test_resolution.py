@@ -149,6 +149,52 @@ def test_java_packages(tmp_path: Path) -> None:
     } <= found
 
 
+def test_every_kind_of_structure(tmp_path: Path) -> None:
+    found = edges(
+        tmp_path,
+        {
+            "src/a/Codec.java": "package a;\npublic interface Codec { Word encode(Word word) throws Broken; }\n",
+            "src/a/Base.java": "package a;\npublic class Base { static final int MOST = 9; int most() { return MOST; } }\n",
+            "src/a/Word.java": "package a;\npublic class Word { Word again() { return this; } }\n",
+            "src/a/Broken.java": "package a;\npublic class Broken extends Exception { }\n",
+            "src/a/Mark.java": "package a;\npublic @interface Mark { }\n",
+            "src/b/Morse.java": "package b;\nimport a.*;\nimport a.Codec;\n@Mark\n"
+            "public class Morse extends Base implements Codec {\n"
+            "  public Word encode(Word word) throws Broken { if (word == null) throw new Broken(); return word.again(); }\n"
+            "  int most() { return Base.MOST; }\n}\n",
+            "src/test/java/b/MorseTest.java": "package b;\npublic class MorseTest {\n"
+            "  @Test public void testMost() { new Morse().most(); }\n}\n",
+        },
+    )
+    morse = "src/b/Morse.java:Morse"
+    assert {
+        f"{morse}.encode calls src/a/Word.java:Word.again",
+        "src/b/Morse.java imports src/a/Codec.java",
+        f"{morse} extends src/a/Base.java:Base",
+        f"{morse} implements src/a/Codec.java:Codec",
+        f"{morse}.encode overrides src/a/Codec.java:Codec.encode",
+        f"{morse}.most references src/a/Base.java:Base.MOST",
+        f"{morse}.encode type_hint_of src/a/Word.java:Word",
+        f"{morse} decorates src/a/Mark.java:Mark",
+        f"{morse}.encode throws src/a/Broken.java:Broken",
+        f"src/test/java/b/MorseTest.java:MorseTest.testMost tests {morse}.most",
+    } <= found
+
+
+def test_what_literals_name(tmp_path: Path) -> None:
+    text = (
+        "import os\nimport subprocess\nimport requests\n\n\n@app.route('/lamps')\ndef show():\n    os.getenv('LAMPS')\n"
+        "    subprocess.run(['git', 'status'])\n    requests.get('http://localhost/lamps')\n    is_enabled('new-lamps')\n"
+    )
+    assert {
+        "main.py:show handles_route route:/lamps",
+        "main.py:show reads_env env:LAMPS",
+        "main.py:show executes_process process:git",
+        "main.py:show consumes_endpoint route:/lamps",
+        "main.py:show gated_by_flag flag:new-lamps",
+    } <= edges(tmp_path, {"main.py": text})
+
+
 def test_rust_crates_and_modules(tmp_path: Path) -> None:
     found = edges(
         tmp_path,

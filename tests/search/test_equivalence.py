@@ -166,6 +166,8 @@ def test_shipped_classes_take_part_where_the_channel_has_weight(tmp_path: Path) 
 
         assert rated("add a rate limit", weights={"equivalence": 1.0}) == ["Throttle"]
         assert rated("add a rate limit", profile="rrf") == ["Throttle"]
+        known = find(index, "add a rate limit", profile="knowing").trace.rankings["equivalence"]
+        assert [match.raw_score for match in known] == [0.8]
         assert rated("throttling", profile="rrf") == [], "a single word is too little"
         unweighted = find(index, "add a rate limit", profile="rrf", weights={"equivalence": 0.0})
         assert "equivalence" not in unweighted.trace.rankings

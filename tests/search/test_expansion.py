@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,21 +87,37 @@ def test_the_profile_leaves_out_what_is_under_its_minimum(index: Index) -> None:
     assert lower.total >= found.total
 
 
+def test_graph_memory_joins_two_ranks_and_nothing_else(index: Index) -> None:
+    """Of code and of documents alike: half of 1 / (60 + rank) by words, half by vectors."""
+    asked: dict[str, Any] = {"profile": "graph-memory", "expand": "none", "min_score": 0.0, "limit": 1000}
+    found = find(index, "journal paper entry", **asked)
+    rankings = [found.trace.rankings[name] for name in ("exact", "vector")]
+    ranks = [{match.unit: rank for rank, match in enumerate(ranking, start=1)} for ranking in rankings]
+    assert {"method", "section"} <= {hit.unit.kind for hit in found.hits}
+    assert {hit.unit.id for hit in found.hits} == ranks[0].keys() | ranks[1].keys()
+    for hit in found.hits:
+        parts = [0.5 / (60 + places[hit.unit.id]) for places in ranks if hit.unit.id in places]
+        assert hit.score == pytest.approx(math.fsum(parts), abs=1e-15)
+
+
 def test_graph_memory_shows_seeds_and_their_neighbours_alone(tmp_path: Path) -> None:
     """At most five seeds, by its top k; what else the words found is no result, and `why` says so."""
     files = {
-        f"f{i}.py": f"def barge_{i}():\n    return crew_{i}()\n\n\ndef crew_{i}():\n    return {i}\n" for i in range(20)
+        f"f{i}.py": f"def barge_{i}():\n    return crew_{i}()\n\n\ndef crew_{i}():\n    return hull_{i}()\n\n\n"
+        f"def hull_{i}():\n    return {i}\n"
+        for i in range(20)
     }
     asked: dict[str, Any] = {"profile": "graph-memory", "mode": "keyword", "min_score": 0.0, "limit": 100}
     with Tree(tmp_path, files).index() as index:
         every, seeds, near = (
-            {hit.unit.name for hit in find(index, "barge", **asked, **more).hits}
+            {hit.unit.name: hit.score for hit in find(index, "barge", **asked, **more).hits}
             for more in ({"expand": "none"}, {"depth": 0}, {})
         )
         assert (len(every), len(seeds)) == (20, 5)
-        assert seeds | {name.replace("barge", "crew") for name in seeds} <= near
-        assert near & every == seeds
-        loss = ask_one(index, "barge", min(every - seeds), **asked).loss
+        crews = {name: name.replace("barge", "crew") for name in seeds}
+        assert near.keys() == {*seeds, *crews.values()}, "one hop, to no hull"
+        assert all(near[crew] == pytest.approx(0.8 * near[name]) for name, crew in crews.items())
+        loss = ask_one(index, "barge", min(every.keys() - seeds.keys()), **asked).loss
     assert loss is not None
     assert (loss.stage, loss.text) == ("not reached", "neither one of the first 5 nor a neighbour of theirs")
 
@@ -112,6 +129,8 @@ def test_all_of_a_long_body_is_found(tmp_path: Path) -> None:
     with Tree(tmp_path, {"a.py": source}).index() as index:
         found = find(index, "quagmire", profile="graph-memory", mode="keyword")
         assert [hit.unit.name for hit in found.hits] == ["long_one"]
+        found = find(index, "quagmire", profile="graph-memory", mode="vector", expand="none")
+        assert found.hits[0].unit.name == "long_one", "by the nearest of its pieces"
 
 
 def test_literal_finds_have_no_minimum(index: Index) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from codelens.config import load_weights
 from codelens.search.keywords import keyword_lists, keywords
 from codelens.search.seeds import LEAN, OTHER, RICH
+from codelens.search.terms import expand
 from codelens.store.store import Store
 from tests.search.test_knowing import ranked, seeds_of
 from tests.search.trees import Tree, functions
@@ -60,8 +62,24 @@ def test_words_of_a_task(task: str, expected: list[str]) -> None:
 
 
 def test_the_noun_behind_the_verb_is_told_apart() -> None:
-    tiers = {term.text: term.tier for term in keywords(["add snapshot diffing"], [], "").words}
-    assert tiers == {"snapshot": "priority", "diffing": "component"}
+    def tiers(task: str) -> dict[str, str]:
+        return {term.text: term.tier for term in keywords([task], [], "").words}
+
+    assert tiers("add snapshot diffing") == {"snapshot": "priority", "diffing": "component"}
+    assert tiers("add a new MCP tool for snapshot diffing")["mcp"] == "priority"
+
+
+def test_words_of_programming_are_no_stop_words() -> None:
+    """Graph Memory's examples of both, by all profiles but knowing's."""
+    for word in "for do if not is has can".split():
+        assert word in [term.text for term in expand([f"{word} barge"], [], "").words]
+    for word in "the and of with it she would should".split():
+        assert [term.text for term in expand([f"{word} barge"], [], "").words] == ["barge"]
+
+
+def test_abbreviations_stand_for_words_and_words_for_abbreviations() -> None:
+    extra = keywords(["the ctx of a database"], [], "", clusters=False).extra
+    assert {("context", "ctx ~ context"), ("db", "database ~ db")} <= {(term.text, term.origin) for term in extra}
 
 
 @pytest.mark.parametrize(
@@ -75,6 +93,8 @@ def test_the_noun_behind_the_verb_is_told_apart() -> None:
         ),
         ("support version 3.9 of it, e.g. now", [], []),
         ("an io go of db", [], []),  # too short to be joined
+        ("old car", [], []),  # one must have four letters
+        ("old cars", [], ["old cars"]),
         ("rename the add button", [], []),  # neither is a verb
     ],
 )
@@ -123,9 +143,15 @@ def test_names_that_are_enough_leave_single_words_out(tmp_path: Path) -> None:
 
 
 def test_exact_names_have_no_cap_and_others_do(tmp_path: Path) -> None:
+    def found(tier: str, files: dict[str, str]) -> list[str]:
+        """The tiers of what `token` finds, best first."""
+        return [reason[:6] for _, reason in ranking(indexed(tmp_path / tier, files), "token", "symbol")]
+
     text = "".join(f"class C{n:03}:\n    def token(self):\n        pass\n\n\n" for n in range(150))
-    assert len(ranking(indexed(tmp_path / "exact", {"a.py": text}), "token", "symbol")) == 150
-    assert len(ranking(indexed(tmp_path / "begun", {"a.py": functions(50, "token")}), "token", "symbol")) == 30
+    assert found("exact", {"a.py": text + functions(9, "token_of")}) == ["tier 1"] * 150
+    assert found("begun", {"a.py": functions(50, "token")}) == ["tier 2"] * 30
+    assert found("held", {"a.py": functions(50, "my_token")}) == ["tier 3"] * 20
+    assert found("lies", {"token/a.py": functions(50)}) == ["tier 3"] * 20 + ["tier 4"] * 20
 
 
 def test_folders_and_files_named_so_are_the_last_tier(tmp_path: Path) -> None:
@@ -134,6 +160,18 @@ def test_folders_and_files_named_so_are_the_last_tier(tmp_path: Path) -> None:
     found = dict(ranking(indexed(tmp_path, files), "token", "symbol"))
     assert found["Later"] == "tier 4: lies in token"
     assert "never" not in found
+
+
+@pytest.mark.parametrize(("number", "tiers"), [(3, {"tier 2", "tier 4"}), (4, {"tier 2"})])
+def test_a_word_on_many_paths_names_no_place(number: int, tiers: set[str], tmp_path: Path) -> None:
+    files = {f"brook/f{n}.py": f"def later_{n}():\n    pass\n" for n in range(number)}
+    files |= (
+        {f"x{n}.py": f"def brook_{n}():\n    pass\n" for n in range(6)}
+        if number < 4
+        else {"x.py": functions(6, "brook")}
+    )
+    found = ranking(indexed(tmp_path, files), "brook", "symbol")
+    assert {reason[:6] for _, reason in found} == tiers
 
 
 # Texts
@@ -163,6 +201,20 @@ def test_a_compound_is_looked_for_in_names_and_the_beginning_of_a_folder_in_path
     }
     tree = indexed(tmp_path, files)
     assert "forwards" in dict(ranking(tree, "migration", "exact"))
+
+
+def test_columns_weigh_as_knowing_says(tmp_path: Path) -> None:
+    """Units of one word each, in another column of each: what weighs more comes first, and bodies are not read."""
+    fields = load_weights()["knowing"]["fields"]
+    weights = {"name": 10.0, "concepts": 5.0, "path": 4.0, "container": 3.0, "doc": 3.0, "signature": 1.0}
+    assert {column: weight for column, weight in fields.items() if weight} == weights
+    files = {
+        "a.py": "def barge():\n    pass\n",
+        "b.py": 'def told():\n    "Barge."\n',
+        "c.py": "def taken(barge):\n    pass\n",
+        "d.py": "def held():\n    barge = 1\n",
+    }
+    assert [name for name, _ in ranking(indexed(tmp_path, files), "barge", "exact")] == ["barge", "told", "taken"]
 
 
 # Paths

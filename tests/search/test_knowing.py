@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from codelens.model.graph import TIERS
 from codelens.model.search import Candidate, Event, SearchOptions
 from codelens.search.pipeline import rank
 from codelens.search.profiles import Profile, load_profile
-from codelens.search.rankers.knowing import Composite, GraphStanding, add_composite, no_hits
+from codelens.search.rankers.knowing import Composite, GraphStanding, add_composite, no_hits, read_around
 from codelens.search.run import SearchRun
 from codelens.search.seeds import NOISE, by_folder, noise_of
 from codelens.store.store import Store
@@ -129,6 +129,20 @@ def test_the_largest_folder_goes_first() -> None:
     assert by_folder([]) == []
 
 
+def test_three_channels_weigh_the_same_and_forty_may_be_seeds(tree: Tree, tmp_path: Path) -> None:
+    """2 : 2 : 2 by knowing's figures, and .7 for classes that neighbours make; nearness finds, and weighs nothing."""
+    trace = ranked(tree.db, QUERY).trace
+    weights = {"symbol": 2.0, "exact": 2.0, "equivalence": 2.0, "neighbours": 0.7}
+    ranks = {n: {m.unit: rank for rank, m in enumerate(trace.rankings[n], start=1)} for n in weights}
+    assert trace.fused.keys() == set().union(*ranks.values())
+    for unit, score in trace.fused.items():
+        shares = [weights[n] / 6.7 / (60 + found[unit]) for n, found in ranks.items() if unit in found]
+        assert score == pytest.approx(math.fsum(shares))
+    many = Tree(tmp_path, {"widgets.py": functions(60)})
+    many.index().close()
+    assert len(seeds_of(ranked(many.db, "widget", seeds={"seeds": {"0": 100}}))) == 40
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("steps", "expected"), [({"0": 15}, 15), ({"0": 15, "30": 20}, 20), ({"0": 15, "999": 20}, 15)]
@@ -137,6 +151,7 @@ def test_the_number_of_seeds_follows_the_size(tmp_path: Path, steps: dict[str, i
     tree = Tree(tmp_path, {"widgets.py": functions(40)})
     tree.index().close()
     assert len(seeds_of(ranked(tree.db, "widget", seeds={"seeds": steps}))) == expected
+    assert load_weights()["knowing"]["seeds"]["seeds"] == {"0": 15, "10000": 20, "40000": 25}
 
 
 def test_on_a_dense_graph_types_go_first(tmp_path: Path) -> None:
@@ -145,7 +160,8 @@ def test_on_a_dense_graph_types_go_first(tmp_path: Path) -> None:
     tree.index().close()
     few = {"seeds": {"0": 2}}
     assert seeds_of(ranked(tree.db, "widget 0001", seeds={**few, "dense": 10})) == ["Widget", "WidgetBox"]
-    assert seeds_of(ranked(tree.db, "widget 0001", seeds={**few, "dense": 40000})) != ["Widget", "WidgetBox"]
+    assert seeds_of(ranked(tree.db, "widget 0001", seeds=few)) != ["Widget", "WidgetBox"]
+    assert load_weights()["knowing"]["seeds"]["dense"] == 40_000
 
 
 def test_restart_weights_fall_with_the_rank(tree: Tree) -> None:
@@ -189,6 +205,9 @@ def test_types_where_the_path_is_named_help_the_walk_alone(tmp_path: Path) -> No
     ranking = ranked(tree.db, "migration", seeds=few)
     assert "Operation" not in seeds_of(ranking)
     assert {"Operation", "Operation.forwards"} <= {c.unit.qualified_name for c in ranking.candidates}
+    still = ranked(tree.db, "migration", seeds=few, walk={"hops": 0, "steps": 0, "faint": 0.0})
+    restarts = {c.unit.name: c.contributions[0].operands["value"] for c in still.candidates}
+    assert (restarts["Operation"], max(restarts.values())) == (0.3, 1.0)
     without = ranked(tree.db, "migration", seeds={**few, "paths": 0})
     assert "Operation" not in {c.unit.qualified_name for c in without.candidates}
 
@@ -201,7 +220,7 @@ def test_names_of_callers_lead_to_what_they_call(tmp_path: Path) -> None:
     tree.index().close()
     ranking = ranked(tree.db, "blast radius of transitive callers")
     found = ranking.trace.rankings["neighbours"]
-    assert '"blast radius" means around transitive_callers' in [m.reason for m in found]
+    assert ('"blast radius" means around transitive_callers', 0.7) in [(m.reason, m.raw_score) for m in found]
 
 
 # The walk and the score
@@ -219,10 +238,30 @@ def test_the_walk_finds_what_no_word_does(tree: Tree) -> None:
     assert parts(found["Ledger.post_entry"])["distance"] == pytest.approx(0.15)
 
 
-def test_hops_bound_the_walk(tree: Tree) -> None:
+def test_edges_are_read_around_the_seeds_up_to_a_number_of_nodes() -> None:
+    """Of too many those to which the seeds give most weight; none is asked for twice."""
+    rows = {0: [(n, float(n)) for n in range(1, 9)], **{n: [(0, 1.0), (n + 10, 1.0)] for n in range(1, 9)}}
+    asked: list[int] = []
+
+    def neighbours(nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        asked.extend(nodes)
+        return {node: rows.get(node, []) for node in nodes}
+
+    assert read_around(neighbours, [0], 3, 4) == {node: rows[node] for node in (0, 8, 7, 6)}
+    assert asked == [0, 8, 7, 6]
+    assert read_around(neighbours, [0], 2, 1000).keys() == set(range(9))
+    assert load_weights()["knowing"]["walk"]["nodes"] == 1000
+
+
+def test_hops_bound_the_walk(tree: Tree, tmp_path: Path) -> None:
     one = {c.unit.name for c in ranked(tree.db, "`post_entry`", seeds={"fewest": 0}, walk={"hops": 1}).candidates}
     assert "flush_pages" in one
     assert "sync_blocks" not in one
+    steps = "".join(f"def step_{n}():\n    return step_{n + 1}()\n\n\n" for n in range(7))
+    chain = Tree(tmp_path, {"a.py": steps})
+    chain.index().close()
+    far = ranked(chain.db, "`step_0`", seeds={"fewest": 0, "seeds": {"0": 1}}, walk={"faint": 0.0}).candidates
+    assert {c.unit.name for c in far} == {f"step_{n}" for n in range(5)}, "four, unless said otherwise"
 
 
 def test_what_only_a_language_server_sees_weighs_less(tmp_path: Path) -> None:
@@ -243,12 +282,51 @@ def test_what_only_a_language_server_sees_weighs_less(tmp_path: Path) -> None:
     assert held["right"] == pytest.approx(0.3 * held["left"])
 
 
-def test_faint_units_are_dropped_and_reported(tree: Tree, index: Index) -> None:
-    ranking = ranked(tree.db, "`post_entry`", seeds={"fewest": 0}, walk={"faint": 0.5})
+STAR = "def start():\n" + "".join(f"    ray_{n}()\n" for n in range(250)) + "\n\n"
+STAR += "".join(f"def ray_{n}():\n    pass\n\n\n" for n in range(250))
+
+
+@pytest.fixture(scope="module")
+def star(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """A function that calls 250 others."""
+    made = Tree(tmp_path_factory.mktemp("star"), {"a.py": STAR})
+    made.index().close()
+    return made
+
+
+def test_faint_units_are_dropped_and_reported(star: Tree) -> None:
+    ranking = ranked(star.db, "`start`", seeds={"fewest": 0, "seeds": {"0": 1}})
     lost = events(ranking, "walk")
-    assert lost
-    assert all(text.endswith("of the walk's most, under 50%") for text in lost.values())
-    assert not lost.keys() & {c.unit.qualified_name for c in ranking.candidates}
+    assert len(lost) == 250
+    assert all(text.endswith("of the walk's most, under 2%") for text in lost.values())
+    assert [c.unit.name for c in ranking.candidates] == ["start"]
+
+
+def test_two_hundred_have_authority_and_hub(star: Tree) -> None:
+    ranking = ranked(star.db, "`start`", seeds={"fewest": 0, "seeds": {"0": 1}}, walk={"faint": 0.0})
+    assert len(ranking.candidates) == 251
+    assert sum("(authority " in reason(c, "blast_radius") for c in ranking.candidates) == 200
+
+
+@pytest.mark.parametrize(
+    ("tier", "confidence"), [("precise", 0.9), ("scope", 0.85), ("literal", 0.7), ("unique", 0.5), ("ambiguous", 0.2)]
+)
+def test_confidence_is_that_of_the_surest_edge(tier: str, confidence: float, tmp_path: Path) -> None:
+    """An index of a language server .9, syntax .85 to .7, guesses less; .7 where no edge leads to it."""
+    tree = Tree(tmp_path, {"a.py": "def start():\n    left()\n\n\ndef left():\n    pass\n"})
+    tree.index().close()
+    with writable(tree.db) as connection:
+        connection.execute("UPDATE edges SET tier = ?", (TIERS[tier].number,)).fetchall()
+    ranking = ranked(tree.db, "`start` `left`", seeds={"fewest": 0}, walk={"faint": 0.0})
+    found = {c.unit.name: parts(c)["confidence"] for c in ranking.candidates}
+    assert found == {"start": pytest.approx(0.2 * 0.7), "left": pytest.approx(0.2 * confidence)}
+
+
+def test_the_blast_radius_is_in_hundredths_of_the_most(tree: Tree) -> None:
+    values = [c.contributions[0].operands["value"] for c in ranked(tree.db, QUERY).candidates]
+    assert max(values) == 1.0
+    assert min(values) < 0.5
+    assert values == [round(value, 2) for value in values]
 
 
 def test_the_parts_add_up_as_the_formula_says() -> None:

@@ -315,6 +315,18 @@ def test_words_are_beginnings_and_short_forms(index: Index) -> None:
     assert names(find(index, "dep", mode="exact")) == []
 
 
+def test_a_name_weighs_more_than_its_documentation_and_that_more_than_the_rest(tmp_path: Path) -> None:
+    weights = {column: weight for column, weight in load_weights()["marketplace"]["fields"].items() if weight}
+    assert weights == {"name": 10.0, "doc": 5.0, "signature": 1.0, "body": 1.0}
+    files = {
+        "a.py": "def held():\n    barge = 1\n",
+        "b.py": 'def told():\n    "Barge."\n',
+        "c.py": "def barge():\n    pass\n",
+    }
+    with Tree(tmp_path, files).index() as index:
+        assert names(find(index, "barge", profile="marketplace", mode="exact")) == ["barge", "told", "held"]
+
+
 def test_both_channels_down_is_an_error_and_an_empty_answer(large: Path) -> None:
     """No time at all ends the words, and the mode leaves out the vectors."""
     with Index.open(large / ".codelens/index.db", replace(QUICK, query_seconds=1e-9)) as index:

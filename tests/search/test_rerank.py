@@ -27,6 +27,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 @pytest.mark.parametrize("profile", ["codelens", "knowing", "rrf"])
 def test_the_best_come_by_cosine_and_all_others_behind_them(profile: str, index: Index) -> None:
     query, every = "widget_0007 return", 1000
+    assert POOL == 50
     before = find(index, query, profile=profile, limit=every)
     after = find(index, query, profile=profile, limit=every, rerank=True)
     assert sorted(names(after)) == sorted(names(before))

@@ -15,7 +15,7 @@ from codelens.errors import MemoryFault
 from codelens.model.memory import FILE, Answered, Feedback, Learned, Place, RecordedAnswer, file_of
 from codelens.processes.child import end_with
 from codelens.store.connection import remove_database
-from codelens.store.memory import MOST_ANSWERS, MOST_STAMPS, Memory, MemoryWriter
+from codelens.store.memory import MOST_ANSWERS, Memory, MemoryWriter
 from tests.writable import writable
 
 RUN = Place("app", "src/app.py", "Flask.run", "method")
@@ -94,7 +94,7 @@ def test_only_the_newest_stamps_are_kept(file: Path) -> None:
         for at in (*range(100, 125), 50):
             memory.stamp(RUN, at)
     with Memory.reading(file) as memory:
-        assert memory.recall([RUN.path]).of(RUN).stamps == tuple(range(125 - MOST_STAMPS, 125))
+        assert memory.recall([RUN.path]).of(RUN).stamps == tuple(range(105, 125))
 
 
 def test_words_recall_places_used_often_enough(file: Path) -> None:

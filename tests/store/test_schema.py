@@ -22,3 +22,14 @@ def test_every_version_is_known(version: int, with_vectors: bool) -> None:
     load_vector_extension(connection)
     _apply(connection, version, with_vectors)
     check_schema(connection)
+
+
+def test_a_migration_that_fails_leaves_the_schema_before_it() -> None:
+    """All statements of one are one transaction: here its table `edges` is there already, behind others that it makes."""
+    connection = apsw.Connection(":memory:")
+    _apply(connection, 1, with_vectors=False)
+    connection.execute("CREATE TABLE edges (mine)").fetchall()
+    before = _objects(connection)
+    with pytest.raises(apsw.SQLError, match="edges already exists"):
+        migrate(connection, with_vectors=False)
+    assert (_objects(connection), connection.pragma("user_version")) == (before, 1)

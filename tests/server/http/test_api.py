@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.search import SearchOptions
 from codelens.server.http.answers import response_record
+from tests.accepted import accepted
 from tests.server.http.conftest import Serve
 
 SEED = {"id", "name", "slug", "description", "final_score", "rrf_score", "semantic_rank", "keyword_rank"}
@@ -173,6 +175,19 @@ def test_the_settings_count(serve: Serve, built: Path) -> None:
     client = serve(built, settings=Settings(profile="rrf", mode="exact"))
     assert client.get("/api/search?q=order").json()["search_modes"] == ["exact"]
     assert client.get("/api/search?q=order&mode=hybrid").json()["search_modes"] != ["exact"]
+
+
+def test_nobody_sees_what_the_owner_of_the_index_uses(serve: Serve, built: Path, tmp_path: Path) -> None:
+    """Memory is the owner's: it counts on the command line, and changes no byte of an answer over HTTP."""
+    index = accepted(Path(shutil.copy(built, tmp_path)))
+    remembering, address = Settings(memory=True), "/api/search?q=order&limit=5"
+    plain = serve(index, settings=remembering).get(address).content
+    with Index.open(index, remembering) as opened:
+        last = opened.search("order", SearchOptions(limit=5)).hits[-1].unit
+        opened.memory.notebook(now=1).pin(f"{last.path}:{last.start_line}")
+        hits = opened.search("order", SearchOptions(limit=5, memory=True, now=2)).hits
+        assert "pin" in {part.source for hit in hits for part in hit.contributions}
+    assert serve(index, settings=remembering).get(address).content == plain
 
 
 @pytest.mark.parametrize("query", ["\0order\0", "\ud800", "‮order", "😀" * 50, "(((((", '"', "'; DROP TABLE units"])
