@@ -71,9 +71,9 @@ def test_the_noun_behind_the_verb_is_told_apart() -> None:
 
 def test_words_of_programming_are_no_stop_words() -> None:
     """Graph Memory's examples of both, by all profiles but knowing's."""
-    for word in "for do if not is has can".split():
+    for word in ("for", "do", "if", "not", "is", "has", "can"):
         assert word in [term.text for term in expand([f"{word} barge"], [], "").words]
-    for word in "the and of with it she would should".split():
+    for word in ("the", "and", "of", "with", "it", "she", "would", "should"):
         assert [term.text for term in expand([f"{word} barge"], [], "").words] == ["barge"]
 
 

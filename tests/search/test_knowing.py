@@ -135,12 +135,13 @@ def test_three_channels_weigh_the_same_and_forty_may_be_seeds(tree: Tree, tmp_pa
     weights = {"symbol": 2.0, "exact": 2.0, "equivalence": 2.0, "neighbours": 0.7}
     ranks = {n: {m.unit: rank for rank, m in enumerate(trace.rankings[n], start=1)} for n in weights}
     assert trace.fused.keys() == set().union(*ranks.values())
-    for unit, score in trace.fused.items():
-        shares = [weights[n] / 6.7 / (60 + found[unit]) for n, found in ranks.items() if unit in found]
+    for one, score in trace.fused.items():
+        shares = [weights[n] / 6.7 / (60 + found[one]) for n, found in ranks.items() if one in found]
         assert score == pytest.approx(math.fsum(shares))
-    many = Tree(tmp_path, {"widgets.py": functions(60)})
+    text = "".join(f"class C{n:02}:\n    def token(self):\n        pass\n\n\n" for n in range(60))
+    many = Tree(tmp_path, {"a.py": text})
     many.index().close()
-    assert len(seeds_of(ranked(many.db, "widget", seeds={"seeds": {"0": 100}}))) == 40
+    assert len(seeds_of(ranked(many.db, "token", seeds={"seeds": {"0": 100}}))) == 40
 
 
 @pytest.mark.slow
