@@ -154,14 +154,15 @@ def test_every_kind_of_structure(tmp_path: Path) -> None:
         tmp_path,
         {
             "src/a/Codec.java": "package a;\npublic interface Codec { Word encode(Word word) throws Broken; }\n",
-            "src/a/Base.java": "package a;\npublic class Base { static final int MOST = 9; int most() { return MOST; } }\n",
+            "src/a/Base.java": "package a;\npublic class Base { int most() { return 9; } }\n",
             "src/a/Word.java": "package a;\npublic class Word { Word again() { return this; } }\n",
             "src/a/Broken.java": "package a;\npublic class Broken extends Exception { }\n",
             "src/a/Mark.java": "package a;\npublic @interface Mark { }\n",
             "src/b/Morse.java": "package b;\nimport a.*;\nimport a.Codec;\n@Mark\n"
             "public class Morse extends Base implements Codec {\n"
             "  public Word encode(Word word) throws Broken { if (word == null) throw new Broken(); return word.again(); }\n"
-            "  int most() { return Base.MOST; }\n}\n",
+            "  int most() { return 1; }\n}\n",
+            "hooks.py": "def chosen():\n    return hook\n\n\ndef hook():\n    pass\n",
             "src/test/java/b/MorseTest.java": "package b;\npublic class MorseTest {\n"
             "  @Test public void testMost() { new Morse().most(); }\n}\n",
         },
@@ -173,7 +174,7 @@ def test_every_kind_of_structure(tmp_path: Path) -> None:
         f"{morse} extends src/a/Base.java:Base",
         f"{morse} implements src/a/Codec.java:Codec",
         f"{morse}.encode overrides src/a/Codec.java:Codec.encode",
-        f"{morse}.most references src/a/Base.java:Base.MOST",
+        "hooks.py:chosen references hooks.py:hook",
         f"{morse}.encode type_hint_of src/a/Word.java:Word",
         f"{morse} decorates src/a/Mark.java:Mark",
         f"{morse}.encode throws src/a/Broken.java:Broken",
