@@ -20,6 +20,7 @@ from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Contribution, Notice, SearchOptions
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
+from codelens.search.rankers import knowing
 from codelens.search.recency import Running, running_by
 from codelens.search.scope import documents_in_scope
 from codelens.search.terms import UNKNOWN_WORDS
@@ -127,12 +128,18 @@ def neighbours(store: Store, seeds: Collection[UnitId], outgoing: bool) -> Neigh
 
 def walk_from(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) -> dict[UnitId, float] | None:
     """Unit → its mass as a share of the walk's largest, without seeds; None if the profile does not walk."""
-    if not (graph := load_profile(options).graph):
+    profile, known = load_profile(options), {row.id for row in seeds}
+    if profile.composite:
+        whole = knowing.walk_from(dict.fromkeys(known, 1.0), knowing.Walking(**profile.composite["walk"]), store)
+        held = {unit: mass for unit, mass in whole.held().items() if is_unit(unit)}
+        most = max(held.values(), default=0.0) or 1.0
+        shares = {unit: mass / most for unit, mass in held.items()}
+    elif profile.graph:
+        every_seed = replace(Spreading(**profile.graph), seeds=len(seeds))
+        found = spread([(Candidate(row), 1.0) for row in seeds], every_seed, store)
+        shares = nearness(found) if found else {}
+    else:
         return None
-    every_seed = replace(Spreading(**graph), seeds=len(seeds))
-    found = spread([(Candidate(row), 1.0) for row in seeds], every_seed, store)
-    known = {row.id for row in seeds}
-    shares = nearness(found) if found else {}
     return {unit: share for unit, share in shares.items() if share >= FAINT and unit not in known}
 
 

@@ -146,6 +146,16 @@ def test_a_change_is_its_units_and_their_neighbours(shop: Shop) -> None:
 
 
 @pytest.mark.slow
+def test_the_profile_knowing_walks_from_a_change_too(shop: Shop) -> None:
+    changed(shop)
+    shop.index().close()
+    packed = shop.pack(CHANGE, revisions="HEAD~1..HEAD", options=SearchOptions(profile="knowing"))
+    assert set(names(packed)[:2]) == {"price", "fresh"}
+    assert {"Cart.sum", "pay"} <= set(names(packed)), "two edges away"
+    assert "pay" not in names(shop.pack(CHANGE, revisions="HEAD~1..HEAD", options=SearchOptions(profile="rrf")))
+
+
+@pytest.mark.slow
 def test_a_pack_of_a_change_prefers_it_to_its_neighbours(shop: Shop) -> None:
     changed(shop)
     shop.index().close()

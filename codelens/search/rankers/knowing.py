@@ -98,7 +98,7 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
     own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
     certain = run.literal.union(own)
     seeds = choose_seeds(run, matches, Seeding(**sections["seeds"]))
-    walked = walk_from(seeds, walking, store)
+    walked = walk_from({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
     pool = _pool(run, walked, walking, seeds, certain)
     found, held = _hits(walked, walking, store) if weights.hits else no_hits(), walked.held()
     most = max((held.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
@@ -119,12 +119,12 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
     return candidates
 
 
-def walk_from(seeds: Seeds, walking: Walking, store: Store) -> Walked:
-    """The walk with restart over what lies within some hops of the seeds. Without seeds it is nowhere."""
+def walk_from(seeds: Mapping[UnitId, float], walking: Walking, store: Store) -> Walked:
+    """The walk with restart over what lies within some hops of the seeds, given with their weights. Without seeds it is nowhere."""
     around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
     nodes = ByContent(around, store)
-    numbers = nodes.numbers(seeds.seeds)
-    restarts = {numbers[unit]: seed.weight for unit, seed in seeds.seeds.items()}
+    numbers = nodes.numbers(seeds)
+    restarts = {numbers[unit]: weight for unit, weight in seeds.items()}
     rows = read_around(nodes, restarts, walking.hops, walking.nodes)
     mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}
     return Walked(mass, rows, restarts, around.kinds, nodes)
