@@ -128,6 +128,7 @@ LINES = [
 """What is typed, and the line after a tab."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals there")
 @pytest.mark.parametrize("shell", START)
 def test_a_tab_completes_the_line(shell: str, indexed: Path, tmp_path: Path, run: Run) -> None:
@@ -141,6 +142,7 @@ def test_a_tab_completes_the_line(shell: str, indexed: Path, tmp_path: Path, run
     assert "error" not in seen
 
 
+@pytest.mark.slow
 def test_fish_completes_the_line(indexed: Path, tmp_path: Path, run: Run) -> None:
     """Fish says what it offers without a terminal."""
     folder = _folder("fish", indexed, tmp_path, run)

@@ -153,6 +153,7 @@ def test_doctor(own: Path, run: Run) -> None:
         assert states[name] == ("ok" if find_spec(package) else "absent")
 
 
+@pytest.mark.slow
 def test_doctor_compiles_every_query_when_asked(own: Path, run: Run) -> None:
     quick, whole = (run("doctor", *depth, cwd=own).out for depth in ((), ("--all",)))
     (count,) = re.findall(r"grammars: (\d+) languages work", quick)

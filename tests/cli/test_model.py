@@ -168,6 +168,7 @@ def test_a_setting_is_written_where_it_stands(before: str, after: str) -> None:
     assert with_setting(before, "model", "new") == after
 
 
+@pytest.mark.slow
 def test_a_model_is_found_by_its_name(
     mine: Path, run: Run, home: Path, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +261,7 @@ def test_train_keeps_a_model_that_gained_and_says_what(base: Path, run: Run, hom
     assert json.loads(again.out)["gained"] is True
 
 
+@pytest.mark.slow
 def test_train_writes_nothing_that_gained_nothing(base: Path, run: Run, home: Path) -> None:
     """One step of a rate that warms up moves no rank."""
     write_repository(home / "shop", seed=1)

@@ -123,6 +123,7 @@ def test_a_grammar_that_aborts_costs_its_file_the_symbols(tmp_path: Path, bad_lu
     assert not any(d.extraction.fault for d in documents if d.language == "python")
 
 
+@pytest.mark.slow
 @posix
 def test_a_grammar_that_loops_is_ended_by_the_limit_of_cpu_time(tmp_path: Path, bad_lua: BadGrammar) -> None:
     bad_lua("import re\ndef language(): re.match('(a|aa)+$', 'a' * 200 + 'b')\n")  # one call into C without end

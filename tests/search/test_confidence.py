@@ -233,6 +233,7 @@ def test_no_words_are_named_where_none_were_looked_for(index: Index, options: di
 # JSON
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["codelens", "rrf", "knowing", "graph-memory", "marketplace"])
 def test_json_has_it_where_hits_have_it(index: Index, profile: str) -> None:
     result = find(index, "journal entry", profile=profile)
@@ -256,6 +257,7 @@ def test_like_has_none(index: Index) -> None:
     assert all(hit.confidence is None for hit in hits)
 
 
+@pytest.mark.slow
 def test_it_is_the_same_each_time(tree: Tree, tmp_path: Path) -> None:
     other = Tree(tmp_path)
     for path in reversed(FILES):

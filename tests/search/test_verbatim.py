@@ -290,6 +290,7 @@ def test_without_trigrams_there_is_nothing(tmp_path: Path) -> None:
         assert not find_verbatim(asked(store, "stays shut until"))
 
 
+@pytest.mark.slow
 def test_it_is_the_same_each_time_and_in_any_tree(store: Store, tmp_path: Path) -> None:
     query = "gate stays shut until 4.17.1 X-Request-Id"
     assert finds(store, query) == finds(store, query)
@@ -333,6 +334,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Store, str], int]:
     return count
 
 
+@pytest.mark.slow
 def test_no_more_documents_are_read_in_a_larger_tree(tmp_path: Path, reading: Callable[[Store, str], int]) -> None:
     run, both = "gate stays shut until", "gate stays shut until 4.17.1"
     with copies(tmp_path / "small", MOST_DOCUMENTS // 2) as few, copies(tmp_path / "large", 4 * MOST_DOCUMENTS) as many:

@@ -249,6 +249,7 @@ def test_a_run_is_charged_with_its_children_and_their_errors(tmp_path: Path) -> 
     assert spent.ended == "exit code 1: no such tree"
 
 
+@pytest.mark.slow
 def test_a_tree_is_indexed_changed_and_restored(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     root.mkdir()
