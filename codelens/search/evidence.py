@@ -97,6 +97,7 @@ class Evidence:
         self._instead = frozenset(t.text for t in self.query.extra if t.tier != "spelling")
         self.parts = [t.text for t in self.query.names if t.tier not in ("pair", "prefix")]
         """Folded texts of the query that may be parts of a name: its names, and words that no unit has."""
+        self.is_one_name = len(self.query.text.split()) == 1
         weighted = [(t, 1.0) for t in self.query.words]
         weighted += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
         for term, share in weighted:

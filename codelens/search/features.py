@@ -153,11 +153,13 @@ def _resemblance(unit: UnitRow, e: Evidence) -> float:
 
 
 def _name_part(unit: UnitRow, e: Evidence) -> float:
-    """The longest part of a name that the query has, as a share of the name; a whole name is `exact_name`'s."""
+    """The longest part of a name that the query has, as a share of the name. A whole name is `exact_name`'s; only where the query is one
+    name, as `c.JSON`, it counts here too, so that no longer name is before it."""
     if unit.kind in CHUNK_KINDS:
         return 0.0
     folded = fold_identifier(unit.name)
-    held = (len(part) for part in e.parts if SHORTEST_PART <= len(part) < len(folded) and part in folded)
+    most = len(folded) if e.is_one_name else len(folded) - 1
+    held = (len(part) for part in e.parts if SHORTEST_PART <= len(part) <= most and part in folded)
     return max(held, default=0) / len(folded) if folded else 0.0
 
 

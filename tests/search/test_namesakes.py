@@ -57,3 +57,14 @@ def test_a_qualified_name_finds_its_own_definition_first(query: str, first: str,
     assert {part.operands["value"] for part in hit.contributions if part.source in ("exact_name", "whole_name")} == {
         1.0
     }
+
+
+def test_a_longer_name_is_not_before_the_one_behind_an_unknown_receiver(index: Index) -> None:
+    """`b` is a variable, as in `b.open_gate()`: a name that is a part of others counts no less for itself than for them."""
+    hits = find(index, "b.open_gate").hits
+    parts = {h.unit.name: p.operands["value"] for h in hits for p in h.contributions if p.source == "name_part"}
+    assert hits[0].unit.name == "open_gate"
+    assert parts == {"open_gate": 1.0, "test_open_gate": len("opengate") / len("testopengate")}
+    assert not any(
+        p.source == "name_part" for h in find(index, "who calls open_gate").hits[:1] for p in h.contributions
+    )
