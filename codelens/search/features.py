@@ -153,8 +153,10 @@ def _resemblance(unit: UnitRow, e: Evidence) -> float:
 
 
 def _name_part(unit: UnitRow, e: Evidence) -> float:
-    """The longest part of a name that the query has, as a share of the name. A whole name is `exact_name`'s; only where the query is one
-    name, as `c.JSON`, it counts here too, so that no longer name is before it."""
+    """The longest part of a name that the query has, as a share of the name.
+
+    A whole name is `exact_name`'s; only where the query is one name, as `c.JSON`, it counts here too: no longer one is before it.
+    """
     if unit.kind in CHUNK_KINDS:
         return 0.0
     folded = fold_identifier(unit.name)
