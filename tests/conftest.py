@@ -20,8 +20,12 @@ TESTS = Path(__file__).parent
 SEPARATOR = "\n---\n"
 
 # No test asserts a time: a busy machine draws examples slowly.
-settings.register_profile("codelens", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+# The tiers draw the same examples each time, so that a change is judged by itself; campaigns draw others.
+settings.register_profile(
+    "codelens", deadline=None, derandomize=True, max_examples=20, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("all", settings.get_profile("codelens"), max_examples=40)
+settings.register_profile("many", settings.get_profile("all"), derandomize=False)
 settings.load_profile("codelens")
 
 # The key that marks indexes, and the list of accepted ones, are not those of the person who runs the tests.
@@ -35,18 +39,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite expected texts; a person reads the diff")
+    parser.addoption("--all", action="store_true", help="run tests marked slow too, and draw twice as many examples")
     parser.addoption(
-        "--all", action="store_true", help="run tests marked slow too, and draw three times as many examples"
+        "--many",
+        action="store_true",
+        help="the same, with ten times as many examples, new ones each time: for campaigns",
     )
-    parser.addoption("--many", action="store_true", help="the same, with ten times as many examples: for campaigns")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--many"):
         config.option.all, tiers.share = True, 1.0
     elif config.getoption("--all"):
-        tiers.share = 0.3
-    settings.load_profile("all" if config.getoption("--all") else "codelens")
+        tiers.share = 0.2
+    settings.load_profile("many" if config.getoption("--many") else "all" if config.getoption("--all") else "codelens")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

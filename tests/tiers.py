@@ -1,4 +1,4 @@
-"""How many examples a property test draws: a tenth in the first tier, a third with `pytest --all`, all with `pytest --many`."""
+"""How many examples a property test draws: a tenth in the first tier, a fifth with `pytest --all`, all with `pytest --many`."""
 
 from __future__ import annotations
 
