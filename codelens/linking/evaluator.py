@@ -16,7 +16,7 @@ from codelens.linking.catalog import Catalog
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFacts, words
 from codelens.linking.imports import Module, find_import, find_module
 from codelens.model.code import TYPE_KINDS
-from codelens.model.extraction import Binding, Reference
+from codelens.model.extraction import Binding
 from codelens.text.expressions import ExpressionStep, steps, type_text
 
 FUEL = 24
@@ -733,57 +733,6 @@ class Evaluator:
             elif value.definition.id != owner.id:
                 found.append(value)
         return tuple(found)
-
-
-class Fields:
-    """Finds the types whose fields a document uses: fields are not units, so an edge leads to the type that declares one."""
-
-    def __init__(self, values: Evaluator) -> None:
-        self._values = values
-
-    def of_value(self, value: Value, name: str) -> Definition | None:
-        """The type of a value, or a base of it, that has a field of that name."""
-        definition = value.definition
-        if value.how == "definition" and definition and definition.kind not in HOLDERS:
-            held = self._values.value_of(definition) if definition.kind in VALUES else None
-            definition = held.definition if held and held.how == "object" else None
-        elif value.how not in ("object", "definition"):
-            return None
-        return self._values.declaring(definition, name) if definition and definition.kind in HOLDERS else None
-
-    def bare(self, facts: LinkFacts, reference: Reference, named: Value | None) -> Value | None:
-        """The field that a name alone means, where `named` is its value otherwise; None if it means no field."""
-        marked = reference.kind == "field"  # by a sigil: Ruby's @name never means a method
-        definition = named.definition if named and named.how == "definition" else None
-        if definition and not (marked and definition.kind in FUNCTIONS and definition.kind != "property"):
-            return None
-        if holder := self._around(reference.name, facts, reference, marked):
-            return Value("field", holder, tier="scope")
-        return HIDDEN if definition else None
-
-    def through(self, facts: LinkFacts, reference: Reference) -> tuple[str, Definition] | None:
-        """The field that a receiver begins with, and its type: `names` of `names.add(one)`, in languages with an implicit self."""
-        if not reference.receiver or not facts.file.language.implicit_self or not (parts := steps(reference.receiver)):
-            return None
-        name = parts[0].text
-        holder = self._around(name, facts, reference) if parts[0].how == "name" else None
-        return (name, holder) if holder else None
-
-    def _around(self, name: str, facts: LinkFacts, reference: Reference, marked: bool = False) -> Definition | None:
-        """The type around a reference that has the field which a bare name means there."""
-        if reference.unit is None or not (marked or facts.file.language.implicit_self):
-            return None
-        around: Definition | None = facts.definitions[reference.unit]
-        while around is not None:
-            if not marked and around.kind not in HOLDERS and facts.bound(around.place, name, reference.start):
-                return None
-            owner = around if around.kind in TYPE_KINDS else None
-            if owner is None and around.parent is None and around.container:
-                owner = self._values.holder(facts, around.place)
-            if owner is not None and (found := self._values.declaring(owner, name, marked)):
-                return found
-            around = around.parent
-        return None
 
 
 _EMPTY: Mapping[str, Sequence[Definition]] = {}
