@@ -1,4 +1,4 @@
-"""What of a query stands in the code as it was typed: runs of its words, and tokens such as versions, flags, routes and keys.
+"""Finds parts of a query that stand in the code as they were typed: runs of words, and tokens such as versions, flags and routes.
 
 The words' index knows no order and no punctuation. The trigrams of texts name the documents that may hold a run; their texts
 decide. A find belongs to all units around it, and counts less in a long one.
@@ -74,9 +74,10 @@ def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Fin
         if token == fragment:
             found |= known
             continue
-        for text in _in_code(token):
-            for document, (_, numbers) in _documents([text], run).items():
-                _add(run, document, _token_places(text, _Document(document, numbers, run)), len(words), found)
+        for document, (held, numbers) in _documents(_in_code(token), run).items():
+            texts = _Document(document, numbers, run)
+            for text in held:
+                _add(run, document, _token_places(text, texts), len(words), found)
     windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
     following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
     for document, (held, numbers) in _documents(list(windows), run).items():
