@@ -23,6 +23,7 @@ from codelens.text.terms import BEGINNING
 
 if TYPE_CHECKING:
     from codelens.search.run import SearchRun
+    from codelens.search.walk import Ways
 
 LENGTH_SHARE = 0.6
 """b: how much a field's length counts (from a fitted prototype)."""
@@ -69,6 +70,8 @@ class Evidence:
         self.aged: dict[DocumentId, tuple[Aged | None, Aged | None]] = {}
         """File → how recent its last change is, and how often it was changed."""
         self._presents: dict[str, tuple[int, int]] = {}
+        self.ways: Ways | None = None
+        """How the walk came to units, once it has walked."""
         self.best_bm25 = self.best_cosine = self.best_file = self.best_found = 0.0
 
     # The query

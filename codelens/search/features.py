@@ -360,7 +360,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("uses", _uses, lambda u, e, v: f"used by {_many(e.uses[int(u.id)], 'other file')}"),
     )
 }
-"""Name → feature. Those of the walk over the graph are written by search/walk.py, once it has walked."""
+"""Name → feature. That of the walk over the graph is added by search/walk.py, once it has walked."""
 
 
 def measure(
@@ -377,9 +377,11 @@ def measure(
     ]
 
     def says(unit: UnitRow, name: str, value: float) -> str:
-        return FEATURES[name].says(unit, evidence, value)
+        if name in FEATURES:
+            return FEATURES[name].says(unit, evidence, value)
+        return evidence.ways.to(unit) if evidence.ways else ""
 
-    for candidate in candidates if features else ():
+    for candidate in candidates:
         budget.check()
         unit = candidate.unit
         candidate.says = says

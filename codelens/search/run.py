@@ -254,7 +254,7 @@ def _with_meta(node: Node | None, comparisons: Sequence[str]) -> Node:
 
 
 def moved_trees(store: Store) -> list[Notice]:
-    """A notice for each tree that is no longer where it was indexed."""
+    """Make a notice for each tree that has left the place where it was indexed."""
     text = "{}: nothing of what was indexed is there; the index was moved without its tree"
     return [Notice("moved", text.format(row.root)) for row in store.strays()]
 

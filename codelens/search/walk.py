@@ -17,7 +17,7 @@ from codelens.graph.walk import Push, Trail, Trails, push
 from codelens.model.code import UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
-from codelens.model.search import Candidate, Contribution, Says
+from codelens.model.search import Candidate, Contribution
 from codelens.store.store import Store
 
 LEAST, SPAN = 1e-4, 9.2
@@ -113,44 +113,36 @@ def joining(
     return [Candidate(row) for row in sorted(rows, key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
 
 
-def add_walk(candidates: Sequence[Candidate], found: Spread, spreading: Spreading, weight: float, store: Store) -> None:
-    """Add the walk's part to the score of each candidate that it reached; the way that it took is found when somebody asks.
+def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, weight: float, store: Store) -> Ways:
+    """Add the walk's part to the score of each candidate that it reached. The result finds the reasons for those that are read.
 
     The value is the logarithm of its share of the walk's most, scaled to be 1 for all of it and about 0 for a ten thousandth.
     """
-    most = max(found.mass.values(), default=0.0)
-    says = _Ways(found, spreading.restart, store, {c.unit.id: c.unit.qualified_name for c in candidates}, most)
+    ways = Ways(found, restart, store, {c.unit.id: c.unit.qualified_name for c in candidates})
     for candidate in candidates:
         if held := found.mass.get(candidate.unit.id):
-            candidate.measured.append((WALK, weight, math.log(held / most + LEAST) / SPAN + 1.0))
-            candidate.says = says.after(candidate.says)
+            candidate.measured.append((WALK, weight, math.log(held / ways.most + LEAST) / SPAN + 1.0))
+    return ways
 
 
-class _Ways:
-    """The reason of the walk's part, for a candidate: by which way the mass came."""
+class Ways:
+    """How the mass of a walk came to a unit, in words."""
 
-    def __init__(self, found: Spread, restart: float, store: Store, names: dict[UnitId, str], most: float) -> None:
+    def __init__(self, found: Spread, restart: float, store: Store, names: dict[UnitId, str]) -> None:
         self._found = found
         self._restart = restart
         self._store = store
         self._names = names
-        self._most = most
-        self._says: dict[Says | None, Says] = {}
+        self.most = max(found.mass.values(), default=0.0)
+        """The most mass that came to a unit."""
 
-    def after(self, says: Says | None) -> Says:
-        """The reasons of `says`, and the walk's."""
-        if says not in self._says:
-            self._says[says] = lambda unit, name, value: (
-                self._way_to(unit) if name == WALK or says is None else says(unit, name, value)
-            )
-        return self._says[says]
-
-    def _way_to(self, unit: UnitRow) -> str:
+    def to(self, unit: UnitRow) -> str:
+        """The share of the most mass, and the stations."""
         found, node = self._found, self._found.nodes.numbers([unit.id])[unit.id]
         way = [found.nodes.unit[n] for n in _way(self._trails.to(node), node, self._senders)]
         if others := [station for station in way if station not in self._names]:
             self._names |= {row.id: row.qualified_name for row in self._store.units.rows(others).values()}
-        share = found.mass[unit.id] / self._most
+        share = found.mass[unit.id] / self.most
         return f"{share:.1%} of the walk's most: {in_words(way, self._names, found.kinds)}"
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from codelens.model.budget import FEATURES
 from codelens.model.budget import WALK as WALK_SHARE
@@ -34,8 +35,9 @@ class LearnedRanker:
             measure(candidates, evidence, weights, run.budget)
             candidates = _with_walk(run, candidates, evidence)
             if weights and (of_signs := run.profile.confidence):
+                judge = partial(confidence, e=evidence, weights=of_signs)
                 for candidate in candidates:
-                    candidate.judge = lambda unit: confidence(unit, evidence, of_signs)
+                    candidate.judge = judge
             return candidates
         for candidate in candidates:
             candidate.measured.clear()
@@ -57,7 +59,7 @@ def _with_walk(run: SearchRun, candidates: list[Candidate], evidence: Evidence) 
             evidence.gather(candidate.unit for candidate in joined)
             measure(joined, evidence, weights, run.budget)
             candidates = [*candidates, *joined]
-            add_walk(candidates, found, spreading, weights[WALK], run.store)
+            evidence.ways = add_walk(candidates, found, spreading.restart, weights[WALK], run.store)
             run.trace.nearness = nearness(found)
     run.trace.seconds["graph"] = time.perf_counter() - started
     return candidates
