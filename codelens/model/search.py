@@ -150,6 +150,7 @@ class Hit:
     score: float
     channels: Mapping[str, int]
     contributions: tuple[Contribution, ...]
+    """Empty if the options want no reasons."""
     freshness: Freshness
     root: str
     """Absolute path of the repository's root; the path of the unit is relative to it."""
@@ -312,6 +313,8 @@ class SearchOptions:
     """The present in unix seconds. If None, memory uses the clock, and history the last indexed commit."""
     snippet_lines: int = 3
     """Number of lines shown without context options: the place to jump to and the unit's most telling lines."""
+    reasons: bool = True
+    """False where nobody reads why: hits come without contributions, whose reasons cost a tenth of a search."""
     whole_line: bool = False
     """For a search for lines: the text or pattern must be all of a line."""
     invert: bool = False

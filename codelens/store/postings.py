@@ -13,6 +13,7 @@ import json
 import struct
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import compress
 from typing import Any
 
@@ -123,15 +124,18 @@ def _split(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
 
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
+MOST_KEPT = 4096
+"""Frequencies of terms that an open index keeps: a search asks for each several times. Chosen."""
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 
 
 class Postings:
     """Reads and writes the full-text tables, whose rowids are ids of units, or of documents for texts."""
 
-    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+    def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         self._connection, self._sets = connection, sets
         self._phrases = Phrases(connection)
+        self._matching = lru_cache(MOST_KEPT)(self._count_matching) if unchanging else self._count_matching
 
     # Writing
 
@@ -184,8 +188,11 @@ class Postings:
         """Number of units with the term in any of the columns. The term is stemmed; `word*` matches all words with this
         prefix.
         """
+        return self._matching(self._any_in([term], columns))
+
+    def _count_matching(self, expression: str) -> int:
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
-        row = self._connection.execute(sql, (self._any_in([term], columns),)).fetchone()
+        row = self._connection.execute(sql, (expression,)).fetchone()
         return int(row[0]) if row else 0
 
     def stem(self, word: str) -> str:
@@ -303,8 +310,10 @@ class OccurrenceCounter:
     One query serves all words and units: FTS5 calls a function of ours with its postings, and no text is read.
     """
 
-    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+    def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         self._connection, self._sets = connection, sets
+        self.files: Callable[[], int] = cache(self._files) if unchanging else self._files
+        """Number of files."""
         self._registered = False
         self._phrases = Phrases(connection)
 
@@ -353,8 +362,7 @@ class OccurrenceCounter:
         numbers = f"[{','.join(map(str, sorted(documents)))}]"
         return {DocumentId(d): n for d, n in self._connection.execute(sql, (numbers,))}
 
-    def files(self) -> int:
-        """Number of files."""
+    def _files(self) -> int:
         row = self._connection.execute("SELECT count(*) FROM documents").fetchone()
         return int(row[0]) if row else 0
 
