@@ -102,7 +102,9 @@ def joining(
     known, taking_part = {c.unit.id for c in candidates}, None if allowed is None else frozenset(allowed)
     new = {u: m for u, m in found.mass.items() if u not in known and (taking_part is None or u in taking_part)}
     least = sorted(new.values(), reverse=True)[: spreading.joining][-1:]
-    rows = store.units.rows(unit for unit, mass in new.items() if [mass] >= least)  # more, where several hold the last's mass
+    rows = store.units.rows(
+        unit for unit, mass in new.items() if [mass] >= least
+    )  # more, where several hold the last's mass
     first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[: spreading.joining]
     return [Candidate(row) for row in sorted(first, key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
 
