@@ -17,7 +17,7 @@ from codelens.graph.walk import Adjacency, Push, Trail, Trails, push
 from codelens.model.code import UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
-from codelens.model.search import Candidate, Contribution
+from codelens.model.search import Candidate, Contribution, in_order
 from codelens.store.store import Store
 
 LEAST, SPAN = 1e-4, 9.2
@@ -58,13 +58,13 @@ class Spread:
     around: Surroundings
 
 
-def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, store: Store) -> Spread | None:
+def spread(ranked: Sequence[tuple[float, Candidate]], spreading: Spreading, store: Store) -> Spread | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
 
     A seed's part is the square of where its score stands between the first that is not a seed any more and the best, so that the
     first few lead (ranking.md's recipe), whatever all of them have in common.
     """
-    symbols = [(c, score) for c, score in ranked if c.unit.kind not in UNWALKED_KINDS][: spreading.seeds + 1]
+    symbols = [(c, score) for score, c in ranked if c.unit.kind not in UNWALKED_KINDS][: spreading.seeds + 1]
     if not symbols:
         return None
     best, low = symbols[0][1], symbols[-1][1] if len(symbols) > 1 else 0.0
@@ -98,7 +98,7 @@ def joining(
     store: Store,
     allowed: Sequence[UnitId] | None,
 ) -> list[Candidate]:
-    """New candidates for the symbols with most mass that no channel found, of those that take part, in order of content."""
+    """New candidates for the symbols with most mass that no channel found, of those that take part."""
     known, taking_part = {c.unit.id for c in candidates}, None if allowed is None else frozenset(allowed)
     new = {u: m for u, m in found.mass.items() if u not in known and (taking_part is None or u in taking_part)}
     least = sorted(new.values(), reverse=True)[: spreading.joining][-1:]
@@ -106,7 +106,7 @@ def joining(
         unit for unit, mass in new.items() if [mass] >= least
     )  # more, where several hold the last's mass
     first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[: spreading.joining]
-    return [Candidate(row) for row in sorted(first, key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
+    return [Candidate(row) for row in first if row.kind not in UNWALKED_KINDS]
 
 
 def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, weight: float, store: Store) -> Ways:
@@ -238,7 +238,7 @@ def add_expansion(
     for unit, way in reached.items():
         if unit in known:
             _inherit(known[unit], way, scores, names, expanding)
-    return sorted(known.values(), key=Candidate.order), frozenset(UnitId(node) for node in found)
+    return in_order(known.values()), frozenset(UnitId(node) for node in found)
 
 
 class _ResolvedEdges:
