@@ -18,7 +18,7 @@ from codelens.search.terms import load_words, stem, words_said
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
-from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
+from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified, words_in
 from codelens.text.terms import BEGINNING
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ class Evidence:
     def words_of_name(self, name: str) -> tuple[list[str], list[str]]:
         """(the words of a name, those of them that the query says), single letters left out."""
         if name not in self._words:
-            words = [w for w in split_identifier(name) if len(w) > 1]
+            words = [w for w in words_in(name) if len(w) > 1]
             self._words[name] = words, [w for w in words if self._term_of(w)]
         return self._words[name]
 

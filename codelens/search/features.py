@@ -18,7 +18,7 @@ from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KIN
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate
 from codelens.search.evidence import Evidence
-from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
+from codelens.text.identifiers import fold_identifier, split_qualified, words_in
 
 
 class Pool:
@@ -264,7 +264,7 @@ def _parts(pool: Pool, _: Evidence) -> Sequence[float]:
 
     def value(name: str) -> float:
         if name not in known:
-            known[name] = min(len(split_identifier(name)), MOST_PARTS) / MOST_PARTS
+            known[name] = min(len(words_in(name)), MOST_PARTS) / MOST_PARTS
         return known[name]
 
     return [value(unit.name) if unit else 0.0 for unit in pool.symbols]
@@ -418,7 +418,7 @@ FEATURES: Mapping[str, Feature] = {
             _constant("quoted by a document"),
         ),
         Feature("lines", _lines, lambda u, e, v: f"{_many(u.end_line - u.start_line + 1, 'line')}, ln(1 + lines) / 5"),
-        Feature("parts", _parts, lambda u, e, v: f"{_many(len(split_identifier(u.name)), 'word')} in its name"),
+        Feature("parts", _parts, lambda u, e, v: f"{_many(len(words_in(u.name)), 'word')} in its name"),
         Feature("recency", _aged(0), _aged_said(0)),
         Feature("churn", _aged(1), _aged_said(1)),
         Feature("uses", _uses, lambda u, e, v: f"used by {_many(e.uses[int(u.id)], 'other file')}"),

@@ -242,6 +242,7 @@ def words_said(terms: ExpandedQuery) -> frozenset[str]:
     return frozenset(t.origin.casefold() for t in terms.words) | frozenset(t.text for t in terms.words)
 
 
+@lru_cache(maxsize=10_000)
 def stem(word: str) -> str:
     """A word without its commonest English ending, for comparing single words; the index itself stems by Porter."""
     for ending in ("ing", "ies", "ed", "es", "er", "s"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 _WORD = re.compile(
     r"漢+"  # a run of Chinese, Japanese or Korean characters
@@ -32,6 +33,12 @@ def split_identifier(identifier: str) -> list[str]:
     if identifier.isascii():
         return _WORD.findall(identifier.replace("_", " ")) if identifier.islower() else _words(identifier, identifier)
     return _words(identifier, identifier.translate(_shapes))
+
+
+@lru_cache(maxsize=20_000)
+def words_in(identifier: str) -> tuple[str, ...]:
+    """The same, remembered: the candidates of one search share names with those of the next."""
+    return tuple(split_identifier(identifier))
 
 
 def _words(identifier: str, shape: str) -> list[str]:
