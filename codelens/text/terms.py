@@ -50,10 +50,17 @@ class _TermCache(dict[str, str]):
 _cache = _TermCache()
 
 
+def kept_terms(token: str) -> str:
+    """The terms of one token, separated by spaces; postings and vectors both need them."""
+    return _cache[token]
+
+
 def token_terms(token: str) -> list[str]:
     """The terms of one token: the whole token first, then its words if they differ from it."""
     if len(token) > MAX_TOKEN:
         return []
+    if token.islower() and token.isalpha() and token.isascii():
+        return [token]
     words = split_identifier(token)
     whole = token.casefold().strip("_")
     terms = [whole] if whole and not is_cjk(whole) else []
