@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import chain
 
 from codelens.text.identifiers import cjk_terms, is_cjk, split_identifier
 
@@ -78,8 +77,11 @@ def index_terms(text: str) -> str:
 def body_terms(text: str) -> str:
     """The terms of a body, each at most MOST_REPEATS times: more gain BM25 little and make the index a third larger."""
     counts = token_counts(text)
-    again = ([token for token, count in counts.items() if count > repeat] for repeat in range(1, MOST_REPEATS))
-    return " ".join(map(_cache.__getitem__, chain(counts, *again)))
+    found, repeated = list(counts), list(counts.items())
+    for repeat in range(1, MOST_REPEATS):
+        repeated = [entry for entry in repeated if entry[1] > repeat]
+        found += [token for token, _ in repeated]
+    return " ".join(map(_cache.__getitem__, found))
 
 
 def place_words(path: str) -> tuple[str, str]:
