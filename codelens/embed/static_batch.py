@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from codelens.embed.model_file import ModelFile, key_of, rows_of, words_of
-from codelens.text.terms import tokens
+from codelens.text.terms import kept_tokens
 
 MOST_WORDS = 4096
 """Words per pass: 2 MB of gathered rows, which fit a cache."""
@@ -50,7 +50,7 @@ class StaticBatch:
         for number, entry in enumerate(entries, start=1):
             for text in entry:
                 if (found := known.get(text)) is None:
-                    found = known[text] = b"".join(map(self._tokens.__getitem__, tokens(text)))
+                    found = known[text] = b"".join(map(self._tokens.__getitem__, kept_tokens(text)))
                 rows.append(found)
                 sizes.append(len(found))
                 length += len(found)
