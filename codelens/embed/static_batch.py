@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from codelens.embed.model_file import ModelFile, rows_of, words_of
-from codelens.text.terms import tokens
+from codelens.embed.model_file import ModelFile, key_of, rows_of, words_of
+from codelens.text.terms import kept_tokens
 
 MOST_WORDS = 4096
 """Words per pass: 2 MB of gathered rows, which fit a cache."""
@@ -50,7 +50,7 @@ class StaticBatch:
         for number, entry in enumerate(entries, start=1):
             for text in entry:
                 if (found := known.get(text)) is None:
-                    found = known[text] = b"".join(map(self._tokens.__getitem__, tokens(text)))
+                    found = known[text] = b"".join(map(self._tokens.__getitem__, kept_tokens(text)))
                 rows.append(found)
                 sizes.append(len(found))
                 length += len(found)
@@ -88,13 +88,29 @@ class StaticBatch:
 
 
 class _TokenRows(dict[str, bytes]):
-    """Token → its rows as packed 32-bit numbers: joining bytes is the fastest way to collect many."""
+    """Token → its rows as packed 32-bit numbers: joining bytes is the fastest way to collect many.
+
+    Words are kept, too, since tokens share them; and rows are found in a dictionary, a twentieth of the time of a search in the file.
+    """
 
     def __init__(self, file: ModelFile) -> None:
         super().__init__()
-        self._find = file.row_of
+        self._row_of_key = {key: row for row, key in enumerate(file.keys)}
+        self._words: dict[str, bytes] = {}
 
     def __missing__(self, token: str) -> bytes:
-        rows = array("i", [row for word in words_of(token) for row in rows_of(word, self._find)])
-        packed = self[token] = rows.tobytes()
+        known, found = self._words, []
+        for word in words_of(token):
+            if (rows := known.get(word)) is None:
+                rows = known[word] = array("i", rows_of(word, self._find)).tobytes()
+            found.append(rows)
+        packed = self[token] = b"".join(found)
         return packed
+
+    def _find(self, name: str) -> int | None:
+        return self._row_of_key.get(key_of(name))
+
+    def clear(self) -> None:
+        """Forget tokens and words."""
+        super().clear()
+        self._words.clear()

@@ -50,7 +50,8 @@ from codelens.notes.note import kind_of_path
 from codelens.store.codec import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, read_notebook
-from codelens.text.terms import body_terms, distinct_lines, index_terms, place_words
+from codelens.text.terms import body_terms, index_terms, place_words
+from codelens.text.trigrams import joined_trigrams
 from codelens.worktree.classify import path_roles
 from codelens.worktree.survey import Survey, decoded_blocks, survey
 from codelens.zstd import zstd
@@ -119,7 +120,7 @@ def derive(
         vectors=vectors,
         file_vector=file_vector,
         embedder=embedder.fingerprint() if embedder else "",
-        trigram_text=distinct_lines(_searched(decoded.text, language)) if settings.fuzzy else "",
+        trigrams=joined_trigrams(_searched(decoded.text, language)) if settings.fuzzy else None,
         snapshot=zstd.compress(raw, SNAPSHOT_LEVEL),
         roles=path_roles(path),
     )
@@ -205,7 +206,7 @@ def derive_large(job: Job, settings: Settings, embedder: Embedder | None) -> Der
         vectors=(),
         file_vector=embed_document(job.seen.path, row.name, Extraction("", (), (), ()), (), embedder)[1],
         embedder=embedder.fingerprint() if embedder else "",
-        trigram_text="",
+        trigrams="" if settings.fuzzy else None,
         snapshot=b"",
         roles=path_roles(job.seen.path),
         parts=_PartReader(job, found, row, settings, embedder).parts(),
@@ -326,7 +327,7 @@ class _PartReader:
             units=tuple([_shifted(unit, place.line - 1, self.column) for unit in moved]),
             postings=postings_of(path, units, texts),
             vectors=embed(path, self.row.name, units, texts, self.embedder),
-            trigram_text=distinct_lines(own) if self.settings.fuzzy else "",
+            trigrams=joined_trigrams(own) if self.settings.fuzzy else None,
             snapshot=zstd.compress(mark + raw, SNAPSHOT_LEVEL),
         )
         self.inside = self.inside or bool(text.utf8.strip(BLANKS))

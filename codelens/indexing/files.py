@@ -76,4 +76,6 @@ def open_regular(path: Path) -> BinaryIO:
 def _read(path: Path, limit: int) -> bytes:
     """At most one byte more than the limit."""
     with open_regular(path) as file:
-        return file.read(limit + 1)
+        size = min(limit, os.fstat(file.fileno()).st_size)
+        raw = file.read(size + 1)  # room for the limit would be allocated for each small file
+        return raw + file.read(limit - size) if len(raw) > size else raw

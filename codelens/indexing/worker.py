@@ -57,7 +57,7 @@ _posting_row = attrgetter("name", "concepts", "path", "container", "doc", "signa
 _document_row = attrgetter(
     *("content_hash", "digest", "language", "encoding", "confidence", "bom", "lines", "recipe"),
     *("references.columns", "references.names", "references.bindings"),
-    *("vectors", "file_vector", "embedder", "trigram_text", "snapshot", "roles"),
+    *("vectors", "file_vector", "embedder", "trigrams", "snapshot", "roles"),
 )
 
 
@@ -89,7 +89,7 @@ def pack(result: Result) -> tuple[Any, ...]:
 def pack_part(part: DerivedPart) -> tuple[Any, ...]:
     """A part of a large file as plain tuples."""
     units, postings = tuple(map(_unit_row, part.units)), tuple(map(_posting_row, part.postings))
-    return (tuple(part.place), units, postings, part.vectors, part.trigram_text, part.snapshot)
+    return (tuple(part.place), units, postings, part.vectors, part.trigrams, part.snapshot)
 
 
 def unpack_part(payload: bytes) -> DerivedPart | None:
@@ -99,13 +99,13 @@ def unpack_part(payload: bytes) -> DerivedPart | None:
         return None
     if isinstance(row, str):
         raise UnfinishedFile(row)
-    place, units, postings, vectors, trigram_text, snapshot = row
+    place, units, postings, vectors, trigrams, snapshot = row
     return DerivedPart(
         place=PartPlace(*place),
         units=tuple([_unit(unit) for unit in units]),
         postings=tuple([Posting(*posting) for posting in postings]),
         vectors=vectors,
-        trigram_text=trigram_text,
+        trigrams=trigrams,
         snapshot=snapshot,
     )
 
@@ -152,7 +152,7 @@ def _skip(seen: SeenFile, reason: str, detail: str) -> Skip:
 
 def _derived(seen: SeenFile, document: Any, extraction: Any, postings: Any) -> DerivedDocument:
     content_hash, digest, language, encoding, confidence, bom, lines, recipe, columns, names, bindings, *rest = document
-    vectors, file_vector, embedder, trigram_text, snapshot, roles = rest
+    vectors, file_vector, embedder, trigrams, snapshot, roles = rest
     return DerivedDocument(
         *(seen, content_hash, digest, language, encoding, confidence, bom, lines, recipe),
         extraction=unpack_extraction(extraction),
@@ -161,7 +161,7 @@ def _derived(seen: SeenFile, document: Any, extraction: Any, postings: Any) -> D
         vectors=vectors,
         file_vector=file_vector,
         embedder=embedder,
-        trigram_text=trigram_text,
+        trigrams=trigrams,
         snapshot=snapshot,
         roles=roles,
     )

@@ -211,7 +211,7 @@ _GOES_ON = (b"$", b"#", b"{", b"\\")
 def extract_captures(utf8: bytes, language: str, definitions_only: bool = False) -> Extraction:
     """Everything that the query of `language` finds. Raises GrammarMissing. A bad grammar may hang or abort the process."""
     grammar = load_grammar(language, definitions_only)
-    tree = grammar.parser.parse(utf8)
+    tree = grammar.parse(utf8)
     gathered = Gathered(languages()[language], grammar.query, utf8)
     for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, _predicate):
         gathered.take(pattern, captures)

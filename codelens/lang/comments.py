@@ -101,7 +101,8 @@ MOST_NAME = 160
 """Characters of the text that become its name. Chosen."""
 MOST_LINES = 20
 """Lines of one unit. Chosen; a limit for commented-out files."""
-MARK = re.compile(rb"(?<![\w.-])(?:TODO|FIXME|XXX|HACK)(?![\w-])")
+_MARKS = (b"TODO", b"FIXME", b"XXX", b"HACK")
+MARK = re.compile(rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(_MARKS))
 _BEFORE = re.compile(rb"[^\w\n]{0,40}\Z")
 """Text allowed before a mark on its line: the marks of the comment, a dash, an @."""
 _BLANK = re.compile(rb"[^\w]*\Z")
@@ -113,9 +114,9 @@ def find_todos(text: TextMap, language: str, units: Sequence[Unit]) -> list[Unit
     Parses only texts that contain a mark, in languages with comments.
     """
     row, utf8 = languages().get(language), text.utf8
-    if row is None or not row.comments or not MARK.search(utf8):
+    if row is None or not row.comments or not any(mark in utf8 for mark in _MARKS):
         return []
-    root = load_grammar(language).parser.parse(utf8).root_node
+    root = load_grammar(language).parse(utf8).root_node
     found: list[Unit] = []
     done = 0
     for mark in MARK.finditer(utf8):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import tree_sitter
 
@@ -85,30 +84,26 @@ class Gathered:
     def take(self, pattern: int, captures: Captures) -> None:
         """Add one match. Its first capture with a role decides what it is; a match without one may hold a doc string."""
         for capture, nodes in captures.items():
-            head, kind = _role(capture)
+            head, kind = _ROLES[capture]
             if head == "reference":
                 self._reference(kind, nodes, captures)
-                return
-            if head == "binding":
+            elif head == "binding":
                 self._binding(captures)
-                return
-            if head == "definition":
+            elif head == "definition":
                 self._definition(kind, pattern, nodes[0], captures)
-                return
-            if head == "import":
+            elif head == "import":
                 self._import(pattern, captures)
-                return
-            if head in ("closure", "prototype"):
+            elif head in ("closure", "prototype"):
                 regions = self.closures if head == "closure" else self.prototypes
                 regions.append((nodes[0].start_byte, nodes[0].end_byte))
-                return
-            if head == "scope":
+            elif head == "scope":
                 name = _name_of(nodes[0], captures)
                 self.scopes.append(DefinitionDraft(name, "", pattern, nodes[0], region=kind or "scope"))
-                return
-            if head == "namespace":
+            elif head == "namespace":
                 self.namespace = ".".join(map(text_of, nodes))
-                return
+            else:
+                continue
+            return
         for doc in captures.get("doc", ()):
             self.claimed.add(doc.start_byte)
             if owner := _owner(doc):
@@ -135,7 +130,7 @@ class Gathered:
                 or [_declared(n) for n in captures.get("binding.declarator", ())]
             )
             for capture, nodes in captures.items():
-                head, how = _role(capture)
+                head, how = _ROLES[capture]
                 if head == "binding" and how not in ("name", "member", "declarator"):
                     text = _value(nodes[0]) if how in ("value", "result") else shortened(nodes[0], MAX_BOUND)
                     self._bind(how, names, nodes, text)
@@ -224,11 +219,16 @@ def _name_of(node: tree_sitter.Node, captures: Captures) -> tree_sitter.Node | N
     return captures["name"][0] if "name" in captures else node.child_by_field_name("name")
 
 
-@lru_cache(maxsize=256)
-def _role(capture: str) -> tuple[str, str]:
+class _Roles(dict[str, tuple[str, str]]):
     """A capture's name → (role, kind)."""
-    head, _, kind = capture.partition(".")
-    return head, kind
+
+    def __missing__(self, capture: str) -> tuple[str, str]:
+        head, _, kind = capture.partition(".")
+        self[capture] = head, kind
+        return head, kind
+
+
+_ROLES = _Roles()
 
 
 def _length(node: tree_sitter.Node) -> int:

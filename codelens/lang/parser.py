@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
 from importlib.util import find_spec
@@ -29,12 +28,27 @@ class GrammarMissing(Exception):
     """The grammar of a language is not installed here, or does not fit this tree-sitter."""
 
 
-@dataclass(frozen=True, slots=True)
+MOST_KEPT = 300_000
+"""Bytes of a text whose tree is kept until the next one is parsed: at most 15 MB for C. Chosen."""
+
+
 class Grammar:
     """A compiled grammar with the query that reads it."""
 
-    parser: tree_sitter.Parser
-    query: tree_sitter.Query
+    def __init__(self, parser: tree_sitter.Parser, query: tree_sitter.Query) -> None:
+        self.query = query
+        self._parser = parser
+        self._last: tuple[bytes, tree_sitter.Tree] | None = None
+
+    def parse(self, utf8: bytes) -> tree_sitter.Tree:
+        """The syntax tree; the last one is kept, since symbols and comments are found in the same text."""
+        if self._last is not None and self._last[0] is utf8:
+            return self._last[1]
+        self._last = None
+        tree = self._parser.parse(utf8)
+        if len(utf8) <= MOST_KEPT:
+            self._last = utf8, tree
+        return tree
 
 
 DEFINING = (b"@definition", b"@scope", b"@doc", b"@namespace")

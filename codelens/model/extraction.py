@@ -183,7 +183,7 @@ class DerivedPart:
     units: tuple[Unit, ...]
     postings: tuple[Posting, ...]
     vectors: tuple[tuple[bytes, ...], ...]
-    trigram_text: str
+    trigrams: str | None
     snapshot: bytes
     """The part's own bytes, compressed."""
 
@@ -213,8 +213,8 @@ class DerivedDocument:
     """The int8 vector of the file; empty without vectors, or if no word of it is known."""
     embedder: str
     """Fingerprint of the model; empty if vectors were not requested."""
-    trigram_text: str
-    """The text to index by trigrams: see `distinct_lines`."""
+    trigrams: str | None
+    """The `joined_trigrams` of the text; empty for a large file, whose parts have them; None for an index without trigrams."""
     snapshot: bytes
     """The file's own bytes, compressed."""
     roles: frozenset[str] = frozenset()

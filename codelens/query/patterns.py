@@ -6,7 +6,7 @@ expect. Extensions of `regex` (fuzzy matching, \\p{…}, set operations) are not
 the required substrings.
 
 The trigram index looks up these substrings. A plan may admit too many texts but never too few. The index folds case
-(SQLite's trigram tokenizer, simple folding), so a plan only has characters whose case variants all fold to the same character.
+(`fold` in codelens/text/terms.py), so a plan only has characters whose case variants all fold to the same character.
 """
 
 from __future__ import annotations

@@ -417,9 +417,9 @@ class Parts:
         self._connection.execute(
             "INSERT INTO parts VALUES (?,?,?,?,?)", (identity, *part.place, part.snapshot)
         ).fetchall()
-        if part.trigram_text:
+        if part.trigrams:
             sql = "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)"
-            self._connection.execute(sql, (identity, part.trigram_text)).fetchall()
+            self._connection.execute(sql, (identity, part.trigrams)).fetchall()
 
     def remove(self, document: DocumentId) -> None:
         """Delete all parts of a document with their trigrams."""

@@ -24,7 +24,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import by_document
 from codelens.store.units import CONTENT_ORDER, UnitSet, UnitSets
 from codelens.text.identifiers import fold_identifier
-from codelens.text.terms import BEGINNING, trigrams
+from codelens.text.terms import BEGINNING
+from codelens.text.trigrams import trigrams
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "tokenchars", "_"])
 """The tokenizer of the table unit_terms."""
@@ -169,10 +170,10 @@ class Postings:
             [(i, fold_identifier(u.name)) for i, u in compress(zip(ids, units, strict=True), searchable)],
         ).fetchall()
 
-    def add_text(self, document: DocumentId, trigram_text: str) -> None:
-        """Add the trigrams of a document's text, unless a large document has them in its parts."""
+    def add_text(self, document: DocumentId, trigrams: str) -> None:
+        """Add the `joined_trigrams` of a document's text, unless a large document has them in its parts."""
         sql = "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)"
-        self._connection.execute(sql, (document, trigram_text)).fetchall()
+        self._connection.execute(sql, (document, trigrams)).fetchall()
 
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:
         """Delete a document and its units from all full-text tables except that of references."""

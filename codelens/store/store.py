@@ -391,8 +391,8 @@ class Store:
         document = self.documents.add(repository, derived, before)
         self.changed.add(document)
         self.references.add(document, derived.extraction, derived.references)
-        if derived.trigram_text:
-            self.postings.add_text(document, derived.trigram_text)
+        if derived.trigrams:
+            self.postings.add_text(document, derived.trigrams)
         self._add_units(document, derived.extraction.units, derived, kept)
         self.vectors.set_file(document, derived.file_vector)
         try:
@@ -412,7 +412,7 @@ class Store:
         kept: Mapping[Identity, list[UnitId]],
     ) -> None:
         ids = self.units.add(document, units, derived.vectors, kept)
-        self.postings.add(ids, units, derived.postings, bool(derived.trigram_text))
+        self.postings.add(ids, units, derived.postings, derived.trigrams is not None)
         if any(derived.vectors):
             self.vectors.add(ids, derived.vectors)
 

@@ -18,6 +18,7 @@ _WORD = re.compile(
     r"|(?:[A-Z]?[a-z]+|[A-Z]+)(?:(?![24][A-Za-z])\d+|(?<![A-Za-z]{2})\d+)?"  # bm25, x509, base64, k8
     r"|\d+"
 )
+_NO_LETTER = re.compile(r"[^a-z ]")
 _SEPARATORS = re.compile(r"[\W_]+")
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 """Chinese, Japanese and Korean characters, for a set of a regular expression."""
@@ -30,19 +31,19 @@ SHORTEST_BEGINNING = 3
 
 def split_identifier(identifier: str) -> list[str]:
     """The words of an identifier in lower case, in order: 'BM25Nodes' → ['bm25', 'nodes'], 'x509Cert' → ['x509', 'cert']."""
-    if identifier.isascii():
-        return _WORD.findall(identifier.replace("_", " ")) if identifier.islower() else _words(identifier, identifier)
-    return _words(identifier, identifier.translate(_shapes))
+    if not identifier.isascii():
+        shape = identifier.translate(_shapes)
+        return [identifier[m.start() : m.end()].casefold() for m in _WORD.finditer(shape)]
+    spaced = identifier.replace("_", " ")
+    if not identifier.islower():
+        return [word.lower() for word in _WORD.findall(spaced)]
+    return _WORD.findall(spaced) if _NO_LETTER.search(spaced) else spaced.split()
 
 
 @lru_cache(maxsize=20_000)
 def words_in(identifier: str) -> tuple[str, ...]:
     """The same, remembered: the candidates of one search share names with those of the next."""
     return tuple(split_identifier(identifier))
-
-
-def _words(identifier: str, shape: str) -> list[str]:
-    return [identifier[m.start() : m.end()].casefold() for m in _WORD.finditer(shape)]
 
 
 def _character_class(character: str) -> str:

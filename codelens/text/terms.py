@@ -1,19 +1,15 @@
-"""Turns text into the terms and trigrams of the full-text indexes, the same for documents and queries.
+"""Turns text into the terms of the full-text index, the same for documents and queries.
 
 An identifier gives itself, folded, and its words: getHTTPResponse → gethttpresponse get http response. SQLite's porter
 tokenizer then stems them, for documents and queries alike.
-
-The trigram index has the trigrams within lines only, so a line that occurs twice is read once. With long runs of blanks
-shortened too, a fifth to two fifths of a source tree need not be read.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 
 from codelens.text.identifiers import cjk_terms, is_cjk, split_identifier
 
@@ -21,7 +17,7 @@ MAX_TOKEN = 80
 """Longest token in characters. Longer ones are encoded data, not names; the trigram index still finds them."""
 CACHE_TOKENS = 200_000
 MAX_KEPT = 4096
-"""Longest text whose counts are cached, in characters: terms and vectors both need them."""
+"""Longest text whose tokens are kept, in characters: terms and vectors both need them."""
 MOST_REPEATS = 3
 """BM25 with k1 = 1.2 gives three occurrences of a word .71 of the most that any number can give."""
 
@@ -50,10 +46,17 @@ class _TermCache(dict[str, str]):
 _cache = _TermCache()
 
 
+def kept_terms(token: str) -> str:
+    """The terms of one token, separated by spaces; postings and vectors both need them."""
+    return _cache[token]
+
+
 def token_terms(token: str) -> list[str]:
     """The terms of one token: the whole token first, then its words if they differ from it."""
     if len(token) > MAX_TOKEN:
         return []
+    if token.islower() and token.isalpha() and token.isascii():
+        return [token]
     words = split_identifier(token)
     whole = token.casefold().strip("_")
     terms = [whole] if whole and not is_cjk(whole) else []
@@ -71,8 +74,11 @@ def index_terms(text: str) -> str:
 def body_terms(text: str) -> str:
     """The terms of a body, each at most MOST_REPEATS times: more gain BM25 little and make the index a third larger."""
     counts = token_counts(text)
-    again = ([token for token, count in counts.items() if count > repeat] for repeat in range(1, MOST_REPEATS))
-    return " ".join(map(_cache.__getitem__, chain(counts, *again)))
+    found, repeated = list(counts), list(counts.items())
+    for repeat in range(1, MOST_REPEATS):
+        repeated = [entry for entry in repeated if entry[1] > repeat]
+        found += [token for token, _ in repeated]
+    return " ".join(map(_cache.__getitem__, found))
 
 
 def place_words(path: str) -> tuple[str, str]:
@@ -84,12 +90,17 @@ def place_words(path: str) -> tuple[str, str]:
 
 def token_counts(text: str) -> Mapping[str, int]:
     """Token → its count in a text, in order of first occurrence."""
-    return _kept_counts(text) if len(text) <= MAX_KEPT else Counter(tokens(text))
+    return Counter(kept_tokens(text))
+
+
+def kept_tokens(text: str) -> Sequence[str]:
+    """The tokens of a text, kept for the next call with it."""
+    return _kept_tokens(text) if len(text) <= MAX_KEPT else tokens(text)
 
 
 @lru_cache(maxsize=512)
-def _kept_counts(text: str) -> Mapping[str, int]:
-    return Counter(tokens(text))
+def _kept_tokens(text: str) -> Sequence[str]:
+    return tokens(text)
 
 
 def tokens(text: str) -> list[str]:
@@ -110,21 +121,6 @@ def beginning_terms(token: str) -> list[str]:
         term + BEGINNING if term in open_ended and len(term) >= SHORTEST_BEGINNING and not is_cjk(term[-1]) else term
         for term in terms
     ]
-
-
-_LONG_BLANK = re.compile(" {4,}")
-
-
-def trigrams(text: str) -> list[str]:
-    """The distinct trigrams within lines, folded as in the index, in order of first occurrence."""
-    folded = text.lower()
-    found = (folded[i : i + 3] for i in range(len(folded) - 2))
-    return [trigram for trigram in dict.fromkeys(found) if "\n" not in trigram]
-
-
-def distinct_lines(text: str) -> str:
-    """A shorter text with the same trigrams within lines: without repeated lines and long runs of blanks."""
-    return "\n".join(dict.fromkeys(_LONG_BLANK.sub("   ", text).split("\n")))
 
 
 class _Folding(dict[int, str]):

@@ -164,7 +164,8 @@ class LineLengths:
         lines = block.split(b"\n")
         self.size += len(block)
         self.lines += len(lines) - 1
-        self.within_long += sum(len(line) for line in lines[1:] if len(line) > _LONG_LINE)
+        if max(map(len, lines)) > _LONG_LINE:  # seldom, and the check runs in C
+            self.within_long += sum(len(line) for line in lines[1:] if len(line) > _LONG_LINE)
         first = self._open + len(lines[0])
         self.within_long += first if first > _LONG_LINE else 0
         self._open = first if len(lines) == 1 else len(lines[-1])

@@ -20,6 +20,7 @@ from codelens.indexing.worker import Result
 from codelens.indexing.workers import derive_all
 from codelens.model.code import FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, Unchanged
+from codelens.text.trigrams import joined_trigrams
 from codelens.worktree.files import content_hash
 
 BadGrammar = Callable[[str], None]
@@ -118,7 +119,7 @@ def test_a_grammar_that_aborts_costs_its_file_the_symbols(tmp_path: Path, bad_lu
     assert [d.seen for d in documents] == [j.seen for j in jobs]
     bad = [d for d in documents if d.language == "lua"]
     assert all(d.extraction.fault.startswith("grammar crashed (") for d in bad)
-    assert [d.trigram_text for d in bad] == ["function lost() end\n", "function gone() end\n"]
+    assert [d.trigrams for d in bad] == [joined_trigrams(f"function {name}() end\n") for name in ("lost", "gone")]
     assert "lost" in bad[0].postings[0].body
     assert not any(d.extraction.fault for d in documents if d.language == "python")
 
@@ -147,7 +148,7 @@ def test_an_exception_in_a_grammar_is_the_fault_of_its_file(tmp_path: Path, bad_
     bad_lua(f"def language(): raise {error}\n")
     (document,) = all_derived(list(derive_all([job(tmp_path, "a.lua", b"words\n")], Settings())))
     assert error.partition("(")[0] in document.extraction.fault or "no wheel" in document.extraction.fault
-    assert document.trigram_text == "words\n"
+    assert document.trigrams == "ord\nrds\nwor\n"
 
 
 def test_what_a_grammar_prints_does_not_reach_the_answers(tmp_path: Path, bad_lua: BadGrammar) -> None:
