@@ -85,6 +85,7 @@ def search(flags: SearchFlags) -> int:
         paths = [_located(path, index, place) for path in named]
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
         options = _options(flags, place, scope, query, likeness(flags, place, index))
+        options = replace(options, reasons=chosen in ("json", "jsonl"))
         if flags.list_files:
             return _list_files(index, options, flags, place)
         lines = wants_lines(flags, query, options)

@@ -136,7 +136,7 @@ def walk_from(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) ->
         shares = {unit: mass / most for unit, mass in held.items()}
     elif profile.graph:
         every_seed = replace(Spreading(**profile.graph), seeds=len(seeds))
-        found = spread([(Candidate(row), 1.0) for row in seeds], every_seed, store)
+        found = spread([(1.0, Candidate(row)) for row in seeds], every_seed, store)
         shares = nearness(found) if found else {}
     else:
         return None

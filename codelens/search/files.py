@@ -16,7 +16,7 @@ from codelens.errors import UsageError
 from codelens.model.code import DocumentId, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import document_node
-from codelens.model.search import Candidate, Contribution, Event, Match, SearchOptions, SearchResult
+from codelens.model.search import Candidate, Contribution, Event, Match, SearchOptions, SearchResult, in_order
 from codelens.query.parser import Query
 from codelens.search.channels import Channel
 from codelens.search.channels.vector import VectorChannel, query_vector
@@ -138,7 +138,7 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
         run.literal = frozenset(_unit(document) for document in documents)
         known = {c.unit.id for c in candidates}
         candidates += [Candidate(row) for row in _rows(run.literal - known, documents, store).values()]
-    candidates = _enough(run, sorted(candidates, key=Candidate.order), weights["minimum"])
+    candidates = _enough(run, in_order(candidates), weights["minimum"])
     run.finish(sort(candidates, options, run.scope))
     return run
 

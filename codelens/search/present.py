@@ -58,7 +58,7 @@ def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
 
 def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """The hits; those for which there is no time come without lines."""
-    store, first = run.store, run.options.offset + 1
+    store, options, first = run.store, run.options, run.options.offset + 1
     documents = {d.id: d for d in store.documents.rows({c.unit.document for c in page})}
     roots = {r.id: r.root for r in store.documents.repositories()}
     hits: list[Hit] = []
@@ -66,7 +66,7 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     brief = 0
     for place, candidate in enumerate(page):
         document = documents[candidate.unit.document]
-        hit = _without_lines(candidate, first + place, document, roots[document.repository])
+        hit = _without_lines(candidate, first + place, document, roots[document.repository], options.reasons)
         with store.budget.part(SHOWN):
             store.budget.check()
             hits.append(_with_lines(run, hit, document, said, inner.get(candidate.unit.id, ())))
@@ -114,7 +114,7 @@ def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow, said: QueryWord
     )
 
 
-def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root: Path) -> Hit:
+def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root: Path, reasons: bool) -> Hit:
     """A hit that needs no text: it points to the line where the unit is named or begins."""
     return Hit(
         rank=rank,
@@ -122,7 +122,7 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
         score=candidate.score,
         confidence=candidate.confidence,
         channels=dict(sorted(candidate.channels.items())),
-        contributions=tuple(candidate.contributions),
+        contributions=tuple(candidate.contributions) if reasons else (),
         freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
         root=str(root),
         line=candidate.unit.name_line or candidate.unit.start_line,

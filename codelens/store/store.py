@@ -62,7 +62,15 @@ STEPS = 1000
 class Store:
     """An open index file. Close it, or use it as a context manager."""
 
-    def __init__(self, path: Path, connection: apsw.Connection, ours: bool = True, place: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        connection: apsw.Connection,
+        ours: bool = True,
+        place: Path | None = None,
+        unchanging: bool = False,
+    ) -> None:
+        """`unchanging`: all statements see one state, so that counts may be kept."""
         self.path = path
         self.ours = ours
         """True if codelens made the index here for this user; else the user accepted it, and its roots are not trusted."""
@@ -75,10 +83,10 @@ class Store:
         """True once a transaction that may have changed what the index holds was committed."""
         self.documents = Documents(connection, place or path.resolve())
         self.unit_sets = UnitSets(connection)
-        self.units = Units(connection, self.unit_sets)
+        self.units = Units(connection, self.unit_sets, unchanging)
         self.references = References(connection)
-        self.postings = Postings(connection, self.unit_sets)
-        self.occurrences = OccurrenceCounter(connection, self.unit_sets)
+        self.postings = Postings(connection, self.unit_sets, unchanging)
+        self.occurrences = OccurrenceCounter(connection, self.unit_sets, unchanging)
         self.vectors = Vectors(connection, self.unit_sets)
         self.edges = EdgeTable(connection)
         self.history = Histories(connection)
@@ -99,7 +107,7 @@ class Store:
             # One transaction for as long as the store is open, so that all answers come from one state.
             connection.execute("BEGIN").fetchall()
             check_schema(connection)
-            store = cls(path, connection, is_ours(connection, path.resolve(), accepted))
+            store = cls(path, connection, is_ours(connection, path.resolve(), accepted), unchanging=True)
             if store.meta("state") != "complete":
                 raise IndexCorrupt(f"{path} was never finished", "`codelens index` finishes it")
         except apsw.Error as fault:

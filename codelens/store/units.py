@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import apsw
@@ -74,9 +75,11 @@ class UnitSets:
 class Units:
     """The gateway to units."""
 
-    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+    def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         self._connection, self._sets = connection, sets
         self._next = 0
+        self.count: Callable[[], int] = cache(self._count) if unchanging else self._count
+        """Number of units in all repositories, without TODO comments."""
 
     def add(
         self,
@@ -473,8 +476,7 @@ class Units:
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return dict(rows)
 
-    def count(self) -> int:
-        """Number of units in all repositories, without TODO comments."""
+    def _count(self) -> int:
         # Two counts over indexes; a condition on the kind alone would read every row.
         aside = f"SELECT count(*) FROM units WHERE folded = '' AND kind = '{TODO}'"
         row = self._connection.execute(f"SELECT count(*) - ({aside}) FROM units").fetchone()

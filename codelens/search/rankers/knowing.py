@@ -61,8 +61,7 @@ class Walked:
     mass: Mapping[int, float]
     rows: Adjacency
     restarts: Mapping[int, float]
-    kinds: Mapping[tuple[int, int], str]
-    """(unit, neighbour) → kind of edge, as in Spread."""
+    around: WholeGraph
     nodes: ByContent
 
     def held(self) -> dict[UnitId, float]:
@@ -127,7 +126,7 @@ def walk_from(seeds: Mapping[UnitId, float], walking: Walking, store: Store) -> 
     restarts = {numbers[unit]: weight for unit, weight in seeds.items()}
     rows = read_around(nodes, restarts, walking.hops, walking.nodes)
     mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}
-    return Walked(mass, rows, restarts, around.kinds, nodes)
+    return Walked(mass, rows, restarts, around, nodes)
 
 
 def _pool(
@@ -170,7 +169,7 @@ def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, stor
 
 def _in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], walked: Walked) -> str:
     if len(way) > 1:
-        return in_words(way, names, walked.kinds)
+        return in_words(way, names, walked.around)
     return "a seed of the walk" if way else "not reached"
 
 
