@@ -4,9 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import NamedTuple
 
 from codelens.cli.declare import declare
@@ -24,11 +22,12 @@ from codelens.cli.options import (
     search_options,
     without_query,
 )
-from codelens.cli.streams import colored, say, write, write_json
+from codelens.cli.streams import colored, say, terminal_width, write, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of, settings_at
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
+from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, SearchOptions, SearchResult
 from codelens.render.paths import PathStyle
 
@@ -375,5 +374,6 @@ def _lines(result: SearchResult, view: SearchView) -> Iterator[str]:
 def _people(result: SearchResult, view: SearchView) -> Iterator[str]:
     from codelens.render.terminal import TerminalView, render_terminal
 
-    width = get_terminal_size().columns if sys.stdout.isatty() else 0
-    return render_terminal(result, TerminalView(view.paths, view.color, view.hyperlinks, view.line_numbers, width))
+    return render_terminal(
+        result, TerminalView(view.paths, view.color, view.hyperlinks, view.line_numbers, terminal_width())
+    )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

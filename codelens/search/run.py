@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, Self
 
 from codelens.config import Settings
@@ -14,7 +13,7 @@ from codelens.errors import EmbedderFault, UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Candidate, Match, Notice, QueryTarget, SearchOptions, Trace
 from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
