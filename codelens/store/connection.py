@@ -39,7 +39,7 @@ LARGEST_VALUE = 1 << 28
 """Size limit in bytes for a row or value that SQLite reads from a file, instead of its default of a billion. The
 largest that codelens writes is a compressed file of `max_file_size`.
 """
-READER_CACHE_KIB = 16_384
+READER_CACHE_KIB = 65_536
 """Page cache of a reader. A search of Django's index reads 5000 pages of 4 KiB; with the default of 2 MiB it read, and
 verified, 13 000.
 """

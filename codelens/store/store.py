@@ -87,7 +87,7 @@ class Store:
         self.references = References(connection)
         self.postings = Postings(connection, self.unit_sets, unchanging)
         self.occurrences = OccurrenceCounter(connection, self.unit_sets, unchanging)
-        self.vectors = Vectors(connection, self.unit_sets)
+        self.vectors = Vectors(connection, self.unit_sets, unchanging)
         self.edges = EdgeTable(connection)
         self.history = Histories(connection)
         self.files = FileStatistics(connection, self.unit_sets)

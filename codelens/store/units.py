@@ -16,8 +16,8 @@ from codelens.text.identifiers import fold_identifier
 _INSERT = "INSERT INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _ROW = (
     "u.id, u.document_id, u.kind, u.name, u.container, u.parent_id, u.start_byte, u.end_byte, u.name_start, u.name_end, "
-    "u.body_start, u.start_line, u.end_line, u.name_line, u.name_column, u.signature, u.doc, u.local, "
-    "d.path, d.language, d.roles, r.name "
+    "u.body_start, u.start_line, u.end_line, u.name_line, u.name_column, u.signature, u.doc, "
+    "d.path, d.language, r.name, u.local, d.roles "
     "FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id"
 )
 CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind, u.name"
@@ -485,49 +485,10 @@ class Units:
 
 
 def _unit_row(row: Any) -> UnitRow:
-    (
-        i,
-        document,
-        kind,
-        name,
-        container,
-        parent,
-        start,
-        end,
-        name_start,
-        name_end,
-        body,
-        first,
-        last,
-        line,
-        column,
-        signature,
-        doc,
-        local,
-        path,
-        language,
-        roles,
-        repository,
-    ) = row
-    return UnitRow(
-        id=i,
-        document=document,
-        kind=kind,
-        name=name,
-        container=container,
-        parent=parent,
-        span=Span(start, end),
-        name_span=Span(name_start, name_end),
-        body_start=body,
-        start_line=first,
-        end_line=last,
-        name_line=line,
-        name_column=column,
-        signature=signature,
-        doc=doc,
-        path=path,
-        language=language,
-        repository=repository,
-        local=bool(local),
-        roles=frozenset(str(roles).split()),
-    )
+    return UnitRow._make((*row[:-2], bool(row[-2]), _roles(row[-1])))
+
+
+@cache
+def _roles(roles: str) -> frozenset[str]:
+    """Of a few roles there are few sets."""
+    return frozenset(roles.split())
