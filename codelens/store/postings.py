@@ -13,7 +13,7 @@ import json
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import compress
+from itertools import compress, pairwise
 from typing import Any
 
 import apsw
@@ -218,21 +218,33 @@ class Postings:
         within: UnitSet | None,
         limit: int,
         columns: Sequence[str] = (),
+        proposing: Sequence[str] = (),
     ) -> list[tuple[UnitId, float]]:
-        """Units with any of the terms and their BM25 score (positive, higher is better), best first, ties by content."""
-        match = self._any_in(terms, columns)
+        """Units with any of the terms, or of those that are `proposing`, and their BM25 score by all terms (positive, higher is
+        better): best first, ties by content.
+        """
         numbers = ", ".join(repr(float(weights.get(c, 1.0))) for c in COLUMNS)
-        # First limit by score alone; all ties with the last score are kept and cut by content.
+        matches = (self._any_in(terms, columns), *([self._any_in(proposing, columns)] if proposing else []))
+        proposed = "AND +rowid IN (SELECT rowid FROM unit_terms WHERE unit_terms MATCH ?2)" if proposing else ""
         sql = (
-            f"WITH found AS MATERIALIZED (SELECT rowid AS id, -bm25(unit_terms, {numbers}) AS score FROM unit_terms "
-            f"WHERE unit_terms MATCH ?1 {self._sets.within('rowid', within)}), "
-            f"edge AS (SELECT score FROM found ORDER BY score DESC LIMIT 1 OFFSET {int(limit) - 1}) "
-            f"SELECT found.id, found.score FROM found JOIN units u ON u.id = found.id "
-            f"JOIN documents d ON d.id = u.document_id "
-            f"WHERE found.score >= coalesce((SELECT score FROM edge), -1e308) "
-            f"ORDER BY found.score DESC, {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"SELECT rowid, -bm25(unit_terms, {numbers}) AS score FROM unit_terms WHERE unit_terms MATCH ?1 "
+            f"{self._sets.within('rowid', within)} {proposed} ORDER BY score DESC LIMIT "
         )
-        return [(UnitId(i), float(s)) for i, s in self._connection.execute(sql, (match,))]
+        rows: list[Any] = self._connection.execute(f"{sql} {limit + 1}", matches).fetchall()
+        if 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]:  # all that tie at the end are cut by content
+            rows = self._connection.execute(f"{sql} -1", matches).fetchall()
+        shared = {score for (_, score), (_, other) in pairwise(rows) if score == other}
+        tied = [unit for unit, score in rows if score in shared]
+        place = {unit: at for at, unit in enumerate(self._in_content_order(tied))}
+        rows.sort(key=lambda row: (-row[1], place.get(row[0], 0)))
+        return rows[:limit]
+
+    def _in_content_order(self, units: Sequence[int]) -> list[int]:
+        sql = (
+            "SELECT u.id FROM json_each(?) n CROSS JOIN units u ON u.id = n.value JOIN documents d ON d.id = u.document_id "
+            f"ORDER BY {CONTENT_ORDER}"
+        )
+        return [row[0] for row in self._connection.execute(sql, (json.dumps(units),))] if units else []
 
     def _any_in(self, terms: Sequence[str | InColumns], columns: Sequence[str]) -> str:
         """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
