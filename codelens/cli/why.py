@@ -42,7 +42,7 @@ class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     every_part: bool = option(
         False, "--all", section=OUTPUT, help="Show every part of each score, not families of reasons (also: -v)"
     )
-    stats: bool = option(False, "--stats", section=OUTPUT, help="Add the seconds of each channel")
+    stats: bool = option(False, "--stats", section=OUTPUT, help="Add the seconds of each step")
 
 
 def why(flags: WhyFlags) -> int:

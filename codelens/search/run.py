@@ -82,6 +82,7 @@ class SearchRun:
     @classmethod
     def start(cls, text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile) -> Self:
         """Parse the query and decide its conditions. Raises QueryError and UsageError."""
+        trace = Trace()
         query = read_query(text, options, options.prefix or (profile.prefix and not options.files_only))
         texts = Texts(store)
         scope = build_scope(store, query, options, texts, settings)
@@ -91,7 +92,7 @@ class SearchRun:
             query = replace(loose, notices=(*query.notices, notice))
             scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *moved_trees(store), *unknown_repositories(query, scope)]
-        return cls(store, options, settings, profile, query, texts, scope, notices)
+        return cls(store, options, settings, profile, query, texts, scope, notices, trace=trace)
 
     @property
     def budget(self) -> TimeBudget:
