@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from codelens.cli.streams import say, say_plain, write, write_record
 from codelens.cli.workplace import Workplace, reading_place
 from codelens.config import keys_file
 from codelens.errors import MissingExtra, UsageError
+from codelens.model.fast_dataclass import replace
 from codelens.watching.events import need_watchfiles
 from codelens.watching.process import WatchProcess
 

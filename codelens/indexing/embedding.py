@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import xxhash
@@ -20,6 +19,7 @@ from codelens.indexing.run import LazyTransaction
 from codelens.lang.registry import languages
 from codelens.model.code import SYMBOL_KINDS, TODO
 from codelens.model.extraction import DecodedText, Extraction, Import, Unit
+from codelens.model.fast_dataclass import replace
 from codelens.model.runs import Progress, ProgressSink
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store

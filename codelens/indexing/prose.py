@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from codelens.indexing.markup import CodeBlock, code_blocks
 from codelens.lang.captures import extract_captures
@@ -23,6 +22,7 @@ from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import PLAIN_TEXT, detect_language
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Extraction, Reference, Unit
+from codelens.model.fast_dataclass import replace
 from codelens.text.lines import Excerpt, TextMap
 
 MAX_MENTION = 60

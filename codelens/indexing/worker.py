@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,6 +37,7 @@ from codelens.model.extraction import (
     UnfinishedFile,
     Unit,
 )
+from codelens.model.fast_dataclass import replace
 from codelens.processes.child import connection, read_frame, write_frame
 
 LARGE = "large"

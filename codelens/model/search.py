@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 from itertools import groupby
 from operator import itemgetter
+from time import perf_counter
 from typing import NamedTuple
 
 from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +255,9 @@ class Trace:
     cuts: dict[str, int] = field(default_factory=dict)
     """Channel → limit of its matches."""
     seconds: dict[str, float] = field(default_factory=dict)
+    """Step → what it took, in the order of the steps: scope, terms, each channel, literal, features, walk, order, present."""
+    since: float = field(default_factory=perf_counter)
+    """The end of the last step."""
     fused: dict[UnitId, float] = field(default_factory=dict)
     """Unit → its fused score, where ranks choose seeds and the score is made of other things."""
     nearness: dict[UnitId, float] = field(default_factory=dict)
@@ -264,6 +267,12 @@ class Trace:
     candidates: list[Candidate] = field(default_factory=list)
     """All candidates in final order, before the limit."""
     events: list[Event] = field(default_factory=list)
+
+    def lap(self, step: str) -> None:
+        """Count the time since the last step for this one."""
+        now = perf_counter()
+        self.seconds[step] = self.seconds.get(step, 0.0) + now - self.since
+        self.since = now
 
 
 @dataclass(frozen=True, slots=True)

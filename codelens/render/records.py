@@ -43,7 +43,7 @@ def render_jsonl(result: SearchResult, exit_code: int, stats: Mapping[str, float
 
 
 def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
-    """The object of `search --json`: the hits, notices and the index. `stats` are seconds by channel."""
+    """The object of `search --json`: the hits, notices and the index. `stats` are seconds by step."""
     record: Record = {
         "schema": SCHEMA,
         "query": result.query,

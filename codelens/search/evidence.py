@@ -172,7 +172,7 @@ class Evidence:
         return math.fsum(parts), math.fsum(said) / whole if whole else 0.0, math.fsum(named) / whole if whole else 0.0
 
     def _scale(self, field: int, length: int) -> float:
-        """What one occurrence in a field of this length counts."""
+        """The weight of one occurrence in a field of this length."""
         scales = self._scales[field]
         if length not in scales:
             share = LENGTH_SHARE * length / (self._means[field] or 1.0)

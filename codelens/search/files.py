@@ -109,7 +109,9 @@ UNSUITED = ("like", "intent", "expand", "depth", "decay", "rerank")
 def search_files(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
     """Answer one query with files: hits of the kind `file`. Raises the errors of a search."""
     with store.spending(settings.query_seconds):
-        return answer(rank_files(text, store, options, settings), info)
+        result = answer(rank_files(text, store, options, settings), info)
+        result.trace.lap("present")
+        return result
 
 
 def rank_files(text: str, store: Store, options: SearchOptions, settings: Settings) -> SearchRun:
@@ -121,10 +123,12 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
     run = SearchRun.start(text, store, options, settings, profile)
     documents = _documents(run)
+    run.trace.lap("scope")
     run.terms = expand(plain_texts(run.query), run.query.identifiers, text)
     run.budget.limits += run.terms.left_out
     run.abilities = run.find_abilities()
     run.trace.terms = [(t.tier, t.text, t.origin) for t in (*run.terms.words, *run.terms.extra)]
+    run.trace.lap("terms")
     matches = _retrieve(run, documents, weights)
     run.channels = tuple(sorted(matches))
 
@@ -140,6 +144,7 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
         candidates += [Candidate(row) for row in _rows(run.literal - known, documents, store).values()]
     candidates = _enough(run, in_order(candidates), weights["minimum"])
     run.finish(sort(candidates, options, run.scope))
+    run.trace.lap("order")
     return run
 
 

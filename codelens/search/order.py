@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 
 from codelens.errors import EmbedderFault, UsageError
@@ -39,13 +38,13 @@ def adjust(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
     candidates = spread_files(candidates, run.weights.get("further", 0.0))
     if not profile.expansion:
         return candidates
-    started = time.perf_counter()
+    run.trace.lap("order")
     with run.budget.part(ORDER, "the expansion was left out"):
         expanding = Expanding(**profile.expansion)
         candidates, reached = add_expansion(candidates, expanding, run.store, run.within)
         if expanding.closed:
             candidates = _only(run, candidates, reached | run.literal | run.targets.keys())
-    run.trace.seconds["graph"] = run.trace.seconds.get("graph", 0.0) + time.perf_counter() - started
+    run.trace.lap("walk")
     return candidates
 
 

@@ -6,18 +6,19 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
 from codelens.model.budget import SHOWN
 from codelens.model.code import NOTE_KINDS, Freshness, IndexInfo, UnitId, UnitRow
+from codelens.model.fast_dataclass import replace
 from codelens.model.search import Candidate, Hit, Notice, SearchOptions, SearchResult, SnippetLine
 from codelens.query.patterns import Ranges
 from codelens.search.run import SearchRun, limit_notices
 from codelens.search.terms import stem
 from codelens.store.documents import DocumentRow
 from codelens.text.identifiers import split_identifier
+from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.terms import BEGINNING
 from codelens.worktree.files import freshness
@@ -32,10 +33,10 @@ FEW_WORDS = 40
 MOST_MOVED = 10
 """Places of notes that are reported. Chosen: `codelens note list --lost` reports all of them."""
 
-_TOKEN = re.compile(r"\w+")
-_COMMENT = re.compile(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
+_TOKEN = lazy_pattern(r"\w+")
+_COMMENT = lazy_pattern(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
 """A line that may belong to a comment."""
-_LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
+_LICENCE = lazy_pattern(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
 def answer(run: SearchRun, info: IndexInfo) -> SearchResult:

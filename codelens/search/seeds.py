@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Event, Match, Trace, in_order
 from codelens.search.channels.keywords import path_terms

@@ -17,6 +17,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.search.terms import load_words
 from codelens.store.postings import all_trigrams
 from codelens.text.identifiers import fold_identifier
+from codelens.text.lazily import lazy_pattern
 from codelens.text.terms import BEGINNING
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ AROUND = 0.5
 _EDGES = ".,;:!?()[]{}<>\"'`"
 _GAP = r"[\s\"'`+\\.,:;]{1,8}"
 """Characters between two words of a run after its first window: a string may go on in the next line."""
-_FLAG = re.compile(r"--?([^\W_][\w-]+)")
-_MARKED = re.compile(r"\d|[^\W\d]*[^\w\s]")
-_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
+_FLAG = lazy_pattern(r"--?([^\W_][\w-]+)")
+_MARKED = lazy_pattern(r"\d|[^\W\d]*[^\w\s]")
+_NAME = lazy_pattern(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
 
 
 @dataclass(frozen=True, slots=True)

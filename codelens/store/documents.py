@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -373,11 +372,15 @@ class Documents:
                     s.path,
                     s.reason.value,
                     s.detail,
-                    *(astuple(s.stamp) if s.stamp else (None, None, None, 0)),
+                    *(_stamp_values(s.stamp) if s.stamp else (None, None, None, 0)),
                 )
                 for s in new
             ],
         ).fetchall()
+
+
+def _stamp_values(stamp: FileStamp) -> tuple[int, int, int, int]:
+    return stamp.size, stamp.mtime_ns, stamp.inode, stamp.ctime_ns
 
 
 def _document_row(row: Any) -> DocumentRow:

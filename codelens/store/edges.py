@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -25,6 +24,7 @@ from codelens.model.graph import (
 )
 from codelens.store.codec import unpack_bindings, unpack_places, unpack_references
 from codelens.store.postings import quoted
+from codelens.text.lazily import lazy_pattern
 
 _ORDER = "source, kind, target, line"
 
@@ -334,7 +334,7 @@ class EdgeTable:
         return iter(rows)
 
 
-_WORDS = re.compile(r"[\w$]+")
+_WORDS = lazy_pattern(r"[\w$]+")
 MOST_WORDS = 100
 """Names in one expression of FTS5, which limits its depth. Chosen."""
 

@@ -490,5 +490,5 @@ def _unit_row(row: Any) -> UnitRow:
 
 @cache
 def _roles(roles: str) -> frozenset[str]:
-    """Of a few roles there are few sets."""
+    """The set, made once for all units that have it."""
     return frozenset(roles.split())

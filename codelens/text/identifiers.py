@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from codelens.text.lazily import lazy_pattern
+
 _WORD = re.compile(
     r"漢+"  # a run of Chinese, Japanese or Korean characters
     r"|[A-Z]{2,}s(?![a-z])\d*"  # URLs, IDs
@@ -22,7 +24,7 @@ _NO_LETTER = re.compile(r"[^a-z ]")
 _SEPARATORS = re.compile(r"[\W_]+")
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 """Chinese, Japanese and Korean characters, for a set of a regular expression."""
-_CJK = re.compile(f"[{CJK}]")
+_CJK = lazy_pattern(f"[{CJK}]")
 LETTERS_PER_SLIP = 4
 """One slip is forgiven in up to seven letters, two in eight to eleven, and so on. Chosen."""
 SHORTEST_BEGINNING = 3

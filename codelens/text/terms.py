@@ -6,12 +6,12 @@ tokenizer then stems them, for documents and queries alike.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from codelens.text.identifiers import cjk_terms, is_cjk, split_identifier
+from codelens.text.lazily import lazy_pattern
 
 MAX_TOKEN = 80
 """Longest token in characters. Longer ones are encoded data, not names; the trigram index still finds them."""
@@ -26,8 +26,8 @@ BEGINNING = "*"
 SHORTEST_BEGINNING = 2
 """Fewest letters of a prefix. Chosen: one letter matches too much."""
 
-_TOKEN = re.compile(r"\w+")
-_BEGUN = re.compile(r"[^*]*\w\w\*")
+_TOKEN = lazy_pattern(r"\w+")
+_BEGUN = lazy_pattern(r"[^*]*\w\w\*")
 _BLANKED = "".join(c if _TOKEN.match(c) else " " for c in map(chr, range(128)))
 """Translation table for ASCII text that blanks all characters outside of tokens. Three times as fast as the expression."""
 

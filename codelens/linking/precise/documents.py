@@ -9,11 +9,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 
 
 class CodeUnits(StrEnum):

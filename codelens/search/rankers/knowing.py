@@ -9,7 +9,6 @@ Both add a little for a recent commit, if git's history is known: knowing names 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection, Mapping, Sequence
 
 from codelens.graph.hits import KNOWING, POOL, Adjustments, Hits, adjustment, hits
@@ -77,12 +76,11 @@ class WalkRanker:
 
     def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
         """If there is no time to walk, the ranks of the channels decide."""
-        started = time.perf_counter()
         evidence = Evidence(run, matches)
         with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
             candidates = _rank_by_walk(run, matches, evidence)
             measure(candidates, evidence, run.weights, run.budget)
-            run.trace.seconds["graph"] = time.perf_counter() - started
+            run.trace.lap("walk")
             return candidates
         return fuse_matches(run, matches)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -49,7 +48,7 @@ def _with_walk(run: SearchRun, candidates: list[Candidate], evidence: Evidence) 
     weights = run.weights
     if not run.profile.graph or not weights.get(WALK):
         return candidates
-    started = time.perf_counter()
+    run.trace.lap("features")
     spreading = Spreading(**run.profile.graph)
     with run.budget.part(WALK_SHARE, "the walk was left out"):
         if (found := spread(with_scores(candidates), spreading, run.store)) is not None:
@@ -60,7 +59,7 @@ def _with_walk(run: SearchRun, candidates: list[Candidate], evidence: Evidence) 
             candidates = [*candidates, *joined]
             evidence.ways = add_walk(candidates, found, spreading.restart, weights[WALK], run.store)
             run.trace.nearness = nearness(found)
-    run.trace.seconds["graph"] = time.perf_counter() - started
+    run.trace.lap("walk")
     return candidates
 
 

@@ -7,7 +7,6 @@ import math
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +15,7 @@ from codelens.context.counters import counter_of
 from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.context import FILES, TASK, ContextRequest, Forms
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import Related, RelationOptions
 from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchOptions, SearchResult, WhyResult
 from codelens.render.context import layout_of
