@@ -7,4 +7,11 @@ CREATE VIRTUAL TABLE text_trigrams USING fts5 (
     tokenize = "ascii tokenchars '	 !""#$%&''()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\]^_`abcdefghijklmnopqrstuvwxyz{|}~'"
 );
 
+-- Leaves of 4,030 bytes fit a page; those of 4,050, which is the default, overflow into a second one: an eighth of these tables.
+INSERT INTO unit_terms (unit_terms, rank) VALUES ('pgsz', 4030);
+INSERT INTO text_trigrams (text_trigrams, rank) VALUES ('pgsz', 4030);
+INSERT INTO name_trigrams (name_trigrams, rank) VALUES ('pgsz', 4030);
+INSERT INTO ref_names (ref_names, rank) VALUES ('pgsz', 4030);
+INSERT INTO link_asks (link_asks, rank) VALUES ('pgsz', 4030);
+
 UPDATE documents SET recipe = '';
