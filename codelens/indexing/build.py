@@ -21,7 +21,7 @@ from codelens.indexing.pipeline import finish_run, update_repository
 from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, with_features
 from codelens.indexing.walk_rules import with_stored_rules
 from codelens.indexing.worker import derive_file
-from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SeenFile, Skip
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SeenFile, Skip, SkipReason
 from codelens.model.extraction import Unchanged, UnfinishedFile
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport, Progress
 from codelens.model.search import Notice
@@ -396,7 +396,11 @@ def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexRepor
         resumed=False,
         references=store.edges.link_counts(row.id),
         cpu_seconds=tally.cpu_seconds,
-        notices=(*_git_notices(root, run.settings), *_nested_notices(store, root), *tally.notices),
+        notices=(
+            *(_git_notices(root) if skipped[SkipReason.IGNORED.value] else ()),
+            *_nested_notices(store, root),
+            *tally.notices,
+        ),
     )
 
 
@@ -410,7 +414,8 @@ def _nested_notices(store: Store, root: Path) -> tuple[Notice, ...]:
     )
 
 
-def _git_notices(root: Path, settings: Settings) -> tuple[Notice, ...]:
-    fault = "" if settings.no_ignore else tracking_fault(root)
+def _git_notices(root: Path) -> tuple[Notice, ...]:
+    """For a run that left out what a rule ignores."""
+    fault = tracking_fault(root)
     text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"
     return (Notice("git-tracking", text),) if fault else ()

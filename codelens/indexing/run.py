@@ -185,7 +185,7 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
     row = languages().get(language)
     source = query_source(row) if row else ""
     # A new row may claim documents that have no grammar now.
-    known = "" if row and row.grammar else "".join(map(_row_text, languages().values()))
+    known = "" if row and row.grammar else _all_rows()
     # The code that a document quotes is read by the grammars of other languages.
     quoting = bool(row and row.chunks in ("headings", "cells"))
     readers = [other for other in languages().values() if other.grammar and quoting]
@@ -203,6 +203,11 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
         *filter(None, [reader_rules(language)]),
     ]
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())
+
+
+@cache
+def _all_rows() -> str:
+    return "".join(map(_row_text, languages().values()))
 
 
 def _row_text(row: object) -> str:

@@ -608,12 +608,16 @@ def test_an_index_below_is_not_indexed(tree: Tree) -> None:
 
 def test_git_that_does_not_answer_is_a_notice(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree.write("a.py", PYTHON)
+    tree.write(".gitignore", "*.log\n")
     subprocess.run(["git", "init", "-q", str(tree.root)], check=True)
+    tree.write("a.log", "")
     assert tree.run().notices == ()
     monkeypatch.setenv("PATH", str(tree.root))
     (notice,) = tree.run().notices
     assert notice.code == "git-tracking"
     assert tree.run(settings=Settings(no_ignore=True)).notices == ()
+    (tree.root / "a.log").unlink()
+    assert tree.run().notices == (), "nothing is left out that git might track"
 
 
 # Schemas, and files that are no index
