@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from pathlib import Path
 import tree_sitter
 
 from codelens.lang.registry import Language, languages
+from codelens.text.lazily import lazy_pattern
 
 _LONG_TAIL = "tree-sitter-languages"
 _SHARED = "languages.so"
@@ -105,9 +105,9 @@ def unknown_names(grammar: tree_sitter.Language, query: str) -> list[str]:
     return sorted([*unknown, *(name for name in fields if grammar.field_id_for_name(name) is None)])
 
 
-_NOT_NAMES = re.compile(r';[^\n]*|"(?:\\.|[^"\\])*"')
+_NOT_NAMES = lazy_pattern(r';[^\n]*|"(?:\\.|[^"\\])*"')
 """Comments and strings of a query."""
-_NAMES = re.compile(r"\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*:")
+_NAMES = lazy_pattern(r"\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*:")
 _ANY = {"", "_", "ERROR", "MISSING"}
 
 
