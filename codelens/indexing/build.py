@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codelens.config import Settings
@@ -23,6 +22,7 @@ from codelens.indexing.walk_rules import with_stored_rules
 from codelens.indexing.worker import derive_file
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SeenFile, Skip, SkipReason
 from codelens.model.extraction import Unchanged, UnfinishedFile
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport, Progress
 from codelens.model.search import Notice
 from codelens.store.checksums import file_faults

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 
 from codelens.indexing.chunk import SECTION_SIZE, chunk_text, cut, section_units
 from codelens.indexing.markup import Heading
@@ -21,6 +20,7 @@ from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import PLAIN_TEXT, Language, accepted_names, languages
 from codelens.model.code import CHUNK_KINDS, PARTLY, TODO, Span
 from codelens.model.extraction import Binding, DecodedText, Extraction, Import, Reference, Unit
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.notes.note import Note, kind_of_path, read_note
 from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import Excerpt, TextMap

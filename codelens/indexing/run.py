@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +15,7 @@ from codelens.indexing.walk_rules import WALK_KEYS, WalkRules, choose_walk_rules
 from codelens.lang.captures import reader_rules
 from codelens.lang.parser import grammar_version, query_source
 from codelens.lang.registry import languages
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.runs import ProgressSink
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentState, RepositoryRow

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Sequence
 from html import unescape
-from inspect import cleandoc
 
 import tree_sitter
 
@@ -90,6 +89,8 @@ def _clean(comment: str) -> str:
     opened = _OPEN.match(comment)
     rest = comment[opened.end() :] if opened else comment
     quoted = opened is not None and opened[0].strip()[:1] in "\"'rRbBuUfF"
+    from inspect import cleandoc  # few processes read comments
+
     closed = (_CLOSE_QUOTE if quoted else _CLOSE).search(rest) if opened else None
     text = rest[: closed.start()] if closed else rest
     if quoted:

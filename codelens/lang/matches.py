@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import tree_sitter
 
 from codelens.lang.registry import Language
 from codelens.model.extraction import Import
+from codelens.model.fast_dataclass import dataclass, field
 from codelens.text.expressions import without_arguments
 from codelens.text.lazily import lazy_pattern
 

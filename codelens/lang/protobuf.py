@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from codelens.lang.comments import clean_comment
 from codelens.model.code import PARTLY, Span
 from codelens.model.extraction import Extraction, Import, Reference, Unit
+from codelens.model.fast_dataclass import dataclass, field
 from codelens.text.lazily import lazy_pattern
 
 RULES = "protobuf 1"

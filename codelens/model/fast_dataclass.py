@@ -70,6 +70,11 @@ def names_of(cls: type) -> tuple[str, ...]:
     return tuple(cls.noun_rules)  # type: ignore[attr-defined]
 
 
+def values_of(noun: Any) -> tuple[Any, ...]:
+    """The values of an object's fields, in order, as they are."""
+    return tuple(getattr(noun, name) for name in noun.noun_rules)
+
+
 class _FastParameters:
     """Read by the standard decorator where a class of its own inherits from one of ours."""
 
