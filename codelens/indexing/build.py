@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -368,9 +367,9 @@ def _with_finish(report: IndexReport, clock: PhaseClock) -> IndexReport:
 
 def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexReport:
     row = next(r for r in store.documents.repositories() if r.root == root)
-    kinds = store.units.kinds(row.id)
+    tally.kinds = kinds = store.kept_kinds(row) or store.units.kinds(row.id)
     no_chunks = {*NOTE_KINDS, TODO}
-    skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
+    skipped = store.documents.skip_counts(row.id)
     documents, source_bytes = store.documents.totals(row.id)
     return IndexReport(
         index=str(run.index),
@@ -384,7 +383,7 @@ def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexRepor
         unchanged=tally.unchanged,
         symbols=sum(n for kind, n in kinds.items() if kind not in CHUNK_KINDS),
         chunks=sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS and kind not in no_chunks),
-        skipped=dict(sorted(skipped.items(), key=lambda item: (-item[1], item[0]))),
+        skipped=skipped,
         encodings=store.documents.counts("encoding", row.id),
         encoding_errors=store.documents.doubtful(row.id, run.settings.encoding_threshold),
         languages=store.documents.counts("language", row.id),
@@ -397,7 +396,7 @@ def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexRepor
         references=store.edges.link_counts(row.id),
         cpu_seconds=tally.cpu_seconds,
         notices=(
-            *(_git_notices(root) if skipped[SkipReason.IGNORED.value] else ()),
+            *(_git_notices(root) if SkipReason.IGNORED.value in skipped else ()),
             *_nested_notices(store, root),
             *tally.notices,
         ),

@@ -46,10 +46,14 @@ class IndexRun:
     """Walk each root by the rules of its last run."""
     notices: tuple[Notice, ...] = ()
     """Notices about the whole index."""
+    _recipes: dict[str, str] = field(default_factory=dict, init=False)
+    """Language → its current recipe, once it was asked for."""
 
     def is_current(self, state: DocumentState) -> bool:
         """True if a document's rows can stay as they are."""
-        return not self.force and state.recipe == current_recipe(state.language, self.settings)
+        if state.language not in self._recipes:
+            self._recipes[state.language] = current_recipe(state.language, self.settings)
+        return not self.force and state.recipe == self._recipes[state.language]
 
 
 @dataclass(slots=True)
@@ -66,6 +70,8 @@ class Tally:
     notices: tuple[Notice, ...] = ()
     cpu_seconds: dict[str, float] = field(default_factory=dict)
     """Phase → CPU seconds of all processes."""
+    kinds: dict[str, int] = field(default_factory=dict)
+    """Kind → number of units, at the end of the run."""
     folders: dict[str, int] = field(default_factory=dict)
     """Folders that the walk entered → modification time in ns."""
     walk_seconds: float = 0.0
@@ -112,6 +118,7 @@ class LazyTransaction:
         if self._batch_bytes is None and self.writes == 1:
             self._store.begin_work()
         self._store.begin()
+        self._store.forget_kinds()
         self._open = True
 
     def batch(self, size: int) -> None:

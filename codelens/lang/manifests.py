@@ -5,19 +5,20 @@ Pure: nothing is read but the text. A manifest that cannot be read declares noth
 
 from __future__ import annotations
 
-import configparser
 import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codelens.lang import manifests
 from codelens.lang import manifests as manifest_lines
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.lazily import lazy_pattern
 from codelens.text.notation import parse_json, parse_toml
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
 
 
 class Dependency(NamedTuple):
@@ -298,6 +299,8 @@ def requirements(path: str, text: str) -> Manifest:
 
 def setup_cfg(path: str, text: str) -> Manifest | None:
     """setup.cfg as setuptools reads it."""
+    import configparser  # few trees have one
+
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(text)
@@ -391,6 +394,8 @@ def _xml(text: str) -> ElementTree.Element | None:
     """The root element, with tags without namespaces; None for a text with entities, which could expand without limit."""
     if "<!ENTITY" in text or "<!DOCTYPE" in text:
         return None
+    from xml.etree import ElementTree
+
     try:
         root = ElementTree.fromstring(_DECLARATION.sub("", text).encode("utf-8", "replace"))
     except ElementTree.ParseError:

@@ -153,8 +153,8 @@ def _suspects(file: BinaryIO, size: int) -> Iterator[int]:
     while block := memoryview(file.read(_BLOCK)):
         for end in range(size, len(block) + size, size):
             # `_is_whole`, without the call: every run reads all pages
-            whole = xxh3_128_digest(block[end - size : end - RESERVED], number) == block[end - RESERVED : end]
-            if not whole and number != _PENDING_BYTE // size:
+            fits = xxh3_128_digest(block[end - size : end - RESERVED], number) == block[end - RESERVED : end]
+            if not fits and number != _PENDING_BYTE // size:
                 yield number
             number += 1
 
