@@ -51,7 +51,7 @@ class Workplace(NamedTuple):
 
     def open(self) -> Index:
         """The index, for reading; its `info` tells whether the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
-        return Index.open(self.index_path, self.settings, look=True)
+        return Index.reopen(self.index_path, self.settings, look=True)
 
 
 def working_folder() -> Path:

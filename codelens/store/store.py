@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -81,6 +82,8 @@ class Store:
         self._connection = connection
         self.budget = TimeBudget()
         """Remaining time of the current query."""
+        self._version: tuple[int, int, int] | None = None
+        """A reader's state of the file, by which it knows whether it may be used again."""
         self.changed: set[int] = set()
         """Documents whose symbols or edges were written since the store was opened."""
         self.committed = False
@@ -105,6 +108,7 @@ class Store:
 
         Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
         """
+        before = path.stat() if path.exists() else None
         connection = open_reader(path)
         try:
             check_version(connection)
@@ -114,6 +118,9 @@ class Store:
             store = cls(path, connection, is_ours(connection, path.resolve(), accepted), unchanging=True)
             if store.meta("state") != "complete":
                 raise IndexCorrupt(f"{path} was never finished", "`codelens index` finishes it")
+            version = store._version_now()
+            if before and (before.st_dev, before.st_ino) == version[:2]:
+                store._version = version
         except apsw.Error as fault:
             connection.close()
             raise IndexCorrupt(f"{path} cannot be read: {fault}") from fault
@@ -153,6 +160,29 @@ class Store:
             connection.close()
             raise
         return store
+
+    def rest(self) -> bool:
+        """End the transaction of a reader that may be asked again later; False if it would be in a writer's way, or its file
+        was replaced while it was being opened: then close it.
+        """
+        # Even at rest, a reader of a log keeps a writer from ending it; and Windows replaces no file that is open.
+        if not self._version or sys.platform == "win32" or self.journal_mode() == "wal":
+            return False
+        self._connection.execute("COMMIT").fetchall()
+        return True
+
+    def resume(self) -> bool:
+        """Begin the transaction of a reader at rest; False if the file is not what it was: then close it."""
+        self.budget = TimeBudget()
+        with suppress(OSError, apsw.Error):
+            self._connection.execute("BEGIN").fetchall()
+            return self._version == self._version_now()
+        return False
+
+    def _version_now(self) -> tuple[int, int, int]:
+        """The file at our path, and the number that SQLite changes when another connection commits."""
+        found = self.path.stat()
+        return found.st_dev, found.st_ino, int(self._connection.pragma("data_version"))
 
     def close(self) -> None:
         """Close the file; an open transaction of a writer is rolled back."""

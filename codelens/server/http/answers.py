@@ -262,7 +262,7 @@ def outcome(index: Path, settings: Settings, name: str, body: str) -> Outcome:
     endpoint = ENDPOINTS[name]
     try:
         question = endpoint.request_model.model_validate_json(body)
-        with Index.open(index, settings) as opened:
+        with Index.reopen(index, settings) as opened:
             record = endpoint.answer(opened, question)
             snapshot = opened.info().snapshot
         return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot)
