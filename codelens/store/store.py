@@ -5,6 +5,7 @@ All SQL of codelens is in this package. A Store is opened for reading or for wri
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,6 +43,9 @@ from codelens.store.vectors import Vectors
 
 if TYPE_CHECKING:
     from codelens.store.checks import Finding
+
+_KINDS = "kinds:"
+"""Start of the keys of `meta` for the numbers of units; a repository's name follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +212,20 @@ class Store:
         """A value of the `meta` table; `default` if the key is missing."""
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else default
+
+    def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
+        """Kind → number of units, from the end of the last run; empty if something was written since. Counting reads the whole
+        table."""
+        kept: dict[str, int] = json.loads(self.meta(_KINDS + repository.name) or "{}")
+        return kept
+
+    def keep_kinds(self, repository: RepositoryRow, kinds: Mapping[str, int]) -> None:
+        """Keep these numbers until something is written. Part of the caller's transaction."""
+        self.set_meta(_KINDS + repository.name, json.dumps(kinds))
+
+    def forget_kinds(self) -> None:
+        """Call before writing units. Part of the caller's transaction."""
+        self._connection.execute("DELETE FROM meta WHERE key LIKE ?", (_KINDS + "%",)).fetchall()
 
     def set_meta(self, key: str, value: str) -> None:
         """Set a value, or delete it if empty; an unchanged value is not written. Part of the caller's transaction."""

@@ -20,7 +20,7 @@ _WORD = re.compile(
     r"|(?:[A-Z]?[a-z]+|[A-Z]+)(?:(?![24][A-Za-z])\d+|(?<![A-Za-z]{2})\d+)?"  # bm25, x509, base64, k8
     r"|\d+"
 )
-_NO_LETTER = re.compile(r"[^a-z ]")
+_NO_LETTER = lazy_pattern(r"[^a-z ]")
 _SEPARATORS = re.compile(r"[\W_]+")
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 """Chinese, Japanese and Korean characters, for a set of a regular expression."""

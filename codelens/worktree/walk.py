@@ -65,11 +65,12 @@ def walk(
     Raises UsageError if the root is not a readable folder; other failures are skips.
     """
     root = _resolved(root)
+    top = f"{root}/"
 
     def enter(folder: _Folder) -> bool:
         if entered is not None:
             with suppress(OSError):
-                entered[folder.path or "/"] = os.lstat(f"{root}/{folder.path}".rstrip("/") or "/").st_mtime_ns
+                entered[folder.path or "/"] = os.lstat(top + folder.path[:-1]).st_mtime_ns
         return True
 
     return _descend(root, settings, own, enter)
