@@ -19,7 +19,6 @@ from codelens.linking.worker import link_documents
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.runs import Progress
 from codelens.model.search import Notice
-from codelens.store.store import Store
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
