@@ -84,6 +84,8 @@ class Settings:
     """Number of earlier index states whose symbols and edges `diff` can compare; 0 logs none."""
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack does not contain the request."""
+    warm: bool = True
+    """Let `codelens search`, `files` and `why` be answered by a running `codelens watch` or `serve` of the same index."""
     memory: bool = False
     """Record results, the ones you open and your feedback in a file next to the index, and let the ranking use them."""
     trust_indexes: bool = False

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codelens.cli.answerer import answering
 from codelens.cli.declare import argument, declare, declare_group, group, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import say, say_plain, write, write_record
@@ -71,7 +72,8 @@ def serve(flags: ServeFlags) -> int:
         say(f"serving {place.index_path}; {'a key is needed; ' if rules.keys_needed else ''}Ctrl-C ends it")
     watch = WatchProcess(place.index_path, tell=_watch_told) if flags.watch else None
     try:
-        run(application(desk, rules, keys, mounted=mounted), listener)
+        with answering(place.index_path, place.settings):
+            run(application(desk, rules, keys, mounted=mounted), listener)
     finally:
         if watch:
             watch.stop()

@@ -20,8 +20,8 @@ from codelens.text.terms import kept_tokens
 
 MOST_WORDS = 4096
 """Words per pass: 2 MB of gathered rows, which fit a cache."""
-MOST_TOKENS = 400_000
-"""Maximum number of cached tokens; then the cache is cleared, which bounds a worker's memory."""
+MOST_TOKENS = 25_000
+"""Maximum number of cached tokens; then the cache is cleared, which bounds a worker's memory. Chosen, as CACHE_TOKENS."""
 ROW = 4
 """Bytes of a row number."""
 NARROW = (1 << 31) // 128

@@ -24,7 +24,7 @@ from codelens.model.extraction import Unchanged, UnfinishedFile
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport, Progress
 from codelens.model.search import Notice
-from codelens.store.checksums import file_faults
+from codelens.store.checksums import file_faults, has_checksums
 from codelens.store.connection import (
     holds_index,
     looks_begun,
@@ -281,11 +281,20 @@ def _build_beside(roots: Sequence[Path], run: IndexRun) -> list[IndexReport]:
         store.compact(compacted)
     finally:
         store.close()
-    with closing(Store.write(compacted, path, accepted=True)) as store:
-        store.verify()
+    _verify_copy(compacted, path)
     _swap_in(compacted, building, path)
     renew(path)
     return [*reports[:-1], _with_finish(reports[-1], clock)]
+
+
+def _verify_copy(compacted: Path, path: Path) -> None:
+    """Raise IndexCorrupt unless each page of the copy came to disk as it was written."""
+    if has_checksums(compacted):
+        for fault in file_faults(compacted):
+            raise IndexCorrupt(f"{compacted} is damaged: {fault}")
+        return
+    with closing(Store.write(compacted, path, accepted=True)) as store:
+        store.verify()
 
 
 def _open_building(building: Path, roots: Sequence[Path], run: IndexRun) -> tuple[Store, bool]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import marshal
 from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,17 +15,17 @@ from codelens.indexing.workers import worker_count
 from codelens.linking.linker import Linker, Links, in_batches, without_collector, write_links
 from codelens.linking.precise.edges import relate
 from codelens.linking.precise.indexes import PreciseIndexes, indexes_of_tree
+from codelens.linking.worker import link_documents
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.runs import Progress
 from codelens.model.search import Notice
-from codelens.store.store import Store
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 DOCUMENTS_A_WORKER = 200
 """Documents that justify another linking process: it must first read the list of all documents. Chosen."""
-DOCUMENTS_A_CALL = 64
+DOCUMENTS_A_CALL = 256
 """Documents that a worker links in one call: neighbours look up the same things. Chosen."""
 CALLS_AHEAD = 3
 """Calls of each worker that may wait to be written: a bound on memory. Chosen."""
@@ -129,15 +127,3 @@ def _results(call: Future[bytes]) -> Iterator[Links]:
         return (Links(*row) for row in marshal.loads(call.result()))
     except BrokenExecutor as fault:
         raise CodelensError(f"a linking process ended early: {fault}", "run `codelens index` again") from fault
-
-
-def link_documents(index: str, repository: RepositoryId, documents: Sequence[DocumentId]) -> bytes:
-    """In a worker: the marshalled links of documents. The worker only reads the index, as of the last commit."""
-    linker = _workers_linker(index, repository)
-    return marshal.dumps([tuple(linker.link(document, whole=True)) for document in documents])
-
-
-@cache
-def _workers_linker(index: str, repository: RepositoryId) -> Linker:
-    gc.disable()  # as `without_collector` does
-    return Linker(Store.read_unfinished(Path(index)), repository)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 AHEAD_JOBS = 256
 """Files that the workers may be ahead of the consumer. Chosen."""
-AHEAD_BYTES = 8_000_000
-"""The same in bytes of source: a result is about four times its source, so at most 32 MB wait. Chosen."""
+AHEAD_BYTES = 3_000_000
+"""The same in bytes of source: a result is about four times its source, so at most 12 MB wait. Chosen."""
 PARTS_AHEAD = 2
 """Parts of a large file that may wait for the consumer, each a few megabytes. Chosen."""
 QUEUED = 4

@@ -172,8 +172,8 @@ def _within(manifest: Manifest, folder: str, rest: str) -> Iterator[str]:
         yield posixpath.normpath(posixpath.join(folder, place, rest or "index"))
 
 
-MOST_LOADED = 200_000
-"""Definitions, imports and bindings kept at a time, at some 400 bytes each. Chosen."""
+MOST_LOADED = 100_000
+"""Definitions, imports and bindings kept at a time, at some 700 bytes each. Chosen."""
 MOST_ROWS = 60_000
 """Rows of tables by name kept at a time, at some 100 bytes each. Chosen."""
 MOST_NAMED = 12

@@ -35,7 +35,7 @@ def test_an_unchanged_file_is_not_opened_anew(tree: Tree) -> None:
     assert names(tree, "tide") == ["rising_tide"]
     (resting,) = facade._RESTING
     assert names(tree, "gate") == ["harbour_gate"]
-    assert facade._RESTING == [resting]
+    assert [resting] == facade._RESTING
 
 
 def test_a_reader_at_rest_is_in_no_writers_way_and_sees_what_was_written(tree: Tree) -> None:
