@@ -54,7 +54,7 @@ def joined_trigrams(text: str) -> str:
 
 
 class _Folds:
-    """What `fold` makes of each character, as a table that is filled as characters are seen: a tenth of its time."""
+    """The result of `fold` for each character, as a table that is filled as characters are seen: a tenth of its time."""
 
     def __init__(self) -> None:
         import numpy as np
