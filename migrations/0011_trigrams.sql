@@ -15,3 +15,4 @@ INSERT INTO ref_names (ref_names, rank) VALUES ('pgsz', 4030);
 INSERT INTO link_asks (link_asks, rank) VALUES ('pgsz', 4030);
 
 UPDATE documents SET recipe = '';
+UPDATE meta SET value = '' WHERE key = 'snapshot';  -- which names the documents by recipe
