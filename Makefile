@@ -52,9 +52,9 @@ golden: $(VENV)/ready  ## rewrite expected outputs; read the diff before you com
 wheel: $(VENV)/ready  ## build it, install it into an empty environment, index and search there
 	PYTHON=$(PYTHON) sh tests/wheel.sh $(BIN)/python
 
-bench: $(VENV)/ready  ## speed beside public tools: make bench TREE=path/to/a/tree
-	@test -n "$(TREE)" || { echo "usage: make bench TREE=path/to/a/tree"; exit 2; }
-	$(BIN)/python -m tools.bench.speed "$(TREE)"
+bench: $(VENV)/ready  ## cost beside public tools: make bench TREE=path [OUT=file.json] [GROWTH=file.svg]; make bench COMPARE="A.json B.json"
+	@test -n "$(TREE)$(COMPARE)" || { echo 'usage: make bench TREE=path [OUT=file.json] [GROWTH=file.svg], or COMPARE="A.json B.json"'; exit 2; }
+	$(BIN)/python -m tools.speed $(TREE) $(if $(OUT),--out "$(OUT)") $(if $(GROWTH),--growth "$(GROWTH)") $(if $(COMPARE),--compare $(COMPARE))
 
 tour: $(VENV)/ready  ## what indexing many real trees costs, beside bars: make tour TREES=folder [ONLY="sympy rails"] [OUT=file.json]
 	@test -n "$(TREES)" || { echo 'usage: make tour TREES=folder [ONLY="sympy rails"] [OUT=file.json]'; exit 2; }

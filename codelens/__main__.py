@@ -12,6 +12,10 @@ def run() -> None:
     """Entry point of the `codelens` script. Does not return."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # else the parent wants it ignored
         _signal.signal(_signal.SIGINT, lambda number, frame: os._exit(130))
+    from codelens.cli.warm import answered
+
+    if (code := answered()) is not None:
+        os._exit(code)
     from codelens.cli.main import run as run_command
 
     run_command()

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from codelens.errors import SettingsError
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, names_of, replace
 from codelens.text.notation import parse_toml
 
 
@@ -86,6 +84,8 @@ class Settings:
     """Number of earlier index states whose symbols and edges `diff` can compare; 0 logs none."""
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack does not contain the request."""
+    warm: bool = True
+    """Let `codelens search`, `files` and `why` be answered by a running `codelens watch` or `serve` of the same index."""
     memory: bool = False
     """Record results, the ones you open and your feedback in a file next to the index, and let the ranking use them."""
     trust_indexes: bool = False
@@ -149,7 +149,7 @@ def load_settings(
 
     `check` is called for each value of the project's file. Raises SettingsError for a fault anywhere but in that file.
     """
-    values, origin, ignored = Settings(), {f.name: "default" for f in fields(Settings)}, list[str]()
+    values, origin, ignored = Settings(), dict.fromkeys(names_of(Settings), "default"), list[str]()
     project = _project_file(start, stop) if use_files else None
     for source, key, value in _layers(project, flags or {}, use_files, ignored):
         try:
@@ -184,7 +184,7 @@ def _left_out(fault: SettingsError) -> str:
 
 
 def _assign(values: Settings, key: str, value: Any, source: str) -> Settings:
-    known = {f.name: type(getattr(values, f.name)) for f in fields(Settings)}
+    known = {name: type(getattr(values, name)) for name in names_of(Settings)}
     if key not in known:
         raise SettingsError(f"{source}: unknown setting '{key[:80]}'", f"known settings: {', '.join(sorted(known))}")
     wanted = known[key]
@@ -224,11 +224,12 @@ MOST = 2**63 - 1
 
 def _environment() -> list[tuple[str, str, Any]]:
     found: list[tuple[str, str, Any]] = []
-    for f in fields(Settings):
-        name = f"CODELENS_{f.name.upper()}"
+    usual = Settings()
+    for setting in names_of(Settings):
+        name = f"CODELENS_{setting.upper()}"
         raw = os.environ.get(name)
         if raw is not None:
-            found.append((f.name, name, _from_text(raw, type(f.default), name)))
+            found.append((setting, name, _from_text(raw, type(getattr(usual, setting)), name)))
     return found
 
 
@@ -386,5 +387,7 @@ def _is_file(path: Path) -> bool:
 @cache
 def load_weights() -> Mapping[str, Any]:
     """The shipped weights.toml: profile → section → number. A profile that is `like` another inherits its missing sections."""
+    import tomllib  # with it come datetime and string
+
     rows = tomllib.loads(Path(__file__).with_name("weights.toml").read_text(encoding="utf-8"))
     return {name: {**rows.get(row.get("like", ""), {}), **row} for name, row in rows.items()}

@@ -54,10 +54,11 @@ if TYPE_CHECKING:
 class Index:
     """An index opened for reading. Close it, or use it as a context manager."""
 
-    def __init__(self, store: Store, settings: Settings, look: bool = False) -> None:
+    def __init__(self, store: Store, settings: Settings, look: bool = False, keep: bool = False) -> None:
         self._store = store
         self._settings = settings
         self._look = look
+        self._keep = keep
         self._info: IndexInfo | None = None
 
     @classmethod
@@ -68,6 +69,13 @@ class Index:
         """
         settings = settings or Settings()
         return cls(Store.read(path, settings.trust_indexes), settings, look)
+
+    @classmethod
+    def reopen(cls, path: Path, settings: Settings | None = None, look: bool = False) -> Index:
+        """Like `open`, for a process that answers again and again: a file that has not changed since is not read anew."""
+        settings = settings or Settings()
+        store = _resumed(path.absolute()) or Store.read(path.absolute(), settings.trust_indexes)
+        return cls(store, settings, look, keep=True)
 
     @staticmethod
     def build(
@@ -379,7 +387,13 @@ class Index:
 
     def close(self) -> None:
         """Release the state that this index shows; an index opened later shows newer content."""
-        self._store.close()
+        if not (self._keep and self._store.rest()):
+            self._store.close()
+            return
+        _RESTING.append(self._store)
+        for surplus in _RESTING[:-MOST_RESTING]:
+            if _taken(surplus):
+                surplus.close()
 
     def __enter__(self) -> Index:
         return self
@@ -387,7 +401,32 @@ class Index:
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._keep = self._keep and fault is None
         self.close()
+
+
+MOST_RESTING = 2
+"""Readers that wait to be asked again. Each keeps up to 64 MiB of pages."""
+_RESTING: list[Store] = []
+
+
+def _taken(store: Store) -> bool:
+    """True if no other thread was faster to take it from those that rest."""
+    try:
+        _RESTING.remove(store)
+    except ValueError:
+        return False
+    return True
+
+
+def _resumed(path: Path) -> Store | None:
+    """A reader at rest whose file is as it was; those of changed files are closed."""
+    for store in _RESTING[::-1]:
+        if store.path == path and _taken(store):
+            if store.resume():
+                return store
+            store.close()
+    return None
 
 
 class GraphTopic:

@@ -2,11 +2,8 @@
 
 import codecs
 import os
-import platform
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import colored, say, write, write_record
 from codelens.errors import CodelensError, IndexCorrupt, UsageError, install_command
+from codelens.model.fast_dataclass import dataclass
 
 OLDEST_PYTHON = (3, 11)
 CODECS = ("utf-16", "cp1252", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr", "koi8_r")
@@ -89,6 +87,8 @@ def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
 
 
 def _python() -> Iterator[Check]:
+    import platform
+
     state = OK if sys.version_info >= OLDEST_PYTHON else BROKEN
     yield Check(state, "codelens", __version__)
     yield Check(state, "Python", f"{platform.python_version()} ({sys.executable}) on {platform.system()}")  # noqa: TID251 - shown
@@ -161,7 +161,9 @@ def _grammars(all_of_them: bool) -> Iterator[Check]:
 
 
 def _files() -> Iterator[Check]:
-    git = shutil.which("git")
+    from shutil import which
+
+    git = which("git")
     yield Check(OK if git else LESS, "git", git or "not found: ignore files are read all the same, histories are not")
     missing = [name for name in CODECS if not _known(name)]
     detector = find_spec("chardet") is not None
@@ -218,7 +220,7 @@ def version_lines() -> Iterator[str]:
     yield f"SQLite {found.sqlite} (apsw {found.driver})\n"
     yield f"sqlite-vec {found.vector or 'missing'}\n"
     yield f"model {open_embedder(SHIPPED).name}\n"
-    yield f"Python {platform.python_version()}\n"
+    yield f"Python {sys.version.split()[0]}\n"
 
 
 command = declare(

@@ -383,7 +383,7 @@ class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, 
         metavar="URL",
         help="Link paths on a terminal: file, vscode, or a URL with {path} {line}",
     )
-    stats: bool = option(False, "--stats", section=OUTPUT, help="Say how long each part took")
+    stats: bool = option(False, "--stats", section=OUTPUT, help="Say how long each step took, and its share")
     require_fresh: bool = option(
         False, "--require-fresh", section=FRESHNESS, help="Fail with 4 if any file changed since it was indexed"
     )

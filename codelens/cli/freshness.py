@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -109,6 +108,8 @@ def _unsure(info: IndexInfo) -> str:
 
 def _age(moment: str) -> str:
     """The time since then, in the largest unit that fits."""
+    import calendar  # with it comes locale, and few answers tell an age
+
     try:
         seconds = max(0, int(time.time()) - calendar.timegm(time.strptime(moment, "%Y-%m-%dT%H:%M:%SZ")))
     except ValueError:  # written with intent

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import chain, islice
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from codelens.cli.flags import SearchFlags
 from codelens.cli.freshness import is_behind
 from codelens.cli.options import EVERYTHING, QueryText
-from codelens.cli.streams import colored, say, write
+from codelens.cli.streams import colored, say, terminal_width, write
 from codelens.cli.workplace import Workplace
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
+from codelens.model.fast_dataclass import replace
 from codelens.model.search import FileLines, SearchOptions
 from codelens.render.paths import PathStyle
 
@@ -162,7 +161,7 @@ def _texts(flags: SearchFlags, files: Iterator[FileLines], view: LineView, place
         return lines.plain_lines(files, view)
     from codelens.render.terminal import TerminalView, screen_lines
 
-    width = get_terminal_size().columns if sys.stdout.isatty() else 0
+    width = terminal_width()
     links = flags.hyperlink_format or place.settings.hyperlink_format
     return screen_lines(files, TerminalView(view.paths, view.color, links, view.numbers, width), view)
 

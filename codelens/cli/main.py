@@ -5,20 +5,20 @@ Commands are imported only when they are named, so that a search pays for nothin
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
-import typer
-
-from codelens.cli.complete import ASKING, SHELLS, complete, install, script
-from codelens.cli.declare import APP, CONTEXT, FINISHED, LazyGroup, option
+from codelens.cli.complete import ASKING
+from codelens.cli.declare import FINISHED, Command, declared_at, perform
 from codelens.cli.streams import report, say, say_plain, silence_stdout, write
-from codelens.errors import CodelensError, UsageError
+from codelens.cli.wellformed import read
+from codelens.errors import CodelensError
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Start here": {"index": "index", "search": "search", "why": "why"},
@@ -38,6 +38,12 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
 }
 """Group in help → command → its module below codelens.cli, and after a colon its name there if that is not `command`.
 Help does not list a group without a name."""
+PLACES: Mapping[str, Mapping[str, str]] = {
+    heading: {name: f"codelens.cli.{place}" for name, place in names.items()} for heading, names in COMMANDS.items()
+}
+OBJECTS = 100_000
+"""More of them than were freed, before Python looks for cycles; by default 700. A search makes some 60,000 and few cycles: looking
+for them took a twelfth of its time."""
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -46,73 +52,9 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came. Whatever an interrupt leaves in order, this does too."""
 
 
-class Commands(LazyGroup):
-    """All commands of codelens."""
-
-    places: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        heading: {name: f"codelens.cli.{place}" for name, place in names.items()} for heading, names in COMMANDS.items()
-    }
-
-
-app = typer.Typer(cls=Commands, context_settings=CONTEXT, **APP)
-
-
-def _show_completion(shell: str | None) -> None:
-    if shell:
-        _check_shell(shell)
-        write([script(shell)])
-        raise typer.Exit
-
-
-def _install_completion(shell: str | None) -> None:
-    if shell:
-        _check_shell(shell)
-        say(f"installed completion for {shell} in {install(shell)}; it takes effect in a new shell")
-        raise typer.Exit
-
-
-def _check_shell(shell: str) -> None:
-    if shell not in SHELLS:
-        raise UsageError(f"no completion for '{shell}'", f"shells: {', '.join(SHELLS)}")
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from codelens.cli.doctor import version_lines
-
-        write(version_lines())
-        raise typer.Exit
-
-
-@app.callback(epilog="See also `codelens help exit-codes` and `codelens help query`.")
-def _root(
-    version: bool = option(
-        False, "--version", callback=_show_version, is_eager=True, help="Print the versions of codelens and its parts"
-    ),
-    install_completion: str | None = option(
-        None,
-        "--install-completion",
-        metavar="SHELL",
-        callback=_install_completion,
-        is_eager=True,
-        values=SHELLS,
-        help="Install tab completion for bash, zsh, fish or powershell",
-    ),
-    show_completion: str | None = option(
-        None,
-        "--show-completion",
-        metavar="SHELL",
-        callback=_show_completion,
-        is_eager=True,
-        values=SHELLS,
-        help="Print the completion script of a shell",
-    ),
-) -> None:
-    """Offline code search that accounts for every rank."""
-
-
 def run() -> NoReturn:
     """Run the command line of this process, and end it."""
+    gc.set_threshold(OBJECTS)
     _open_closed_streams()
     signal.signal(signal.SIGTERM, _terminate)
     code = INTERRUPTED
@@ -121,6 +63,7 @@ def run() -> NoReturn:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # until now `codelens.__main__` took it
         code = main(sys.argv[1:])
     _ignore_interrupts()
+    gc.freeze()  # else Python walks all modules once more to end them
     sys.exit(code)
 
 
@@ -158,26 +101,48 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         silence_stdout()
         return 0
-    except (KeyboardInterrupt, typer.Abort) as ending:
-        if FINISHED:
-            return FINISHED[0]
-        terminated = isinstance(ending, Terminated)
-        say("; ".join(["terminated" if terminated else "interrupted", *map(str, ending.args)]))
-        return TERMINATED if terminated else INTERRUPTED
-    except typer.Exit as ending:
-        return ending.exit_code
+    except KeyboardInterrupt as ending:
+        return _interrupted(ending)
     except CodelensError as fault:
         _trace_if_asked(arguments)
         report(fault)
         return fault.exit_code
     except Exception as fault:
+        if typer := sys.modules.get("typer"):
+            if isinstance(fault, typer.Exit):
+                return int(fault.exit_code)
+            if isinstance(fault, typer.Abort):
+                return _interrupted(fault)
         return _unexpected(fault, arguments)
     return code
 
 
+def _interrupted(ending: BaseException) -> int:
+    if FINISHED:
+        return FINISHED[0]
+    terminated = isinstance(ending, Terminated)
+    say("; ".join(["terminated" if terminated else "interrupted", *map(str, ending.args)]))
+    return TERMINATED if terminated else INTERRUPTED
+
+
 def _dispatch(arguments: list[str]) -> int:
-    group = typer.main.get_command(app)
-    if shell := os.environ.get(ASKING):
+    """Well-formed lines need no typer, whose import takes longer than that of half of a search."""
+    shell = os.environ.get(ASKING)
+    if not shell:
+        if arguments == ["--version"]:
+            from codelens.cli.doctor import version_lines
+
+            write(version_lines())
+            return 0
+        place = next((names[arguments[0]] for names in PLACES.values() if arguments[0] in names), "")
+        command = declared_at(place) if place else None
+        if isinstance(command, Command) and (values := read(command, arguments[1:])) is not None:
+            return perform(command.flags, command.run, values)
+    from codelens.cli.complete import complete
+    from codelens.cli.typed import root
+
+    group = root(PLACES)
+    if shell:
         complete(shell, arguments, group)
         return 0
     with group.make_context("codelens", arguments) as context:

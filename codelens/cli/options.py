@@ -14,6 +14,7 @@ from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import Change
+from codelens.model.fast_dataclass import names_of
 from codelens.model.search import SearchOptions
 
 EVERYTHING = 1_000_000_000
@@ -115,7 +116,7 @@ def search_options(
             raise UsageError(
                 f"--{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not '{getattr(flags, name)}'"
             )
-    names = (name for name in SearchOptions.__dataclass_fields__ if name in ScoreFlags.__annotations__ or name in SAME)
+    names = (name for name in names_of(SearchOptions) if name in ScoreFlags.__annotations__ or name in SAME)
     values: dict[str, Any] = {name: value for name in names if (value := getattr(flags, name)) is not None}
     return SearchOptions(
         **values

@@ -4,9 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import NamedTuple
 
 from codelens.cli.declare import declare
@@ -24,11 +22,12 @@ from codelens.cli.options import (
     search_options,
     without_query,
 )
-from codelens.cli.streams import colored, say, write, write_json
+from codelens.cli.streams import colored, say, terminal_width, write, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of, settings_at
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
+from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, SearchOptions, SearchResult
 from codelens.render.paths import PathStyle
 
@@ -85,12 +84,15 @@ def search(flags: SearchFlags) -> int:
         paths = [_located(path, index, place) for path in named]
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
         options = _options(flags, place, scope, query, likeness(flags, place, index))
+        options = replace(options, reasons=chosen in ("json", "jsonl"))
         if flags.list_files:
             return _list_files(index, options, flags, place)
         lines = wants_lines(flags, query, options)
         options = replace(options, limit=EVERYTHING) if lines and flags.limit is None else options
         if lines and chosen in LINE_FORMATS and flags.open is None:
             code = search_lines(flags, place, index, query, options)
+            if flags.stats:
+                say(_shares({"total": time.perf_counter() - started}))
             if code == 1 and not flags.quiet:
                 _say_unindexed(index, paths, place, flags)
             return code
@@ -100,13 +102,16 @@ def search(flags: SearchFlags) -> int:
             _open(index, result, flags.open)
             return 0
         try:
-            hits = _show(result, files, _view(flags, chosen, place, result, started), place, flags)
+            stats = _stats(result, started) if flags.stats else None
+            hits = _show(result, files, _view(flags, chosen, place, result, stats), place, flags)
         finally:  # also after `codelens search x | head -1`
             if options.memory and chosen not in ABOUT_FILES and not lines:
                 _record(index, result, "" if query.literal or query.regex else query.text)
     if not query.text.strip() and flags.like is None and not flags.quiet:
         say("note: the query is empty")
     _say_about(result, flags)
+    if stats and not (flags.json or flags.jsonl):
+        say(_shares(stats))
     if not hits and not flags.quiet:
         _say_unindexed(index, paths, place, flags)
     return 2 if result.failed else 0 if hits else 1
@@ -194,7 +199,21 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
             say(f"note: {path} is not indexed: {skip_text(skip)}{remedy}")
 
 
-def _view(flags: SearchFlags, chosen: str, place: Workplace, result: SearchResult, started: float) -> SearchView:
+def _stats(result: SearchResult, started: float) -> dict[str, float]:
+    """Step → seconds, first that of opening the index and looking at the tree, last the total."""
+    steps, total = result.trace.seconds, time.perf_counter() - started
+    return {**({"open": total - sum(steps.values())} if steps else {}), **steps, "total": total}
+
+
+def _shares(stats: Mapping[str, float]) -> str:
+    """The steps in order, each with its share of the total."""
+    total = stats["total"] or 1.0
+    return ", ".join(f"{step} {seconds * 1000:.1f} ms ({seconds / total:.0%})" for step, seconds in stats.items())
+
+
+def _view(
+    flags: SearchFlags, chosen: str, place: Workplace, result: SearchResult, stats: Mapping[str, float] | None
+) -> SearchView:
     on_screen = sys.stdout.isatty() or flags.pretty
     terminal = on_screen if flags.heading is None else flags.heading
     return SearchView(
@@ -210,7 +229,7 @@ def _view(flags: SearchFlags, chosen: str, place: Workplace, result: SearchResul
         terminal=terminal,
         color=colored(place.color, on_screen),
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
-        stats=dict(result.trace.seconds) | {"total": time.perf_counter() - started} if flags.stats else None,
+        stats=stats,
     )
 
 
@@ -245,8 +264,6 @@ def _say_about(result: SearchResult, flags: SearchFlags) -> None:
     shown_below = sys.stdout.isatty() and flags.heading is not False and not any(getattr(flags, f) for f in FORMATS)
     if result.left_out and sys.stderr.isatty() and not shown_below:
         say(f"note: {len(result.hits)} of {result.total} hits; -m N shows more")
-    if flags.stats and not (flags.json or flags.jsonl):
-        say(", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in sorted(result.trace.seconds.items())))
     if flags.verbose:
         say(f"{result.total} candidates from {', '.join(result.channels)} in {result.index.path}")
 
@@ -374,5 +391,6 @@ def _lines(result: SearchResult, view: SearchView) -> Iterator[str]:
 def _people(result: SearchResult, view: SearchView) -> Iterator[str]:
     from codelens.render.terminal import TerminalView, render_terminal
 
-    width = get_terminal_size().columns if sys.stdout.isatty() else 0
-    return render_terminal(result, TerminalView(view.paths, view.color, view.hyperlinks, view.line_numbers, width))
+    return render_terminal(
+        result, TerminalView(view.paths, view.color, view.hyperlinks, view.line_numbers, terminal_width())
+    )

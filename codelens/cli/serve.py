@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codelens.cli.answerer import answering
 from codelens.cli.declare import argument, declare, declare_group, group, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import say, say_plain, write, write_record
 from codelens.cli.workplace import Workplace, reading_place
 from codelens.config import keys_file
 from codelens.errors import MissingExtra, UsageError
+from codelens.model.fast_dataclass import replace
 from codelens.watching.events import need_watchfiles
 from codelens.watching.process import WatchProcess
 
@@ -71,7 +72,8 @@ def serve(flags: ServeFlags) -> int:
         say(f"serving {place.index_path}; {'a key is needed; ' if rules.keys_needed else ''}Ctrl-C ends it")
     watch = WatchProcess(place.index_path, tell=_watch_told) if flags.watch else None
     try:
-        run(application(desk, rules, keys, mounted=mounted), listener)
+        with answering(place.index_path, place.settings):
+            run(application(desk, rules, keys, mounted=mounted), listener)
     finally:
         if watch:
             watch.stop()

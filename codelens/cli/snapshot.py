@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from codelens.cli.declare import argument, declare, group, option
@@ -19,7 +18,7 @@ from codelens.cli.workplace import Workplace, reading_place, working_folder
 from codelens.config import Settings
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.history import SnapshotDocument
 
 HINT = "a state is @{1}, a snapshot's digest, an index file, or a revision of git"

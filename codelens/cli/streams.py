@@ -108,6 +108,15 @@ def silence_stdout() -> None:
     os.close(devnull)
 
 
+def terminal_width() -> int:
+    """Columns of the terminal that results go to; 0 where they go elsewhere."""
+    if not sys.stdout.isatty():
+        return 0
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
+
+
 def colored(when: str, terminal: bool) -> bool:
     """True if output is coloured. `when` is auto, always or never; auto checks NO_COLOR, TERM=dumb and whether it is a terminal."""
     if when != "auto":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.compare import Comparison
 from codelens.evaluation.make_tasks import cannot_write, name_meant, repository_meant, summary_lines
 from codelens.evaluation.tune import DECIDES, FEWEST_TO_ASK, FEWEST_TO_LEARN, TunedWeights, own_text, tune_own
+from codelens.model.fast_dataclass import replace
 from codelens.render.records import SCHEMA
 from codelens.render.terminal import Columns, plain_columns
 from codelens.worktree.repository import GitError, Repository

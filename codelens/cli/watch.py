@@ -4,6 +4,7 @@ import signal
 from pathlib import Path
 from types import FrameType
 
+from codelens.cli.answerer import answering
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
 from codelens.cli.progress import watcher
@@ -57,7 +58,8 @@ def watch(flags: WatchFlags) -> int:
             report=_teller(flags),
             progress=progress,
         )
-        return _until_stopped(watch, flags.until_eof)
+        with answering(place.index_path, place.settings):
+            return _until_stopped(watch, flags.until_eof)
 
 
 def _until_stopped(watch: Watch, until_eof: bool) -> int:

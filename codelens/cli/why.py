@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from codelens.cli.complete import symbols
@@ -14,6 +13,7 @@ from codelens.cli.options import all_queries, joined_query, likeness, ranking_se
 from codelens.cli.streams import colored, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.index import Index
+from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, Candidate, WhyResult
 from codelens.render.paths import PathStyle
 from codelens.render.why import SameSearch, WhyView, render_why, shell_quoted
@@ -42,7 +42,7 @@ class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     every_part: bool = option(
         False, "--all", section=OUTPUT, help="Show every part of each score, not families of reasons (also: -v)"
     )
-    stats: bool = option(False, "--stats", section=OUTPUT, help="Add the seconds of each channel")
+    stats: bool = option(False, "--stats", section=OUTPUT, help="Add the seconds of each step")
 
 
 def why(flags: WhyFlags) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,6 +16,7 @@ from codelens.config import LoadedSettings, Settings, load_settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, SettingsError, TargetError, UsageError
 from codelens.index import Index
 from codelens.model.code import RepositoryInfo
+from codelens.model.fast_dataclass import replace
 from codelens.model.search import Notice
 from codelens.render.visible import for_line
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top, new_index_place, unfinished_index
@@ -51,7 +51,7 @@ class Workplace(NamedTuple):
 
     def open(self) -> Index:
         """The index, for reading; its `info` tells whether the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
-        return Index.open(self.index_path, self.settings, look=True)
+        return Index.reopen(self.index_path, self.settings, look=True)
 
 
 def working_folder() -> Path:

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from codelens.errors import UsageError
 from codelens.model.code import IndexInfo
 from codelens.model.context import ContextRequest, Cut, Entry, Form, Forms, Pack, PackLayout
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Notice
 
 SIGNATURES_SHARE = 0.6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import Settings
@@ -14,6 +13,7 @@ from codelens.context.sources import Source, document_states, for_change, for_fi
 from codelens.errors import UsageError
 from codelens.model.code import Freshness, IndexInfo
 from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, Entry, Pack, PackedText, PackLayout
+from codelens.model.fast_dataclass import replace
 from codelens.search.profiles import EXPONENT, load_profile
 from codelens.store.store import Store
 from codelens.store.texts import Texts

@@ -7,7 +7,6 @@ tests that were not named. Without edges in the index there are no callers, and 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from codelens.config import Settings
 from codelens.context.changes import touched_by
@@ -15,7 +14,7 @@ from codelens.context.pack import Offer
 from codelens.errors import TargetError
 from codelens.model.code import DocumentId, Freshness, UnitId, UnitRow
 from codelens.model.context import ContextRequest, Entry, Form
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Contribution, Notice, SearchOptions
 from codelens.search.pipeline import rank
@@ -136,7 +135,7 @@ def walk_from(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) ->
         shares = {unit: mass / most for unit, mass in held.items()}
     elif profile.graph:
         every_seed = replace(Spreading(**profile.graph), seeds=len(seeds))
-        found = spread([(Candidate(row), 1.0) for row in seeds], every_seed, store)
+        found = spread([(1.0, Candidate(row)) for row in seeds], every_seed, store)
         shares = nearness(found) if found else {}
     else:
         return None

@@ -90,7 +90,7 @@ class StaticBatch:
 class _TokenRows(dict[str, bytes]):
     """Token → its rows as packed 32-bit numbers: joining bytes is the fastest way to collect many.
 
-    Words are kept, too, since tokens share them. Rows are found in a dictionary, in a twentieth of the time of a search in
+    Words are kept, too, since tokens share them; and rows are found in a dictionary, in a twentieth of the time of a search in
     the file.
     """
 

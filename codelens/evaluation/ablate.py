@@ -6,10 +6,10 @@ The parts are read from the profile, so that a new signal has its row as soon as
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import SearchOptions
 from codelens.search.fuse import FUSIONS
 from codelens.search.profiles import Profile

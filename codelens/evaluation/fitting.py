@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from codelens.errors import CodelensError, MissingExtra, UsageError
 from codelens.evaluation.make_tasks import TaskCounts
 from codelens.evaluation.metrics import NamedHit, parts, same_file
 from codelens.evaluation.tasks import Relevant, Task
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Candidate, SearchOptions
 from codelens.search.features import FEATURES
 from codelens.search.intent import SHAPES

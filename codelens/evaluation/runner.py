@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import Settings, with_absolute_paths
@@ -18,7 +17,7 @@ from codelens.evaluation.metrics import CUTOFF, Judgement, NamedHit, Rule, judge
 from codelens.evaluation.tasks import Task
 from codelens.index import Index
 from codelens.model.code import IndexInfo
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.runs import Progress, ProgressSink
 from codelens.model.search import Candidate, SearchOptions
 from codelens.processes.pool import WorkerPool

@@ -6,7 +6,6 @@ The kept weights are those that were measured: nothing is fitted again with the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import Settings, load_weights
@@ -17,7 +16,7 @@ from codelens.evaluation.metrics import Values, figures, same_file
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, ask
 from codelens.evaluation.tasks import Task, read_tasks
 from codelens.index import Index
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.runs import Progress, ProgressSink
 from codelens.model.search import SearchOptions
 from codelens.search.intent import SHAPES

@@ -37,44 +37,64 @@ class Surroundings:
     def __init__(self, store: Store, weights: Mapping[str, float], backward: float, precise: float = 1.0) -> None:
         self._store = store
         self._weights, self._backward, self._precise = weights, backward, precise
-        self.kinds: dict[tuple[int, int], str] = {}
+        self._unknown = weights.get(UNKNOWN, 0.0)
+        self._weight_of: dict[tuple[int, int, int], float] = {}
+        """(kind, tier, whether it goes out) → weight of such an edge."""
+        self._kinds_at: dict[int, Mapping[int, str]] = {}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
-        """Node → (neighbour, weight), by number; parallel edges count once, by the heaviest, since calls are kept by line."""
-        weights, whole, unknown = self._weights, self.whole, self._weights.get(UNKNOWN, 0.0)
-        back = {kind: weights[turned] for kind, turned in BACK.items() if turned in weights}
+        """Node → (neighbour, weight), in no order; parallel edges count once, by the heaviest, since calls are kept by line."""
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}
         self._store.budget.check()
+        weight_of = self._weight_of
+        for node, other, number, tier, out in self._store.edges.around(nodes, WIDEST, self.whole):
+            weight = weight_of.get((number, tier, out))
+            if weight is None:
+                weight = weight_of[number, tier, out] = self._weigh(number, tier, out)
+            others = found[node]
+            if weight > others.get(other, 0.0):
+                others[other] = weight
+        for node, other, kind in self._further(nodes):
+            others, weight = found[node], self._weights.get(kind, self._unknown)
+            if weight > others.get(other, 0.0):
+                others[other] = weight
+        return {
+            node: [(other, weight) for other, weight in others.items() if other != node and (self.whole or other > 0)]
+            for node, others in found.items()
+        }
 
-        def join(node: int, other: int, kind: str, weight: float) -> None:
-            held = found[node].get(other, 0.0)
-            if weight > held or (weight == held > 0 and kind < self.kinds[node, other]):
-                found[node][other] = weight
-                self.kinds[node, other] = kind
+    def kind(self, node: int, neighbour: int) -> str:
+        """The kind of edge that joins two nodes most, '←' before it where it points back; of several the first by name."""
+        if node not in self._kinds_at:
+            best: dict[int, tuple[float, str]] = {}
+            edges = [
+                (other, f"{'' if out else '←'}{NAME_OF_KIND[number]}", self._weigh(number, tier, out))
+                for _, other, number, tier, out in self._store.edges.around([node], WIDEST, self.whole)
+            ]
+            edges += [(o, kind, self._weights.get(kind, self._unknown)) for _, o, kind in self._further([node])]
+            for other, kind, weight in edges:
+                if weight > 0:
+                    best[other] = min(best.get(other, (0.0, "")), (-weight, kind))
+            self._kinds_at[node] = {other: kind for other, (_, kind) in best.items()}
+        return self._kinds_at[node].get(neighbour, "")
 
-        for node, other, number, tier, outgoing in self._store.edges.around(nodes, WIDEST, whole):
-            if other == node or not (whole or other > 0):
-                continue
-            kind = NAME_OF_KIND[number]
-            weight = weights.get(kind, unknown)
-            if not outgoing:
-                weight = back.get(kind, weight * self._backward)
-            confidence = TIER_OF_NUMBER[tier].confidence
-            if confidence < RESOLVED:
-                weight *= confidence
-            elif tier == PRECISE:
-                weight *= self._precise
-            join(node, other, kind if outgoing else f"←{kind}", weight)
+    def _weigh(self, number: int, tier: int, out: int) -> float:
+        kind = NAME_OF_KIND[number]
+        weight = self._weights.get(kind, self._unknown)
+        if not out:
+            turned = BACK.get(kind, "")
+            weight = self._weights[turned] if turned in self._weights else weight * self._backward
+        confidence = TIER_OF_NUMBER[tier].confidence
+        if confidence < RESOLVED:
+            weight *= confidence
+        elif tier == PRECISE:
+            weight *= self._precise
+        return weight
+
+    def _further(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+        """Tuples (node, neighbour, kind) of edges that are not stored as such."""
         for node, other, down in self._store.edges.nested(nodes):
-            kind = "contains" if down else "member_of"
-            join(node, other, kind, weights.get(kind, 0.0))
-        for node, other, kind in self._implied(nodes):
-            join(node, other, kind, weights.get(kind, unknown))
-        return {node: sorted((o, w) for o, w in others.items() if w > 0) for node, others in found.items()}
-
-    def _implied(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str]]:
-        """Tuples (node, neighbour, kind) of further edges."""
-        return iter(())
+            yield node, other, "contains" if down else "member_of"
 
 
 class WholeGraph(Surroundings):
@@ -82,7 +102,8 @@ class WholeGraph(Surroundings):
 
     whole = True
 
-    def _implied(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+    def _further(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+        yield from super()._further(nodes)
         units = [node for node in nodes if is_unit(node)]
         for kind, make in (("co_tested_with", co_tested_with), ("similar_to", similar_to)):
             if self._weights.get(kind, self._weights.get(UNKNOWN)):
@@ -97,26 +118,27 @@ class ByContent:
     def __init__(self, around: Surroundings, store: Store) -> None:
         self._around = around
         self._store = store
-        self._number: dict[int, int] = {}
+        self.number: dict[int, int] = {}
+        """Node → number, as far as `numbers` was asked."""
         self.unit: dict[int, UnitId] = {}
         """Number → unit, or a document or an external where these are stations."""
 
     def numbers(self, nodes: Iterable[int]) -> dict[UnitId, int]:
         """Node → its number, of 63 bits."""
         wanted = list(nodes)
-        new = [node for node in wanted if node not in self._number]
+        new = [node for node in wanted if node not in self.number]
         units = self._store.units.contents(UnitId(node) for node in new if is_unit(node))
         others = self._store.edges.contents(n for n in new if not is_unit(n)) if self._around.whole else ()
         for row in chain[tuple[int, *tuple[object, ...]]](units, others):
             number = xxhash.xxh3_64_intdigest(repr([*row[1:]]).encode()) >> 1
-            self._number[row[0]], self.unit[number] = number, UnitId(row[0])
-        return {UnitId(node): self._number[node] for node in wanted if node in self._number}
+            self.number[row[0]], self.unit[number] = number, UnitId(row[0])
+        return {UnitId(node): self.number[node] for node in wanted if node in self.number}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), by number."""
         found = self._around([self.unit[node] for node in nodes])
         numbers = self.numbers({o for others in found.values() for o, _ in others})
         return {
-            self._number[node]: sorted((numbers[UnitId(o)], w) for o, w in others if UnitId(o) in numbers)
+            self.number[node]: sorted((numbers[UnitId(o)], w) for o, w in others if UnitId(o) in numbers)
             for node, others in found.items()
         }

@@ -63,11 +63,11 @@ def lookup(adjacency: Adjacency) -> Neighbours:
 
 
 def shares(weights: Iterable[Neighbour]) -> list[Neighbour]:
-    """Weights as parts of their sum, by number of the node; empty if the sum is 0, as at a dead end.
+    """Weights as parts of their sum, in the same order; empty if the sum is 0, as at a dead end.
 
     Raises ValueError for a weight that is negative or not finite.
     """
-    pairs = sorted(weights)
+    pairs = list(weights)
     if not all(0 <= weight < math.inf for _, weight in pairs):
         raise ValueError("a weight is negative or not finite")
     total = math.fsum(weight for _, weight in pairs)
@@ -127,7 +127,7 @@ def spread_over_seeds(seeds: Mapping[Node, float], alpha: float) -> list[Neighbo
     """The distribution of a restart: seeds with their parts of 1, by number. Raises ValueError for an alpha outside (0, 1]."""
     if not 0 < alpha <= 1:
         raise ValueError(f"alpha must be above 0 and at most 1, not {alpha}")
-    return shares(seeds.items())
+    return shares(sorted(seeds.items()))
 
 
 def best(mass: Mapping[Node, float], count: int) -> list[Node]:
@@ -158,7 +158,7 @@ def _step(
     for node, held in mass.items():
         row = rows.get(node)
         if row is None:
-            row = rows[node] = shares(adjacency.get(node, ()))
+            row = rows[node] = shares(sorted(adjacency.get(node, ())))
         if not row:
             stuck.append(held)
         going = (1 - alpha) * held
@@ -184,14 +184,18 @@ WIDE = 16
 the edges of 16, 256 nearly eight times."""
 
 
+WHOLE = 1 << 60
+"""All mass, as whole numbers count it: sums of these are exact, so the order of nodes changes no bit of the result."""
+
+
 @dataclass(frozen=True, slots=True)
 class Push:
     """The result of a push: settled mass, waiting mass, and the work done."""
 
     mass: dict[Node, float]
-    """Settled mass, by number; the true mass is at least this."""
+    """Settled mass, in no order; the true mass is at least this."""
     residual: dict[Node, float]
-    """Waiting mass, by number. It sums to 1 with the settled mass."""
+    """Waiting mass, of the same nodes. It sums to 1 with the settled mass."""
     rows: dict[Node, Sequence[Neighbour]]
     """The neighbours read, as they were given: the sub-graph in which trails can be followed."""
     rounds: int
@@ -218,7 +222,8 @@ def push(
     max_nodes: int = MAX_NODES,
     wide: int = WIDE,
 ) -> Push:
-    """Push in rounds, with one query each, until less than `epsilon` waits at every node.
+    """Push in rounds, with one query each, until less than `epsilon` waits at every node. No order of nodes counts: in a round each
+    node sends what waited when the round began.
 
     Forward push (Andersen, Chung, Lang, Local Graph Partitioning using PageRank Vectors, 2006). Of the mass that arrives at a
     node, alpha settles and the rest waits; a push sends all waiting mass to the neighbours. Each push settles alpha · epsilon or
@@ -235,40 +240,45 @@ def push(
     if not epsilon > 0 or wide < 1:
         raise ValueError(f"epsilon must be above 0 and wide at least 1, not {epsilon} and {wide}")
     restart = spread_over_seeds(seeds, alpha)
-    mass = {node: alpha * part for node, part in restart}
-    waiting = {node: (1 - alpha) * part for node, part in restart}
+    came = {node: int(part * WHOLE) for node, part in restart}
+    """Node → all mass that ever came to it."""
+    sent: dict[Node, int] = {}
+    """Node → how much of that it has sent on or settled."""
+    least = epsilon * WHOLE / (1 - alpha) if alpha < 1 else math.inf
     read: dict[Node, Sequence[Neighbour]] = {}
     rows: dict[Node, list[Neighbour]] = {}
-    touched = set(mass)
+    touched = set(came)
     rounds = pushes = edges = 0
-    while full := sorted(node for node in touched if waiting[node] >= epsilon):
-        new = _chosen([node for node in full if node not in read], waiting, max_nodes - len(read))
+    while full := {node: held for node in touched if (held := came[node] - sent.get(node, 0)) >= least}:
+        new = _chosen([node for node in full if node not in read], full, max_nodes - len(read))
         found = neighbours(new) if new else {}
         for node in new:
             read[node] = found.get(node, ())
         touched = set()
-        for node in full:
-            if node not in read or waiting[node] < epsilon * max(1.0, len(read[node]) / wide):
+        for node, held in full.items():
+            if node not in read or held < least * max(1.0, len(read[node]) / wide):
                 continue
             row = rows.get(node)
             if row is None:
                 row = rows[node] = shares(read[node]) or restart
-            going, waiting[node] = waiting[node], 0.0
+            going = (1 - alpha) * held
+            sent[node] = sent.get(node, 0) + held
             pushes, edges = pushes + 1, edges + len(row)
             for target, part in row:
-                arrived = going * part
-                mass[target] = mass.get(target, 0.0) + alpha * arrived
-                waiting[target] = waiting.get(target, 0.0) + (1 - alpha) * arrived
+                came[target] = came.get(target, 0) + int(going * part)
             touched.update(target for target, _ in row)
         rounds += 1
-    return Push(dict(sorted(mass.items())), dict(sorted(waiting.items())), read, rounds, pushes, edges)
+    mass = {node: alpha * all_of_it / WHOLE for node, all_of_it in came.items()}
+    waiting = {node: (1 - alpha) * (all_of_it - sent.get(node, 0)) / WHOLE for node, all_of_it in came.items()}
+    return Push(mass, waiting, read, rounds, pushes, edges)
 
 
-def _chosen(new: list[Node], waiting: Mapping[Node, float], room: int) -> list[Node]:
-    """The nodes that may be read, by number; if there is no room for all, those where most mass waits."""
+def _chosen(new: list[Node], waiting: Mapping[Node, int], room: int) -> list[Node]:
+    """The nodes that may be read; if there is no room for all, those where most mass waits, and of equals all or none."""
     if len(new) <= room:
         return new
-    return sorted(sorted(new, key=lambda node: (-waiting[node], node))[: max(0, room)])
+    enough = sorted((waiting[node] for node in new), reverse=True)[room] if room > 0 else math.inf
+    return [node for node in new if waiting[node] > enough]
 
 
 HOPS = 4

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codelens.config import Settings
@@ -21,8 +19,9 @@ from codelens.indexing.pipeline import finish_run, update_repository
 from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, with_features
 from codelens.indexing.walk_rules import with_stored_rules
 from codelens.indexing.worker import derive_file
-from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SeenFile, Skip
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SeenFile, Skip, SkipReason
 from codelens.model.extraction import Unchanged, UnfinishedFile
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport, Progress
 from codelens.model.search import Notice
 from codelens.store.checksums import file_faults, has_checksums
@@ -377,9 +376,9 @@ def _with_finish(report: IndexReport, clock: PhaseClock) -> IndexReport:
 
 def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexReport:
     row = next(r for r in store.documents.repositories() if r.root == root)
-    kinds = store.units.kinds(row.id)
+    tally.kinds = kinds = store.kept_kinds(row) or store.units.kinds(row.id)
     no_chunks = {*NOTE_KINDS, TODO}
-    skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
+    skipped = store.documents.skip_counts(row.id)
     documents, source_bytes = store.documents.totals(row.id)
     return IndexReport(
         index=str(run.index),
@@ -393,7 +392,7 @@ def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexRepor
         unchanged=tally.unchanged,
         symbols=sum(n for kind, n in kinds.items() if kind not in CHUNK_KINDS),
         chunks=sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS and kind not in no_chunks),
-        skipped=dict(sorted(skipped.items(), key=lambda item: (-item[1], item[0]))),
+        skipped=skipped,
         encodings=store.documents.counts("encoding", row.id),
         encoding_errors=store.documents.doubtful(row.id, run.settings.encoding_threshold),
         languages=store.documents.counts("language", row.id),
@@ -405,7 +404,11 @@ def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexRepor
         resumed=False,
         references=store.edges.link_counts(row.id),
         cpu_seconds=tally.cpu_seconds,
-        notices=(*_git_notices(root, run.settings), *_nested_notices(store, root), *tally.notices),
+        notices=(
+            *(_git_notices(root) if SkipReason.IGNORED.value in skipped else ()),
+            *_nested_notices(store, root),
+            *tally.notices,
+        ),
     )
 
 
@@ -419,7 +422,8 @@ def _nested_notices(store: Store, root: Path) -> tuple[Notice, ...]:
     )
 
 
-def _git_notices(root: Path, settings: Settings) -> tuple[Notice, ...]:
-    fault = "" if settings.no_ignore else tracking_fault(root)
+def _git_notices(root: Path) -> tuple[Notice, ...]:
+    """For a run that left out what a rule ignores."""
+    fault = tracking_fault(root)
     text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"
     return (Notice("git-tracking", text),) if fault else ()

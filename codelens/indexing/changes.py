@@ -10,7 +10,6 @@ import marshal
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codelens.errors import MemoryFault, TracesFault
@@ -21,6 +20,7 @@ from codelens.lang.registry import detect_language
 from codelens.linking.linker import Invalidation
 from codelens.model.code import DocumentId, FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import Unchanged, UnfinishedFile
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentState, RepositoryRow, telling_names
 from codelens.store.memory import MemoryWriter

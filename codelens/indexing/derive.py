@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,6 +45,7 @@ from codelens.model.extraction import (
     UnfinishedFile,
     Unit,
 )
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.notes.note import kind_of_path
 from codelens.store.codec import pack_references
 from codelens.text.lines import TextMap

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import xxhash
@@ -20,11 +18,13 @@ from codelens.indexing.run import LazyTransaction
 from codelens.lang.registry import languages
 from codelens.model.code import SYMBOL_KINDS, TODO
 from codelens.model.extraction import DecodedText, Extraction, Import, Unit
+from codelens.model.fast_dataclass import replace
 from codelens.model.runs import Progress, ProgressSink
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.store.vectors import KeptVectors
+from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import TextMap
 
 
@@ -89,7 +89,7 @@ def workers_embedder(settings: Settings) -> Embedder | None:
 EXPORTED_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
 MOST_SUMMARISED = 100
 """Names that a file exports or imports, and no more, are in its vector. Chosen: more would make every large file alike."""
-_BETWEEN = re.compile(r"[\W_]+")
+_BETWEEN = lazy_pattern(r"[\W_]+")
 
 
 def file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequence[Import]) -> EmbeddedFields:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import marshal
 from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codelens.errors import CodelensError
 from codelens.indexing.changes import RepositoryUpdate
@@ -18,7 +18,9 @@ from codelens.linking.precise.indexes import PreciseIndexes, indexes_of_tree
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.runs import Progress
 from codelens.model.search import Notice
-from codelens.processes.pool import WorkerPool
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 DOCUMENTS_A_WORKER = 200
 """Documents that justify another linking process: it must first read the list of all documents. Chosen."""
@@ -104,6 +106,8 @@ def _links_by_workers(
     index: Path, repository: RepositoryId, documents: Sequence[DocumentId], count: int
 ) -> Generator[Links, None, None]:
     """The links of documents, in their order, found by `count` processes. Raises CodelensError if one of them dies."""
+    from codelens.processes.pool import WorkerPool  # few runs start processes to link
+
     calls: deque[Future[bytes]] = deque()
     with WorkerPool(count) as pool:
         for at in range(0, len(documents), DOCUMENTS_A_CALL):
@@ -116,6 +120,8 @@ def _links_by_workers(
 
 
 def _results(call: Future[bytes]) -> Iterator[Links]:
+    from concurrent.futures import BrokenExecutor
+
     try:
         return (Links(*row) for row in marshal.loads(call.result()))
     except BrokenExecutor as fault:

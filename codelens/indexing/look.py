@@ -53,7 +53,7 @@ def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, in
 
     `folders` are those that the walk entered, with their times. Paths with line breaks are left out.
     """
-    skipped = {skip.path for skip in store.documents.skips(repository.id) if skip.path.endswith("/")}
+    skipped = store.documents.skipped_folders(repository.id)
     entered = {shown: at for path, at in folders.items() if (shown := shown_path(path)) not in skipped}
     files = {path: at for path, at in store.documents.times(repository.id).items() if "\n" not in path}
     times = files | {path: at for path, at in entered.items() if "\n" not in path}
@@ -93,6 +93,11 @@ def note_run(
         transaction.begin()
         store.set_meta(INDEXED_AT, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
         store.set_meta(_PACE, _pace(store, run, tallies, seconds))
+    if transaction.writes:
+        transaction.begin()
+        for row in store.documents.repositories():
+            if row.root in tallies:
+                store.keep_kinds(row, tallies[row.root].kinds)
 
 
 def _pace(store: Store, run: IndexRun, tallies: Mapping[Path, Tally], seconds: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +15,7 @@ from codelens.indexing.walk_rules import WALK_KEYS, WalkRules, choose_walk_rules
 from codelens.lang.captures import reader_rules
 from codelens.lang.parser import grammar_version, query_source
 from codelens.lang.registry import languages
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.runs import ProgressSink
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentState, RepositoryRow
@@ -46,10 +46,14 @@ class IndexRun:
     """Walk each root by the rules of its last run."""
     notices: tuple[Notice, ...] = ()
     """Notices about the whole index."""
+    _recipes: dict[str, str] = field(default_factory=dict, init=False)
+    """Language → its current recipe, once it was asked for."""
 
     def is_current(self, state: DocumentState) -> bool:
         """True if a document's rows can stay as they are."""
-        return not self.force and state.recipe == current_recipe(state.language, self.settings)
+        if state.language not in self._recipes:
+            self._recipes[state.language] = current_recipe(state.language, self.settings)
+        return not self.force and state.recipe == self._recipes[state.language]
 
 
 @dataclass(slots=True)
@@ -66,6 +70,8 @@ class Tally:
     notices: tuple[Notice, ...] = ()
     cpu_seconds: dict[str, float] = field(default_factory=dict)
     """Phase → CPU seconds of all processes."""
+    kinds: dict[str, int] = field(default_factory=dict)
+    """Kind → number of units, at the end of the run."""
     folders: dict[str, int] = field(default_factory=dict)
     """Folders that the walk entered → modification time in ns."""
     walk_seconds: float = 0.0
@@ -112,6 +118,7 @@ class LazyTransaction:
         if self._batch_bytes is None and self.writes == 1:
             self._store.begin_work()
         self._store.begin()
+        self._store.forget_kinds()
         self._open = True
 
     def batch(self, size: int) -> None:
@@ -185,7 +192,7 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
     row = languages().get(language)
     source = query_source(row) if row else ""
     # A new row may claim documents that have no grammar now.
-    known = "" if row and row.grammar else "".join(map(_row_text, languages().values()))
+    known = "" if row and row.grammar else _all_rows()
     # The code that a document quotes is read by the grammars of other languages.
     quoting = bool(row and row.chunks in ("headings", "cells"))
     readers = [other for other in languages().values() if other.grammar and quoting]
@@ -203,6 +210,11 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
         *filter(None, [reader_rules(language)]),
     ]
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())
+
+
+@cache
+def _all_rows() -> str:
+    return "".join(map(_row_text, languages().values()))
 
 
 def _row_text(row: object) -> str:

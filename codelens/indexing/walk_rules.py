@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from codelens.config import LoadedSettings, Settings
+from codelens.model.fast_dataclass import replace
 from codelens.store.store import Store
 
 WALK_KEYS = ("hidden", "no_ignore", "include_vendored", "max_file_size")

@@ -12,7 +12,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,6 +36,7 @@ from codelens.model.extraction import (
     UnfinishedFile,
     Unit,
 )
+from codelens.model.fast_dataclass import replace, values_of
 from codelens.processes.child import connection, read_frame, write_frame
 
 LARGE = "large"
@@ -63,8 +63,8 @@ _document_row = attrgetter(
 
 def pack_job(job: Job) -> tuple[Any, ...]:
     """A job as plain tuples."""
-    seen, moved = job.seen, astuple(job.moved) if job.moved else None
-    return (job.root, seen.path, seen.os_path, astuple(seen.stamp), job.known_hash, moved, job.grammar_fault)
+    seen, moved = job.seen, values_of(job.moved) if job.moved else None
+    return (job.root, seen.path, seen.os_path, values_of(seen.stamp), job.known_hash, moved, job.grammar_fault)
 
 
 def _unpack_job(frame: bytes) -> Job:

@@ -14,14 +14,17 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from codelens.config import Settings, with_absolute_paths
 from codelens.indexing.derive import Job
 from codelens.indexing.worker import LARGE_FRAME, Result, is_part, pack, pack_job, unpack, unpack_part
 from codelens.model.code import Skip, SkipReason
 from codelens.model.extraction import DerivedPart, UnfinishedFile
-from codelens.processes.worker import WorkerProcess
+from codelens.model.fast_dataclass import dataclass, field, replace, values_of
+
+if TYPE_CHECKING:
+    from codelens.processes.worker import WorkerProcess
 
 AHEAD_JOBS = 256
 """Files that the workers may be ahead of the consumer. Chosen."""
@@ -245,10 +248,12 @@ class _DeriveWorker:
         return bool(self._given) and not self._pool.closed
 
     def _start(self) -> WorkerProcess:
+        from codelens.processes.worker import WorkerProcess  # a run without changes starts none
+
         settings = self._pool.settings
         process = self._process = WorkerProcess(
             "codelens.indexing.worker",
-            astuple(with_absolute_paths(settings)),
+            values_of(with_absolute_paths(settings)),
             settings.parse_seconds,
             self._pool.wall_seconds,
         )

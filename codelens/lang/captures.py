@@ -37,7 +37,6 @@ count UTF-8 bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Literal
 
@@ -51,6 +50,7 @@ from codelens.lang.protobuf import read_protobuf
 from codelens.lang.registry import Language, languages
 from codelens.model.code import PARTLY, TYPE_KINDS, Span
 from codelens.model.extraction import LITERAL_KINDS, Binding, Extraction, Reference, Unit
+from codelens.model.fast_dataclass import dataclass
 
 MAX_SIGNATURE = 300
 """Characters. Of 11,826 definitions in 500 modules of Python's standard library two have a longer head."""

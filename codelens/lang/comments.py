@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Sequence
 from html import unescape
-from inspect import cleandoc
 
 import tree_sitter
 
@@ -18,17 +17,18 @@ from codelens.lang.parser import load_grammar
 from codelens.lang.registry import Language, languages
 from codelens.model.code import TODO, Span
 from codelens.model.extraction import Unit
+from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import TextMap
 
-_OPEN = re.compile(
+_OPEN = lazy_pattern(
     r"^\s*(?:/\*[*!]*|\(\*+|\{-+ ?[|^]?|<!--|--\[=*\[|=begin|(?://[/!]*)|#+(?!\[)'?|--+(?: [|^])?|;+|%+|!+[<>]?"
     r"|[rRbBuUfF]{0,2}(?:\"\"\"|'''|\"|'))[ \t]?"
 )
-_CLOSE = re.compile(r"(?:\*+/|\*+\)|-+\}|-->|\]=*\]|=end)?\s*$")
-_CLOSE_QUOTE = re.compile(r"(?:\"\"\"|'''|\"|')?\s*$")
-_LINE = re.compile(r"^\s*(?:\*+(?!/)|//[/!]*|#+|--+|;+)[ \t]?")
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-_VALUE = re.compile(r"\"([^\"]*)\"")
+_CLOSE = lazy_pattern(r"(?:\*+/|\*+\)|-+\}|-->|\]=*\]|=end)?\s*$")
+_CLOSE_QUOTE = lazy_pattern(r"(?:\"\"\"|'''|\"|')?\s*$")
+_LINE = lazy_pattern(r"^\s*(?:\*+(?!/)|//[/!]*|#+|--+|;+)[ \t]?")
+_TAG = lazy_pattern(r"</?[A-Za-z][^<>]*>")
+_VALUE = lazy_pattern(r"\"([^\"]*)\"")
 
 
 def doc_before(node: tree_sitter.Node, language: Language, claimed: Container[int] = ()) -> tuple[list[str], list[str]]:
@@ -89,6 +89,8 @@ def _clean(comment: str) -> str:
     opened = _OPEN.match(comment)
     rest = comment[opened.end() :] if opened else comment
     quoted = opened is not None and opened[0].strip()[:1] in "\"'rRbBuUfF"
+    from inspect import cleandoc  # few processes read comments
+
     closed = (_CLOSE_QUOTE if quoted else _CLOSE).search(rest) if opened else None
     text = rest[: closed.start()] if closed else rest
     if quoted:
@@ -102,10 +104,10 @@ MOST_NAME = 160
 MOST_LINES = 20
 """Lines of one unit. Chosen; a limit for commented-out files."""
 _MARKS = (b"TODO", b"FIXME", b"XXX", b"HACK")
-MARK = re.compile(rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(_MARKS))
-_BEFORE = re.compile(rb"[^\w\n]{0,40}\Z")
+MARK = lazy_pattern(rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(_MARKS))
+_BEFORE = lazy_pattern(rb"[^\w\n]{0,40}\Z")
 """Text allowed before a mark on its line: the marks of the comment, a dash, an @."""
-_BLANK = re.compile(rb"[^\w]*\Z")
+_BLANK = lazy_pattern(rb"[^\w]*\Z")
 
 
 def find_todos(text: TextMap, language: str, units: Sequence[Unit]) -> list[Unit]:
@@ -193,8 +195,8 @@ def _unit(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence[Unit
     )
 
 
-_MARKS_BELOW = re.compile(rb"^\s*(?:\*+(?!/)|/{2,}!?|#+|--+|;+|%+)?[ \t]?")
-_END = re.compile(rb"(?:\*{1,200}/|-->|\*\)|-\}|\]={0,20}\])\Z")
+_MARKS_BELOW = lazy_pattern(rb"^\s*(?:\*+(?!/)|/{2,}!?|#+|--+|;+|%+)?[ \t]?")
+_END = lazy_pattern(rb"(?:\*{1,200}/|-->|\*\)|-\}|\]={0,20}\])\Z")
 """Bounded: otherwise matching would take quadratic time."""
 
 

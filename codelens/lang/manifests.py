@@ -5,18 +5,20 @@ Pure: nothing is read but the text. A manifest that cannot be read declares noth
 
 from __future__ import annotations
 
-import configparser
 import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codelens.lang import manifests
 from codelens.lang import manifests as manifest_lines
 from codelens.model.fast_dataclass import dataclass
+from codelens.text.lazily import lazy_pattern
 from codelens.text.notation import parse_json, parse_toml
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
 
 
 class Dependency(NamedTuple):
@@ -117,7 +119,7 @@ def text_at(value: Any, *keys: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
+_REQUIREMENT = lazy_pattern(r"\s*([A-Za-z0-9][\w.-]*)")
 _GROUPS = {"dependencies": "", "devDependencies": "dev", "peerDependencies": "peer", "optionalDependencies": "optional"}
 
 
@@ -240,17 +242,17 @@ def _poetry(content: Any, key: str, group: str, lines: NameLines) -> list[Depend
     ]
 
 
-_GEM = re.compile(r"""\s*(?:gem|\w+\.add_(?:(runtime|development)_)?dependency)[\s(]+["']([\w.-]+)["']([^\n]*)""")
-_GEM_NAME = re.compile(r"""^\s*\w+\.name\s*=\s*["']([\w.-]+)["']""", re.MULTILINE)
-_PATH = re.compile(r"""\bpath(?::|\s*=>)\s*["']([^"']+)["']""")
-_GRADLE = re.compile(
+_GEM = lazy_pattern(r"""\s*(?:gem|\w+\.add_(?:(runtime|development)_)?dependency)[\s(]+["']([\w.-]+)["']([^\n]*)""")
+_GEM_NAME = lazy_pattern(r"""^\s*\w+\.name\s*=\s*["']([\w.-]+)["']""", re.MULTILINE)
+_PATH = lazy_pattern(r"""\bpath(?::|\s*=>)\s*["']([^"']+)["']""")
+_GRADLE = lazy_pattern(
     r"""\s*(?:["']?(\w+)["']?)[\s(]+(?:platform\(|enforcedPlatform\(|kotlin\()?\s*(?:["']([\w.-]+:[\w.-]+)[^"']*["']|
         (?:project)\s*\(\s*(?:path\s*[:=]\s*)?["']:?([\w:.-]+)["'])""",
     re.VERBOSE,
 )
-_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
+_DECLARATION = lazy_pattern(r"\s*<\?xml[^>]*\?>")
 """The declared encoding may differ from that of the decoded text."""
-_CONFIGURATION = re.compile(
+_CONFIGURATION = lazy_pattern(
     r"\w*(?:implementation|api|compile|runtime|compileOnly|runtimeOnly|kapt|ksp)\w*", re.IGNORECASE
 )
 
@@ -297,6 +299,8 @@ def requirements(path: str, text: str) -> Manifest:
 
 def setup_cfg(path: str, text: str) -> Manifest | None:
     """setup.cfg as setuptools reads it."""
+    import configparser  # few trees have one
+
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(text)
@@ -390,6 +394,8 @@ def _xml(text: str) -> ElementTree.Element | None:
     """The root element, with tags without namespaces; None for a text with entities, which could expand without limit."""
     if "<!ENTITY" in text or "<!DOCTYPE" in text:
         return None
+    from xml.etree import ElementTree
+
     try:
         root = ElementTree.fromstring(_DECLARATION.sub("", text).encode("utf-8", "replace"))
     except ElementTree.ParseError:
@@ -423,7 +429,7 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[str, str], Manifest | None]], .
         (r".*\.(?:cs|fs|vb)proj|Directory\.Packages\.props", manifest_lines.msbuild),
     )
 )
-_ANY = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in _READERS))
+_ANY = lazy_pattern("|".join(f"(?:{pattern.pattern})" for pattern, _ in _READERS))
 
 
 def is_manifest(path: str) -> bool:

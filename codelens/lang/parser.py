@@ -6,18 +6,19 @@ A grammar that cannot be loaded costs its language the symbols, never the run: t
 from __future__ import annotations
 
 import ctypes
-import re
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import tree_sitter
 
 from codelens.lang.registry import Language, languages
+from codelens.text.lazily import lazy_pattern
 
 _LONG_TAIL = "tree-sitter-languages"
 _SHARED = "languages.so"
@@ -104,9 +105,9 @@ def unknown_names(grammar: tree_sitter.Language, query: str) -> list[str]:
     return sorted([*unknown, *(name for name in fields if grammar.field_id_for_name(name) is None)])
 
 
-_NOT_NAMES = re.compile(r';[^\n]*|"(?:\\.|[^"\\])*"')
+_NOT_NAMES = lazy_pattern(r';[^\n]*|"(?:\\.|[^"\\])*"')
 """Comments and strings of a query."""
-_NAMES = re.compile(r"\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*:")
+_NAMES = lazy_pattern(r"\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*:")
 _ANY = {"", "_", "ERROR", "MISSING"}
 
 
@@ -152,7 +153,29 @@ def grammar_version(language: str) -> str:
         return "none"
     module = row.grammar.partition(":")[0]
     package = _LONG_TAIL if module == _SHARED else module.replace("_", "-")
+    version = _versions().get(package.replace("-", "_")) or _version(package)
+    return f"{package} {version}" if version else "none"
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Package, with underscores → version, by the names of the folders that pip leaves. `importlib.metadata` takes 15 ms to
+    import, and reads a file of each."""
+    found: dict[str, str] = {}
+    for place in filter(os.path.isdir, sys.path):
+        with os.scandir(place) as entries:
+            for entry in entries:
+                package, dash, version = entry.name.removesuffix(".dist-info").partition("-")
+                if dash and entry.name.endswith(".dist-info"):
+                    found.setdefault(package, version)
+    return found
+
+
+def _version(package: str) -> str:
+    """The version of a package that was installed in another way; empty if it was not."""
+    from importlib import metadata
+
     try:
-        return f"{package} {metadata.version(package)}"
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "none"
+        return ""

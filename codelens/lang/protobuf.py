@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from codelens.lang.comments import clean_comment
 from codelens.model.code import PARTLY, Span
 from codelens.model.extraction import Extraction, Import, Reference, Unit
+from codelens.model.fast_dataclass import dataclass, field
+from codelens.text.lazily import lazy_pattern
 
 RULES = "protobuf 1"
 """Increase the number when the result for a file changes."""
@@ -23,8 +24,8 @@ MAX_DOC = 4000
 """Characters, as for the other languages."""
 DEEPEST = 50
 """Nesting of messages. Chosen; a limit because each qualified name contains the enclosing ones."""
-_COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_TOKEN = re.compile(
+_COMMENT = lazy_pattern(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TOKEN = lazy_pattern(
     _COMMENT.pattern
     + rb"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|\.?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|[{}();<>=,\[\]]",
     re.DOTALL,

@@ -14,11 +14,12 @@ from typing import Any
 
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
+from codelens.text.lazily import lazy_pattern
 
 PLAIN_TEXT = "text"
 """The language of files that no row claims."""
 
-_SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env(?:\s+-\S+|\s+\w+=\S+)*\s+)?([\w.+-]+)")
+_SHEBANG = lazy_pattern(rb"#!\s*(?:\S*/)?(?:env(?:\s+-\S+|\s+\w+=\S+)*\s+)?([\w.+-]+)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId
     around: dict[UnitId, set[tuple[str, bool, UnitId]]] = {unit: set() for unit in own}
     for node, other, kind, tier, outgoing in store.edges.around(own, WIDEST):
         if other != node and is_unit(other) and TIER_OF_NUMBER[tier].confidence > RESOLVED:
-            around[UnitId(node)].add((NAME_OF_KIND[kind], outgoing, UnitId(other)))
+            around[UnitId(node)].add((NAME_OF_KIND[kind], bool(outgoing), UnitId(other)))
     for node, other, down in store.edges.nested(own):
         if not down:  # inner units are part of its own bytes
             around[UnitId(node)].add(("contains", False, UnitId(other)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NewType
+from typing import NamedTuple, NewType
 
 from codelens.model.fast_dataclass import dataclass
 
@@ -111,9 +111,8 @@ PARTLY = "syntax errors"
 """The fault of a document that its grammar parsed in part. Any other fault means that it found nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRow:
-    """A stored unit, with the fields of its document that ranking needs."""
+class UnitRow(NamedTuple):
+    """A stored unit, with the fields of its document that ranking needs. A search reads a thousand, hence a tuple."""
 
     id: UnitId
     document: DocumentId
@@ -121,8 +120,10 @@ class UnitRow:
     name: str
     container: str
     parent: UnitId | None
-    span: Span
-    name_span: Span
+    start_byte: int
+    end_byte: int
+    name_start: int
+    name_end: int
     body_start: int
     start_line: int
     end_line: int
@@ -137,9 +138,19 @@ class UnitRow:
     roles: frozenset[str] = frozenset()
     """Roles by path: test, example, vendored, docs, generated."""
 
+    @property
+    def span(self) -> Span:
+        """All of it."""
+        return Span(self.start_byte, self.end_byte)
+
+    @property
+    def name_span(self) -> Span:
+        """Its name; empty for a unit without one."""
+        return Span(self.name_start, self.name_end)
+
     def content_order(self) -> tuple[str, str, int, str, str]:
         """Sort key for ties. Row ids would not do: they depend on an index's history."""
-        return (self.repository, self.path, self.span.start, self.kind, self.qualified_name)
+        return (self.repository, self.path, self.start_byte, self.kind, self.qualified_name)
 
     @property
     def qualified_name(self) -> str:

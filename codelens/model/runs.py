@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from enum import StrEnum
 
 from codelens.model.code import IndexInfo
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field
 from codelens.model.history import HistoryRead
 from codelens.model.search import Notice
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from time import perf_counter
 from typing import NamedTuple
 
 from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +121,29 @@ class Candidate:
     @property
     def score(self) -> float:
         """The exact sum (fsum) of the contributions so far; independent of their order."""
-        return math.fsum([*(c.amount for c in self.recorded), *(weight * value for _, weight, value in self.measured)])
+        amounts = [weight * value for _, weight, value in self.measured]
+        amounts += [part.amount for part in self.recorded]
+        return math.fsum(amounts)
 
     def add_bonus(self, source: str, weight: float, value: float, reason: str) -> None:
         """Add `weight` times a value, which is usually from 0 to 1."""
         operands = {"weight": weight, "value": value}
         self.recorded.append(Contribution(source, weight * value, reason, "bonus", operands))
 
-    def order(self) -> tuple[float, tuple[str, str, int, str, str]]:
-        """Sort key of the total order, best first."""
-        return (-self.score, self.unit.content_order())
+
+def with_scores(candidates: Iterable[Candidate]) -> list[tuple[float, Candidate]]:
+    """(score, candidate) in the total order: best first, and by content where scores are equal, which few are."""
+    pairs = sorted([(candidate.score, candidate) for candidate in candidates], key=itemgetter(0), reverse=True)
+    ordered: list[tuple[float, Candidate]] = []
+    for _, group in groupby(pairs, key=itemgetter(0)):
+        equal = list(group)
+        ordered += equal if len(equal) == 1 else sorted(equal, key=lambda pair: pair[1].unit.content_order())
+    return ordered
+
+
+def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates in the total order."""
+    return [candidate for _, candidate in with_scores(candidates)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +165,7 @@ class Hit:
     score: float
     channels: Mapping[str, int]
     contributions: tuple[Contribution, ...]
+    """Empty if the options want no reasons."""
     freshness: Freshness
     root: str
     """Absolute path of the repository's root; the path of the unit is relative to it."""
@@ -239,6 +255,9 @@ class Trace:
     cuts: dict[str, int] = field(default_factory=dict)
     """Channel → limit of its matches."""
     seconds: dict[str, float] = field(default_factory=dict)
+    """Step → what it took, in the order of the steps: scope, terms, each channel, literal, features, walk, order, present."""
+    since: float = field(default_factory=perf_counter)
+    """The end of the last step."""
     fused: dict[UnitId, float] = field(default_factory=dict)
     """Unit → its fused score, where ranks choose seeds and the score is made of other things."""
     nearness: dict[UnitId, float] = field(default_factory=dict)
@@ -248,6 +267,12 @@ class Trace:
     candidates: list[Candidate] = field(default_factory=list)
     """All candidates in final order, before the limit."""
     events: list[Event] = field(default_factory=list)
+
+    def lap(self, step: str) -> None:
+        """Count the time since the last step for this one."""
+        now = perf_counter()
+        self.seconds[step] = self.seconds.get(step, 0.0) + now - self.since
+        self.since = now
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +337,8 @@ class SearchOptions:
     """The present in unix seconds. If None, memory uses the clock, and history the last indexed commit."""
     snippet_lines: int = 3
     """Number of lines shown without context options: the place to jump to and the unit's most telling lines."""
+    reasons: bool = True
+    """False where nobody reads why: hits come without contributions, whose reasons cost a tenth of a search."""
     whole_line: bool = False
     """For a search for lines: the text or pattern must be all of a line."""
     invert: bool = False

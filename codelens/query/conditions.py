@@ -7,12 +7,11 @@ Kleene's "unknown", and And and Or combine the three values. A False comes with 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import groupby
 from typing import Any
 
 from codelens.model.code import DocumentId, Span, UnitId
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.query.facts import (
     DocumentFacts,
     LastChanges,

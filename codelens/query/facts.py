@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import math
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
@@ -15,13 +13,14 @@ from typing import Any
 from codelens.errors import SettingsError
 from codelens.model.budget import TimeBudget
 from codelens.model.code import UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field
 from codelens.model.history import LastChange, LineCommit, WrittenLines
 from codelens.query.patterns import Ranges, compile_pattern, find_all, has_upper
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.text.identifiers import CJK, is_cjk
+from codelens.text.lazily import lazy_pattern
 from codelens.text.notation import parse_json, read_own_file
 from codelens.text.terms import fold
 
@@ -183,7 +182,7 @@ def unix_seconds(value: object) -> int:
         ) from None
 
 
-_WORD = re.compile(rf"[^\W{CJK}]+")
+_WORD = lazy_pattern(rf"[^\W{CJK}]+")
 """A maximal run of characters for which `_in_word` is true."""
 
 

@@ -25,6 +25,7 @@ from codelens.query.facts import (
 )
 from codelens.query.nodes import CASES, DOC, FIELDS, KIND_GROUPS, KINDS, ROLES, Filter, kinds_meant
 from codelens.text.identifiers import nearest
+from codelens.text.lazily import lazy_pattern
 from codelens.text.terms import fold
 
 _LONGEST = 24
@@ -69,9 +70,9 @@ def suggest_value(value: str, known: tuple[str, ...]) -> str:
     return nearest(value.lower(), known) if len(value) <= _LONGEST else ""
 
 
-COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)
+COMPARISON = lazy_pattern(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)
 """A value of `meta:`: column, comparison, operand."""
-_DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
+_DAY = lazy_pattern(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 
 
 class BadValueError(Exception):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import field
 
 from codelens.errors import QueryError
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field
 from codelens.model.search import Notice
 from codelens.query.filters import BadValueError, excerpt, make_filter, suggest_field
 from codelens.query.nodes import FIELDS, NEGATED_WORD, Filter, Identifier, Leaf, Pattern, Phrase, Word
 from codelens.query.patterns import parse_tree
+from codelens.text.lazily import lazy_pattern
 
 AS_TEXT = "; searched as text"
 """End of a notice. A strict query raises QueryError instead."""
@@ -55,14 +55,14 @@ MOST_PATTERNS = 32
 MAX_DEPTH = 50
 """Most nested groups. Deeper parentheses are text."""
 
-_SPACE = re.compile(r"\s*")
-_RUN = re.compile(r"[^\s()]*")
-_VALUE = re.compile(r"[^\s(),]*")
-_NEGATION = re.compile(rf'-(?={NEGATED_WORD}|["`/(])')
-_QUOTED = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
-_TICKED = re.compile(r"`(?=[^\s`])([^`\n]+)`")
-_SLASHED = re.compile(r"/(?![\s/])((?:\\.|\[\^?+\]?+(?:\\.|[^\]\\\n]){0,200}+\]|[^/\\\n])++)(?<!\s)/")
-_FIELD = re.compile(r"([A-Za-z][A-Za-z_-]+):(?!:|//)")
+_SPACE = lazy_pattern(r"\s*")
+_RUN = lazy_pattern(r"[^\s()]*")
+_VALUE = lazy_pattern(r"[^\s(),]*")
+_NEGATION = lazy_pattern(rf'-(?={NEGATED_WORD}|["`/(])')
+_QUOTED = lazy_pattern(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
+_TICKED = lazy_pattern(r"`(?=[^\s`])([^`\n]+)`")
+_SLASHED = lazy_pattern(r"/(?![\s/])((?:\\.|\[\^?+\]?+(?:\\.|[^\]\\\n]){0,200}+\]|[^/\\\n])++)(?<!\s)/")
+_FIELD = lazy_pattern(r"([A-Za-z][A-Za-z_-]+):(?!:|//)")
 _OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
 
 

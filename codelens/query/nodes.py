@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, TODO
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Notice
 from codelens.text.terms import BEGINNING, beginning_of
 

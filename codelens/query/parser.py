@@ -31,8 +31,8 @@ are words. /…/ is a pattern if it begins a word and its next slash ends that w
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
+from codelens.model.fast_dataclass import replace
 from codelens.query.lexer import Faults, Lexer, QueryToken
 from codelens.query.nodes import (
     And,

@@ -17,6 +17,7 @@ from codelens.model.search import Hit, SearchResult, SnippetLine
 from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, colored, fits
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_line, for_terminal
+from codelens.text.lazily import lazy_pattern
 
 if TYPE_CHECKING:
     from codelens.render.records import Record
@@ -119,7 +120,7 @@ def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:
 
 T = TypeVar("T")
 
-_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\\([tn0r\\])|[{}]")
+_PIECE = lazy_pattern(r"\{\{|\}\}|\{([^{}]*)\}|\\([tn0r\\])|[{}]")
 _ESCAPES = {"t": "\t", "n": "\n", "0": "\0", "r": "\r", "\\": "\\"}
 
 

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codelens.model.code import IndexInfo, TreeLook, UnitRow
 from codelens.model.search import Candidate, Contribution, Hit, Notice, SearchResult, Trace
+from codelens.text.lazily import lazy_pattern
 from codelens.worktree.files import path_bytes
 
 SCHEMA = 1
 
 Record = dict[str, Any]
 
-_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = lazy_pattern("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """json.dumps itself escapes what is below a space."""
 
 
@@ -43,7 +43,7 @@ def render_jsonl(result: SearchResult, exit_code: int, stats: Mapping[str, float
 
 
 def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
-    """The object of `search --json`: the hits, notices and the index. `stats` are seconds by channel."""
+    """The object of `search --json`: the hits, notices and the index. `stats` are seconds by step."""
     record: Record = {
         "schema": SCHEMA,
         "query": result.query,

@@ -42,7 +42,7 @@ ON_SUM: Mapping[str, str] = {"factor": "of", "inherit": "had"}
 
 
 def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
-    """`stats` adds the seconds of each channel, which differ from run to run."""
+    """`stats` adds the seconds of each step, which differ from run to run."""
     search = why.search
     record: Record = {
         "schema": SCHEMA,

@@ -18,7 +18,7 @@ from codelens.search.terms import load_words, stem, words_said
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
-from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
+from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified, words_in
 from codelens.text.terms import BEGINNING
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ class Evidence:
         self.units: dict[UnitId, UnitRow] = {}
         self.found: dict[UnitId, Occurrences] = {}
         self.bm25: dict[UnitId, float] = {}
+        self.said: dict[UnitId, float] = {}
+        """The share of the query's words, by rarity, that a unit holds."""
+        self.named: dict[UnitId, float] = {}
+        """The same in its name and container."""
+        self._scales: list[dict[int, float]] = [{} for _ in COLUMNS]
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}
         self._said_in_files: dict[DocumentId, float] = {}
@@ -133,7 +138,8 @@ class Evidence:
             lengths_by_term = (self._store.occurrences.mean_lengths(term) for term in self.terms)
             self._means = next((tuple(lengths) for lengths in lengths_by_term if len(lengths)), ())
         self._store.budget.check()
-        self.bm25 |= {unit: self._bm25f(occurrences) for unit, occurrences in found.items()}
+        for unit, occurrences in found.items():
+            self.bm25[unit], self.said[unit], self.named[unit] = self._weigh(occurrences)
         if self._vector:
             distances = self._store.vectors.distances(pool, self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
@@ -148,17 +154,30 @@ class Evidence:
             self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
         self._rank_in_files()
 
-    def _bm25f(self, found: Occurrences) -> float:
-        """Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length)."""
-        scales = [
-            weight / (1.0 - LENGTH_SHARE + LENGTH_SHARE * length / (mean or 1.0))
-            for weight, length, mean in zip(self._weights, found.lengths, self._means, strict=True)
-        ]
-        parts = []
+    def _weigh(self, found: Occurrences) -> tuple[float, float, float]:
+        """(BM25F; the share of the query's words, by rarity, that the unit holds; the same in its name and container).
+
+        BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length).
+        """
+        lengths, rarity, words = found.lengths, self.rarity, self.words
+        parts, said, named = [], [], []
         for place, counts in found.counts.items():
-            frequency = math.fsum(c * s for c, s in zip(counts, scales, strict=True) if c)
-            parts.append(self.rarity[place] * frequency / (SATURATION + frequency))
-        return math.fsum(parts)
+            frequency = math.fsum([n * self._scale(field, lengths[field]) for field, n in enumerate(counts) if n])
+            parts.append(rarity[place] * frequency / (SATURATION + frequency))
+            if place < words:
+                said.append(rarity[place])
+                if counts[_NAMED[0]] or counts[_NAMED[1]]:
+                    named.append(rarity[place])
+        whole = self.of_words
+        return math.fsum(parts), math.fsum(said) / whole if whole else 0.0, math.fsum(named) / whole if whole else 0.0
+
+    def _scale(self, field: int, length: int) -> float:
+        """The weight of one occurrence in a field of this length."""
+        scales = self._scales[field]
+        if length not in scales:
+            share = LENGTH_SHARE * length / (self._means[field] or 1.0)
+            scales[length] = self._weights[field] / (1.0 - LENGTH_SHARE + share)
+        return scales[length]
 
     def changed(self, units: Iterable[UnitRow]) -> dict[DocumentId, Aged]:
         """Document → how recent its last commit is, for those whose history is known."""
@@ -209,22 +228,10 @@ class Evidence:
 
     # What features ask
 
-    def share_said(self, unit: UnitId, fields: Sequence[int] = ()) -> float:
-        """The share of the query's words, by rarity, that the unit holds, in these fields or in any."""
-        found = self.found.get(unit)
-        if found is None or not self.of_words:
-            return 0.0
-        places = (p for p, counts in found.counts.items() if not fields or any(counts[f] for f in fields))
-        return math.fsum(self.rarity[place] for place in places if place < self.words) / self.of_words
-
     def holds_instead(self, unit: UnitId) -> bool:
         """True if the unit holds an abbreviation or alias of one of the query's words."""
         found = self.found.get(unit)
         return found is not None and any(self.terms[place] in self._instead for place in found.counts)
-
-    def share_named(self, unit: UnitId) -> float:
-        """The same in name and container."""
-        return self.share_said(unit, _NAMED)
 
     def share_in_scope(self, unit: UnitRow) -> float:
         """The share of the words before the query's colon (`fix(parser): …`, `lib/parse.c: …`) that path or container say."""
@@ -248,7 +255,7 @@ class Evidence:
     def words_of_name(self, name: str) -> tuple[list[str], list[str]]:
         """(the words of a name, those of them that the query says), single letters left out."""
         if name not in self._words:
-            words = [w for w in split_identifier(name) if len(w) > 1]
+            words = [w for w in words_in(name) if len(w) > 1]
             self._words[name] = words, [w for w in words if self._term_of(w)]
         return self._words[name]
 

@@ -2,21 +2,45 @@
 
 A score is the sum of weight × value over these, in addition to the channels' ranks; the weights are in weights.toml, by the
 kind of query. Values are about 0 to 1, so that weights compare. A value of 0 is not part of the sum.
+
+A search measures dozens of features of a thousand candidates, so each feature is computed for all of them at once: a column.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TypeVar
 
 from codelens.model.budget import TimeBudget
-from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KINDS, UnitRow
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate
 from codelens.search.evidence import Evidence
-from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
+from codelens.text.identifiers import fold_identifier, split_qualified, words_in
 
-Value = Callable[[UnitRow, Evidence], float]
+
+class Pool:
+    """The candidates that are measured together, with what several features ask of each."""
+
+    def __init__(self, units: Sequence[UnitRow]) -> None:
+        self.units = units
+        self.ids = [unit.id for unit in units]
+        self.documents = [unit.document for unit in units]
+        self.symbols = [unit if unit.kind not in CHUNK_KINDS else None for unit in units]
+        """The unit, or None for a piece of text: its name is a file's or a heading."""
+
+    @cached_property
+    def folded(self) -> list[str]:
+        """The folded names of symbols; empty for pieces of text."""
+        known = {name: fold_identifier(name) for name in {unit.name for unit in self.symbols if unit}}
+        return [known[unit.name] if unit else "" for unit in self.symbols]
+
+
+Key = TypeVar("Key", bound=int)
+Column = Callable[[Pool, Evidence], Sequence[float]]
+"""The values of all candidates, in order; empty if all are 0."""
 Sentence = Callable[[UnitRow, Evidence, float], str]
 
 
@@ -25,7 +49,7 @@ class Feature:
     """One row of the table below."""
 
     name: str
-    value: Value
+    column: Column
     says: Sentence
     channel: str = ""
     """The channel whose evidence it uses: without that channel the feature is left out."""
@@ -64,205 +88,202 @@ MOST_PARTS = 6
 # What the words say
 
 
-def _bm25(unit: UnitRow, e: Evidence) -> float:
-    return e.bm25.get(unit.id, 0.0) / e.best_bm25 if e.best_bm25 else 0.0
+def _share_of(values: Mapping[Key, float], whole: float, pool: Sequence[Key]) -> Sequence[float]:
+    """Each value as a share of the whole; nothing if the whole is 0."""
+    return [values.get(one, 0.0) / whole for one in pool] if whole else ()
 
 
-def _found(unit: UnitRow, e: Evidence) -> float:
-    return e.bm25.get(unit.id, 0.0) / e.of_words if e.of_words else 0.0
+def _squared(column: Sequence[float]) -> Sequence[float]:
+    return [value**2 for value in column]
 
 
-def _bm25_unmet(unit: UnitRow, e: Evidence) -> float:
+def _scaled(column: Sequence[float], factor: float) -> Sequence[float]:
+    return [value * factor for value in column]
+
+
+def _looked_up(values: Mapping[Key, float], pool: Sequence[Key]) -> Sequence[float]:
+    return [values.get(one, 0.0) for one in pool] if values else ()
+
+
+def _bm25(pool: Pool, e: Evidence) -> Sequence[float]:
+    return _share_of(e.bm25, e.best_bm25, pool.ids)
+
+
+def _bm25_unmet(pool: Pool, e: Evidence) -> Sequence[float]:
     """The best BM25F says little where no candidate has much of what the words could give."""
-    return _bm25(unit, e) * (1.0 - e.best_found)
-
-
-def _coverage(unit: UnitRow, e: Evidence) -> float:
-    return e.share_said(unit.id) ** 2
-
-
-def _file(unit: UnitRow, e: Evidence) -> float:
-    return e.files[unit.document] / e.best_file if e.best_file else 0.0
-
-
-def _file_coverage(unit: UnitRow, e: Evidence) -> float:
-    return e.share_in_file(unit.document) ** 2
+    return _scaled(_bm25(pool, e), 1.0 - e.best_found)
 
 
 # What the name says
 
 
-def _exact_name(unit: UnitRow, e: Evidence) -> float:
-    if unit.kind in CHUNK_KINDS:
-        return 0.0
-    term = e.names.get(fold_identifier(unit.name))
-    if term is None or term.tier == "pair":
-        return 0.0
-    held = fold_identifier(unit.qualified_name).endswith(fold_identifier(term.origin))
-    if not held and not unit.is_called(".".join(split_qualified(term.origin))):
-        return OTHER_CONTAINER
-    return 1.0 if unit.name in term.origin else OTHER_SPELLING
+def _exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
+    names = {folded: term for folded, term in e.names.items() if term.tier != "pair"}
+
+    def value(unit: UnitRow, origin: str) -> float:
+        held = fold_identifier(unit.qualified_name).endswith(fold_identifier(origin))
+        if not held and not unit.is_called(".".join(split_qualified(origin))):
+            return OTHER_CONTAINER
+        return 1.0 if unit.name in origin else OTHER_SPELLING
+
+    return [
+        value(unit, names[folded].origin) if folded in names and unit else 0.0
+        for unit, folded in zip(pool.symbols, pool.folded, strict=True)
+    ]
 
 
-def _whole_name(unit: UnitRow, e: Evidence) -> float:
-    if unit.kind in CHUNK_KINDS or not e.folded or len(e.query.text) > LONGEST_NAME:
-        return 0.0
-    last = unit.container.rpartition(".")[2]
-    if e.qualified and unit.is_called(e.qualified):
-        return 1.0
-    if e.folded not in (fold_identifier(unit.name), fold_identifier(last + unit.name) if last else ""):
-        return 0.0
-    return 1.0 if unit.name in e.query.text else OTHER_SPELLING
+def _whole_name(pool: Pool, e: Evidence) -> Sequence[float]:
+    whole, text, qualified = e.folded, e.query.text, e.qualified
+    if not whole or len(text) > LONGEST_NAME:
+        return ()
+
+    def value(unit: UnitRow | None, folded: str) -> float:
+        if unit is None:
+            return 0.0
+        if qualified and unit.is_called(qualified):
+            return 1.0
+        if folded != whole:
+            # The container's letters come before the name's, of which there may be none: `_`.
+            last = unit.container.rpartition(".")[2] if whole.endswith(folded) or not folded.isalnum() else ""
+            if not last or fold_identifier(last + unit.name) != whole:
+                return 0.0
+        return 1.0 if unit.name in text else OTHER_SPELLING
+
+    return list(map(value, pool.symbols, pool.folded))
 
 
-def _pair_name(unit: UnitRow, e: Evidence) -> float:
-    term = e.names.get(fold_identifier(unit.name)) if unit.kind not in CHUNK_KINDS else None
-    return 1.0 if term is not None and term.tier == "pair" else 0.0
+def _pair_name(pool: Pool, e: Evidence) -> Sequence[float]:
+    pairs = {folded for folded, term in e.names.items() if term.tier == "pair"}
+    return [float(folded in pairs) for folded in pool.folded] if pairs else ()
 
 
-def _container_named(unit: UnitRow, e: Evidence) -> float:
-    if not unit.container or unit.kind in CHUNK_KINDS:
-        return 0.0
-    last = fold_identifier(unit.container.rpartition(".")[2])
-    return 1.0 if last in e.names or last in e.place else 0.0
+def _container_named(pool: Pool, e: Evidence) -> Sequence[float]:
+    known: dict[str, float] = {"": 0.0}
+
+    def value(container: str) -> float:
+        if container not in known:
+            last = fold_identifier(container.rpartition(".")[2])
+            known[container] = 1.0 if last in e.names or last in e.place else 0.0
+        return known[container]
+
+    return [value(unit.container) if unit else 0.0 for unit in pool.symbols]
 
 
-def _name_precision(unit: UnitRow, e: Evidence) -> float:
-    if unit.kind in CHUNK_KINDS:
-        return 0.0
-    words, matched = e.words_of_name(unit.name)
-    return len(matched) / len(words) if words else 0.0
+def _precision(of_name: tuple[list[str], list[str]]) -> float:
+    words, matched = of_name
+    return len(matched) / len(words) if matched else 0.0
 
 
-def _name_match(unit: UnitRow, e: Evidence) -> float:
-    if unit.kind in CHUNK_KINDS:
-        return 0.0
-    words, matched = e.words_of_name(unit.name)
-    if not matched:
-        return 0.0
-    precision, recall = len(matched) / len(words), e.rarity_of(matched)
-    return 2 * precision * recall / (precision + recall) if recall else 0.0
+def _name_match(pool: Pool, e: Evidence) -> Sequence[float]:
+    known: dict[str, float] = {}
+
+    def value(name: str) -> float:
+        """F1 of the words of a name and those of the query."""
+        if name not in known:
+            words, matched = e.words_of_name(name)
+            precision, recall = len(matched) / len(words) if matched else 0.0, e.rarity_of(matched)
+            known[name] = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+        return known[name]
+
+    return [value(unit.name) if unit else 0.0 for unit in pool.symbols]
 
 
-def _named(unit: UnitRow, e: Evidence) -> float:
-    return e.share_named(unit.id)
-
-
-def _resemblance(unit: UnitRow, e: Evidence) -> float:
-    return e.resemblance.get(unit.id, 0.0)
-
-
-def _name_part(unit: UnitRow, e: Evidence) -> float:
+def _name_part(pool: Pool, e: Evidence) -> Sequence[float]:
     """The longest part of a name that the query has, as a share of the name.
 
     A whole name is `exact_name`'s; only where the query is one name, as `c.JSON`, it counts here too: no longer one is before it.
     """
-    if unit.kind in CHUNK_KINDS:
-        return 0.0
-    folded = fold_identifier(unit.name)
-    most = len(folded) if e.is_one_name else len(folded) - 1
-    held = (len(part) for part in e.parts if SHORTEST_PART <= len(part) <= most and part in folded)
-    return max(held, default=0) / len(folded) if folded else 0.0
+    parts, alone = [part for part in e.parts if len(part) >= SHORTEST_PART], e.is_one_name
 
+    def value(folded: str) -> float:
+        held = [len(part) for part in parts if part in folded and (alone or len(part) < len(folded))]
+        return max(held) / len(folded) if held else 0.0
 
-def _own_class(unit: UnitRow, e: Evidence) -> float:
-    """knowing's injection: the targets of a user's own class are the answer, whatever words and ranks say."""
-    match = e.concepts.get(unit.id)
-    return 1.0 if match and match.raw_score >= CERTAIN_CLASS else 0.0
+    return list(map(value, pool.folded)) if parts else ()
 
 
 # What stands there as it was typed
 
 
-def _run_of_words(unit: UnitRow, e: Evidence) -> float:
-    find = e.verbatim.get(unit.id)
-    return find.value if find and not find.token else 0.0
+def _as_typed(token: bool) -> Column:
+    def column(pool: Pool, e: Evidence) -> Sequence[float]:
+        return _looked_up({unit: find.value for unit, find in e.verbatim.items() if find.token == token}, pool.ids)
 
-
-def _token(unit: UnitRow, e: Evidence) -> float:
-    find = e.verbatim.get(unit.id)
-    return find.value if find and find.token else 0.0
-
-
-def _fragment(unit: UnitRow, e: Evidence) -> float:
-    return e.fragments[unit.id].raw_score / MOST_OF_A_PART if unit.id in e.fragments else 0.0
+    return column
 
 
 # What the path says
 
 
-def _stem_precision(unit: UnitRow, e: Evidence) -> float:
-    words, matched = e.words_of_name(unit.path.rpartition("/")[2].partition(".")[0])
-    return len(matched) / len(words) if words else 0.0
+def _file_name(pool: Pool, e: Evidence) -> Sequence[float]:
+    known = {unit.document: unit.path for unit in pool.units}
+    share = {d: _precision(e.words_of_name(p.rpartition("/")[2].partition(".")[0])) for d, p in known.items()}
+    return [share[document] for document in pool.documents]
 
 
-def _role(role: str) -> Value:
-    """1 on such a path, where the query does not ask for just that."""
-    return lambda unit, e: float(role in unit.roles and not ROLE_WORDS[role] & e.query_words)
+def _role(role: str, asked: bool = False) -> Column:
+    """1 on such a path, where the query does not ask for just that, or with `asked` where it does."""
 
+    def column(pool: Pool, e: Evidence) -> Sequence[float]:
+        if bool(ROLE_WORDS[role] & e.query_words) != asked:
+            return ()
+        return [float(role in unit.roles) for unit in pool.units]
 
-def _asked_role(role: str) -> Value:
-    """1 on such a path, where the query asks for it."""
-    return lambda unit, e: float(role in unit.roles and bool(ROLE_WORDS[role] & e.query_words))
+    return column
 
 
 # What vectors say
 
 
-def _nearness(unit: UnitRow, e: Evidence) -> float:
-    return e.cosine.get(unit.id, 0.0) / e.best_cosine if e.best_cosine else 0.0
+def _nearness(pool: Pool, e: Evidence) -> Sequence[float]:
+    return _share_of(e.cosine, e.best_cosine, pool.ids)
 
 
-def _nearest(unit: UnitRow, e: Evidence) -> float:
-    return _nearness(unit, e) ** 2
+def _nearest(pool: Pool, e: Evidence) -> Sequence[float]:
+    return _squared(_nearness(pool, e))
 
 
-def _near_unmet(unit: UnitRow, e: Evidence) -> float:
+def _near_unmet(pool: Pool, e: Evidence) -> Sequence[float]:
     """The nearest, so far as the query's words are not found in any candidate."""
-    return _nearest(unit, e) * (1.0 - e.best_found)
-
-
-def _near_beside(unit: UnitRow, e: Evidence) -> float:
-    return e.nearest_beside(unit) ** 2
+    return _scaled(_nearest(pool, e), 1.0 - e.best_found)
 
 
 # What kind of thing it is
 
 
-def _kinds(kinds: Sequence[str]) -> Value:
-    return lambda unit, _: float(unit.kind in kinds)
+def _kinds(kinds: Sequence[str]) -> Column:
+    return lambda pool, _: [float(unit.kind in kinds) for unit in pool.units]
 
 
-def _local(unit: UnitRow, _: Evidence) -> float:
-    return float(unit.local)
+def _lines(pool: Pool, _: Evidence) -> Sequence[float]:
+    return [math.log1p(unit.end_line - unit.start_line + 1) / 5 for unit in pool.units]
 
 
-def _quoted(unit: UnitRow, _: Evidence) -> float:
-    """1 for a definition in the code that a document quotes."""
-    return float(unit.local and unit.language in QUOTING)
+def _parts(pool: Pool, _: Evidence) -> Sequence[float]:
+    known: dict[str, float] = {}
 
+    def value(name: str) -> float:
+        if name not in known:
+            known[name] = min(len(words_in(name)), MOST_PARTS) / MOST_PARTS
+        return known[name]
 
-def _lines(unit: UnitRow, _: Evidence) -> float:
-    return math.log1p(unit.end_line - unit.start_line + 1) / 5
-
-
-def _parts(unit: UnitRow, _: Evidence) -> float:
-    return 0.0 if unit.kind in CHUNK_KINDS else min(len(split_identifier(unit.name)), MOST_PARTS) / MOST_PARTS
+    return [value(unit.name) if unit else 0.0 for unit in pool.symbols]
 
 
 # What the rest of the code says
 
 
-def _uses(unit: UnitRow, e: Evidence) -> float:
-    return min(1.0, math.log1p(e.uses.get(int(unit.id), 0)) / 4)
+def _uses(pool: Pool, e: Evidence) -> Sequence[float]:
+    value = {UnitId(unit): min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}
+    return _looked_up(value, pool.ids)
 
 
-def _aged(which: int) -> Value:
-    def value(unit: UnitRow, e: Evidence) -> float:
-        aged = e.aged.get(unit.document, (None, None))[which]
-        return aged.value if aged else 0.0
+def _aged(which: int) -> Column:
+    def column(pool: Pool, e: Evidence) -> Sequence[float]:
+        values = {document: aged.value for document, both in e.aged.items() if (aged := both[which])}
+        return _looked_up(values, pool.documents)
 
-    return value
+    return column
 
 
 def _aged_said(which: int) -> Sentence:
@@ -294,20 +315,45 @@ FEATURES: Mapping[str, Feature] = {
     feature.name: feature
     for feature in (
         Feature("bm25", _bm25, lambda u, e, v: f"{v:.0%} of the best BM25F", "exact"),
-        Feature("found", _found, lambda u, e, v: f"BM25F is {v:.0%} of what the words could give", "exact"),
+        Feature(
+            "found",
+            lambda p, e: _share_of(e.bm25, e.of_words, p.ids),
+            lambda u, e, v: f"BM25F is {v:.0%} of what the words could give",
+            "exact",
+        ),
         Feature(
             "bm25_unmet",
             _bm25_unmet,
             lambda u, e, v: f"no candidate has more than {e.best_found:.0%} of the words",
             "exact",
         ),
-        Feature("verbatim", _run_of_words, lambda u, e, v: f"holds '{e.verbatim[u.id].text}' as typed", "fuzzy"),
-        Feature("token", _token, lambda u, e, v: f"holds {e.verbatim[u.id].text} as typed", "fuzzy"),
-        Feature("fragment", _fragment, lambda u, e, v: e.fragments[u.id].reason, "fuzzy"),
-        Feature("coverage", _coverage, lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity", "exact"),
-        Feature("file", _file, lambda u, e, v: f"its file has {v:.0%} of the best file's BM25", "exact"),
         Feature(
-            "file_coverage", _file_coverage, lambda u, e, v: f"its file holds {math.sqrt(v):.0%} of the words", "exact"
+            "verbatim", _as_typed(token=False), lambda u, e, v: f"holds '{e.verbatim[u.id].text}' as typed", "fuzzy"
+        ),
+        Feature("token", _as_typed(token=True), lambda u, e, v: f"holds {e.verbatim[u.id].text} as typed", "fuzzy"),
+        Feature(
+            "fragment",
+            lambda p, e: _share_of({u: m.raw_score for u, m in e.fragments.items()}, MOST_OF_A_PART, p.ids),
+            lambda u, e, v: e.fragments[u.id].reason,
+            "fuzzy",
+        ),
+        Feature(
+            "coverage",
+            lambda p, e: _squared(_looked_up(e.said, p.ids)),
+            lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity",
+            "exact",
+        ),
+        Feature(
+            "file",
+            lambda p, e: _share_of(e.files, e.best_file, p.documents),
+            lambda u, e, v: f"its file has {v:.0%} of the best file's BM25",
+            "exact",
+        ),
+        Feature(
+            "file_coverage",
+            lambda p, e: _squared([e.share_in_file(d) for d in p.documents]),
+            lambda u, e, v: f"its file holds {math.sqrt(v):.0%} of the words",
+            "exact",
         ),
         Feature("exact_name", _exact_name, lambda u, e, v: f"is named {e.names[fold_identifier(u.name)].origin}"),
         Feature("whole_name", _whole_name, _constant("the whole query is its name")),
@@ -317,28 +363,40 @@ FEATURES: Mapping[str, Feature] = {
         Feature("container_named", _container_named, lambda u, e, v: f"query says {u.container}"),
         Feature(
             "name_precision",
-            _name_precision,
+            lambda p, e: [_precision(e.words_of_name(unit.name)) if unit else 0.0 for unit in p.symbols],
             lambda u, e, v: f"query says {', '.join(e.words_of_name(u.name)[1])} of its name",
         ),
         Feature("name_match", _name_match, lambda u, e, v: f"name and query agree by {v:.0%} (F1)"),
-        Feature("named", _named, lambda u, e, v: f"name and container say {v:.0%} of the query"),
-        Feature("resemblance", _resemblance, _constant("its name is one of the query's but for slips")),
+        Feature(
+            "named",
+            lambda p, e: _looked_up(e.named, p.ids),
+            lambda u, e, v: f"name and container say {v:.0%} of the query",
+        ),
+        Feature(
+            "resemblance",
+            lambda p, e: _looked_up(e.resemblance, p.ids),
+            _constant("its name is one of the query's but for slips"),
+        ),
         Feature("name_part", _name_part, lambda u, e, v: f"the query is {v:.0%} of its name"),
-        Feature("own_class", _own_class, lambda u, e, v: e.concepts[u.id].reason),
-        Feature("file_name", _stem_precision, lambda u, e, v: f"query says {v:.0%} of the file's name"),
+        Feature(  # knowing's injection: the targets of a user's own class are the answer, whatever words and ranks say
+            "own_class",
+            lambda p, e: _looked_up({u: 1.0 for u, m in e.concepts.items() if m.raw_score >= CERTAIN_CLASS}, p.ids),
+            lambda u, e, v: e.concepts[u.id].reason,
+        ),
+        Feature("file_name", _file_name, lambda u, e, v: f"query says {v:.0%} of the file's name"),
         Feature(
             "scope",
-            lambda u, e: e.share_in_scope(u),
+            lambda p, e: [e.share_in_scope(unit) for unit in p.units] if e.scope else (),
             lambda u, e, v: f"place and name say {v:.0%} of {' '.join(e.scope)}",
         ),
         *_of_roles(),
-        Feature("asked_test", _asked_role("test"), _constant("test path, which the query asks for")),
+        Feature("asked_test", _role("test", asked=True), _constant("test path, which the query asks for")),
         Feature("nearness", _nearness, lambda u, e, v: f"{v:.0%} of the best cosine", "vector"),
         Feature("nearest", _nearest, lambda u, e, v: f"{math.sqrt(v):.0%} of the best cosine, squared", "vector"),
         Feature("near_unmet", _near_unmet, lambda u, e, v: "meaning counts more: the words are hardly found", "vector"),
         Feature(
             "near_beside",
-            _near_beside,
+            lambda p, e: [e.nearest_beside(unit) ** 2 for unit in p.units],
             lambda u, e, v: f"a neighbour in its file has cosine {math.sqrt(v):.3f}",
             "vector",
         ),
@@ -351,10 +409,16 @@ FEATURES: Mapping[str, Feature] = {
             _kinds(_PROSE),
             lambda u, e, v: "a section of a document" if u.kind == "section" else f"a {u.kind}",
         ),
-        Feature("local", _local, lambda u, e, v: f"local to {u.container}"),
-        Feature("quoted", _quoted, _constant("quoted by a document")),
+        Feature(
+            "local", lambda p, e: [float(unit.local) for unit in p.units], lambda u, e, v: f"local to {u.container}"
+        ),
+        Feature(  # a definition in the code that a document quotes
+            "quoted",
+            lambda p, e: [float(unit.local and unit.language in QUOTING) for unit in p.units],
+            _constant("quoted by a document"),
+        ),
         Feature("lines", _lines, lambda u, e, v: f"{_many(u.end_line - u.start_line + 1, 'line')}, ln(1 + lines) / 5"),
-        Feature("parts", _parts, lambda u, e, v: f"{_many(len(split_identifier(u.name)), 'word')} in its name"),
+        Feature("parts", _parts, lambda u, e, v: f"{_many(len(words_in(u.name)), 'word')} in its name"),
         Feature("recency", _aged(0), _aged_said(0)),
         Feature("churn", _aged(1), _aged_said(1)),
         Feature("uses", _uses, lambda u, e, v: f"used by {_many(e.uses[int(u.id)], 'other file')}"),
@@ -370,21 +434,22 @@ def measure(
 
     Raises OutOfTime with some of them measured.
     """
-    features = [
-        (name, feature.value, weights[name])
-        for name, feature in FEATURES.items()
-        if weights.get(name) and (not feature.channel or feature.channel in evidence.channels)
-    ]
+    measured = list(candidates)
+    pool = Pool([candidate.unit for candidate in measured])
 
     def says(unit: UnitRow, name: str, value: float) -> str:
         if name in FEATURES:
             return FEATURES[name].says(unit, evidence, value)
         return evidence.ways.to(unit) if evidence.ways else ""
 
-    for candidate in candidates:
-        budget.check()
-        unit = candidate.unit
+    for candidate in measured:
         candidate.says = says
-        for name, value_of, weight in features:
-            if value := value_of(unit, evidence):
-                candidate.measured.append((name, weight, value))
+    for name, feature in FEATURES.items():
+        weight = weights.get(name)
+        if not weight or (feature.channel and feature.channel not in evidence.channels):
+            continue
+        budget.check()
+        if column := feature.column(pool, evidence):
+            for candidate, value in zip(measured, column, strict=True):
+                if value:
+                    candidate.measured.append((name, weight, value))

@@ -16,7 +16,7 @@ from codelens.errors import UsageError
 from codelens.model.code import DocumentId, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import document_node
-from codelens.model.search import Candidate, Contribution, Event, Match, SearchOptions, SearchResult
+from codelens.model.search import Candidate, Contribution, Event, Match, SearchOptions, SearchResult, in_order
 from codelens.query.parser import Query
 from codelens.search.channels import Channel
 from codelens.search.channels.vector import VectorChannel, query_vector
@@ -109,7 +109,9 @@ UNSUITED = ("like", "intent", "expand", "depth", "decay", "rerank")
 def search_files(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
     """Answer one query with files: hits of the kind `file`. Raises the errors of a search."""
     with store.spending(settings.query_seconds):
-        return answer(rank_files(text, store, options, settings), info)
+        result = answer(rank_files(text, store, options, settings), info)
+        result.trace.lap("present")
+        return result
 
 
 def rank_files(text: str, store: Store, options: SearchOptions, settings: Settings) -> SearchRun:
@@ -121,10 +123,12 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
     run = SearchRun.start(text, store, options, settings, profile)
     documents = _documents(run)
+    run.trace.lap("scope")
     run.terms = expand(plain_texts(run.query), run.query.identifiers, text)
     run.budget.limits += run.terms.left_out
     run.abilities = run.find_abilities()
     run.trace.terms = [(t.tier, t.text, t.origin) for t in (*run.terms.words, *run.terms.extra)]
+    run.trace.lap("terms")
     matches = _retrieve(run, documents, weights)
     run.channels = tuple(sorted(matches))
 
@@ -138,8 +142,9 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
         run.literal = frozenset(_unit(document) for document in documents)
         known = {c.unit.id for c in candidates}
         candidates += [Candidate(row) for row in _rows(run.literal - known, documents, store).values()]
-    candidates = _enough(run, sorted(candidates, key=Candidate.order), weights["minimum"])
+    candidates = _enough(run, in_order(candidates), weights["minimum"])
     run.finish(sort(candidates, options, run.scope))
+    run.trace.lap("order")
     return run
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from textwrap import dedent
 
 from codelens.embed.base import EmbeddedFields, Embedder, joined
@@ -18,7 +17,7 @@ from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import PLAIN_TEXT, languages
 from codelens.model.code import CHUNK_KINDS, Freshness, Span, UnitId, UnitRow
 from codelens.model.extraction import LITERAL_KINDS, Extraction, Unit
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Notice, Original, SearchOptions
 from codelens.search.terms import ExpandedQuery, Term, expand, load_words
 from codelens.store.documents import DocumentRow

@@ -10,7 +10,6 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import (
     FileLines,
     Hit,

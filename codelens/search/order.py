@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
 from codelens.model.code import NOTE_KINDS, TODO, UnitId, UnitRow
-from codelens.model.search import Candidate, Contribution, Event, QueryTarget, SearchOptions
+from codelens.model.search import Candidate, Contribution, Event, QueryTarget, SearchOptions, in_order
 from codelens.search.confidence import FLOOR
 from codelens.search.features import ROLE_WORDS
 from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun
@@ -40,13 +38,13 @@ def adjust(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
     candidates = spread_files(candidates, run.weights.get("further", 0.0))
     if not profile.expansion:
         return candidates
-    started = time.perf_counter()
+    run.trace.lap("order")
     with run.budget.part(ORDER, "the expansion was left out"):
         expanding = Expanding(**profile.expansion)
         candidates, reached = add_expansion(candidates, expanding, run.store, run.within)
         if expanding.closed:
             candidates = _only(run, candidates, reached | run.literal | run.targets.keys())
-    run.trace.seconds["graph"] = run.trace.seconds.get("graph", 0.0) + time.perf_counter() - started
+    run.trace.lap("walk")
     return candidates
 
 
@@ -97,18 +95,17 @@ def _certain(_: UnitRow) -> float:
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
     """Best first. Each further hit of a file gets `further` (below 0) once more, so that one file does not fill the page."""
-    order = [(candidate.order(), candidate) for candidate in candidates]
-    order.sort(key=itemgetter(0))
+    ordered = in_order(candidates)
+    if not further:
+        return ordered
     seen: dict[tuple[str, str], int] = {}
-    for place, (_, candidate) in enumerate(order) if further else ():
+    for candidate in ordered:
         file = (candidate.unit.repository, candidate.unit.path)
         before = seen.get(file, 0)
         seen[file] = before + 1
         if before:
             candidate.add_bonus("further", further, min(before, MOST_FURTHER), f"hit {before + 1} of its file")
-            order[place] = (candidate.order(), candidate)
-    order.sort(key=itemgetter(0))
-    return [candidate for _, candidate in order]
+    return in_order(ordered)
 
 
 def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -116,7 +113,7 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
 
     The best POOL get the score best · (1 + cosine), so they stay first. Without vectors the order stays, with a notice.
     """
-    ordered = sorted(candidates, key=Candidate.order)
+    ordered = in_order(candidates)
     best = ordered[:POOL]
     try:
         vector = run.query_vector() if "vector" in run.abilities and best else b""
@@ -137,7 +134,7 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
         operands = {"of": of, "kept": kept, "had": had}
         part = Contribution("rerank", of * kept - had, f"{reason}, in the place of its score", "inherit", operands)
         candidate.recorded.append(part)
-    return sorted(ordered, key=Candidate.order)
+    return in_order(ordered)
 
 
 def drop_low_scores(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:

@@ -25,7 +25,9 @@ from codelens.store.store import Store
 def search(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
     """Answer one query. Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
     with store.spending(settings.query_seconds):
-        return answer(rank(text, store, options, settings), info)
+        result = answer(rank(text, store, options, settings), info)
+        result.trace.lap("present")
+        return result
 
 
 def rank(
@@ -40,6 +42,7 @@ def rank(
         if profile.asks_graph and store.edges.is_empty():
             run.notice("no-edges", "the index has no edges to follow: run `codelens index`")
         run.abilities = run.find_abilities()
+        run.trace.lap("scope")
         if options.like:
             run.find_likeness()
         run.targets = find_place(run) if profile.takes("path") else {}
@@ -50,13 +53,17 @@ def rank(
             )
         if profile.by_intent:
             run.trace.intent = intent_of(run.query, options.intent)
+        run.trace.lap("terms")
 
         matches = retrieve(run)
         add_literal_matches(run, matches)
         add_todos(run, matches)
         run.channels = tuple(sorted(matches))
+        run.trace.lap("literal")
 
         candidates = RANKERS[profile.ranker].rank(run, matches)
+        run.trace.lap("features")
         run.finish(final_order(run, adjust(run, candidates)))
         run.trace.metadata = run.metadata()
+        run.trace.lap("order")
     return run

@@ -6,18 +6,19 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
 from codelens.model.budget import SHOWN
 from codelens.model.code import NOTE_KINDS, Freshness, IndexInfo, UnitId, UnitRow
+from codelens.model.fast_dataclass import replace
 from codelens.model.search import Candidate, Hit, Notice, SearchOptions, SearchResult, SnippetLine
 from codelens.query.patterns import Ranges
 from codelens.search.run import SearchRun, limit_notices
 from codelens.search.terms import stem
 from codelens.store.documents import DocumentRow
 from codelens.text.identifiers import split_identifier
+from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.terms import BEGINNING
 from codelens.worktree.files import freshness
@@ -32,10 +33,10 @@ FEW_WORDS = 40
 MOST_MOVED = 10
 """Places of notes that are reported. Chosen: `codelens note list --lost` reports all of them."""
 
-_TOKEN = re.compile(r"\w+")
-_COMMENT = re.compile(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
+_TOKEN = lazy_pattern(r"\w+")
+_COMMENT = lazy_pattern(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
 """A line that may belong to a comment."""
-_LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
+_LICENCE = lazy_pattern(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
 def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
@@ -58,7 +59,7 @@ def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
 
 def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """The hits; those for which there is no time come without lines."""
-    store, first = run.store, run.options.offset + 1
+    store, options, first = run.store, run.options, run.options.offset + 1
     documents = {d.id: d for d in store.documents.rows({c.unit.document for c in page})}
     roots = {r.id: r.root for r in store.documents.repositories()}
     hits: list[Hit] = []
@@ -66,7 +67,7 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     brief = 0
     for place, candidate in enumerate(page):
         document = documents[candidate.unit.document]
-        hit = _without_lines(candidate, first + place, document, roots[document.repository])
+        hit = _without_lines(candidate, first + place, document, roots[document.repository], options.reasons)
         with store.budget.part(SHOWN):
             store.budget.check()
             hits.append(_with_lines(run, hit, document, said, inner.get(candidate.unit.id, ())))
@@ -114,7 +115,7 @@ def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow, said: QueryWord
     )
 
 
-def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root: Path) -> Hit:
+def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root: Path, reasons: bool) -> Hit:
     """A hit that needs no text: it points to the line where the unit is named or begins."""
     return Hit(
         rank=rank,
@@ -122,7 +123,7 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
         score=candidate.score,
         confidence=candidate.confidence,
         channels=dict(sorted(candidate.channels.items())),
-        contributions=tuple(candidate.contributions),
+        contributions=tuple(candidate.contributions) if reasons else (),
         freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
         root=str(root),
         line=candidate.unit.name_line or candidate.unit.start_line,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
 from codelens.config import load_weights
 from codelens.errors import SettingsError, UsageError
 from codelens.graph.surroundings import UNKNOWN
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.graph import IMPLIED_KINDS, KINDS
 from codelens.model.search import Intent, SearchOptions
 from codelens.search.features import FEATURES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 from codelens.errors import EmbedderFault, UsageError
@@ -96,7 +95,7 @@ def run_channels(
         name = channel.name
         if name in OPTIONAL and name not in run.abilities:
             continue
-        started, limit = time.perf_counter(), most(name, matches)
+        limit = most(name, matches)
         share = TERMS + (CHANNELS_SHARE - TERMS) * place / len(channels)
         try:
             with run.budget.part(share, f"{name} was left out"), run.store.interrupting():
@@ -105,7 +104,7 @@ def run_channels(
         except EmbedderFault as fault:
             run.notice("no-embedding", f"no vector results: {fault}")
         if name in matches:
-            run.trace.seconds[name] = time.perf_counter() - started
+            run.trace.lap(name)
             run.trace.rankings[name] = tuple(matches[name])
             run.trace.cuts[name] = limit
     return matches

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, Self
 
 from codelens.config import Settings
@@ -14,7 +13,7 @@ from codelens.errors import EmbedderFault, UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Candidate, Match, Notice, QueryTarget, SearchOptions, Trace
 from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
@@ -83,6 +82,7 @@ class SearchRun:
     @classmethod
     def start(cls, text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile) -> Self:
         """Parse the query and decide its conditions. Raises QueryError and UsageError."""
+        trace = Trace()
         query = read_query(text, options, options.prefix or (profile.prefix and not options.files_only))
         texts = Texts(store)
         scope = build_scope(store, query, options, texts, settings)
@@ -92,7 +92,7 @@ class SearchRun:
             query = replace(loose, notices=(*query.notices, notice))
             scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *moved_trees(store), *unknown_repositories(query, scope)]
-        return cls(store, options, settings, profile, query, texts, scope, notices)
+        return cls(store, options, settings, profile, query, texts, scope, notices, trace=trace)
 
     @property
     def budget(self) -> TimeBudget:

@@ -7,13 +7,12 @@ first: path and language of a document, then trigrams, then what is known of a u
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
 
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
 from codelens.model.budget import CONDITIONS
 from codelens.model.code import DocumentId, Span, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.graph import FILE, document_node
 from codelens.model.search import Match, Notice, SearchOptions
 from codelens.query.conditions import (
@@ -389,8 +388,10 @@ def whole_file(document: DocumentRow, repository: str, store: Store, doc: str = 
         name=document.path.rpartition("/")[2],
         container="",
         parent=None,
-        span=Span(0, size),
-        name_span=Span(0, 0),
+        start_byte=0,
+        end_byte=size,
+        name_start=0,
+        name_end=0,
         body_start=size,
         start_line=1,
         end_line=max(lines, 1),

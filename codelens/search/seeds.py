@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
-from codelens.model.search import Candidate, Event, Match, Trace
+from codelens.model.search import Candidate, Event, Match, Trace, in_order
 from codelens.search.channels.keywords import path_terms
 from codelens.search.equivalence import EquivalenceClass, match_classes, stems_of, usable_targets
 from codelens.search.fuse import fuse, normalised
@@ -193,7 +192,7 @@ def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: See
     found = fuse(taking_part, weights, run.profile.rrf_k, run.rows(taking_part))
     for candidate in found:
         _weigh_learned(candidate, run)
-    return sorted(found, key=Candidate.order)
+    return in_order(found)
 
 
 def _weigh_learned(candidate: Candidate, run: SearchRun) -> None:

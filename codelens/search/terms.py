@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from codelens.errors import SettingsError
 from codelens.model.budget import TERMS
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Match
 from codelens.query.nodes import Phrase, Query
 from codelens.store.store import Store
@@ -242,6 +241,7 @@ def words_said(terms: ExpandedQuery) -> frozenset[str]:
     return frozenset(t.origin.casefold() for t in terms.words) | frozenset(t.text for t in terms.words)
 
 
+@lru_cache(maxsize=10_000)
 def stem(word: str) -> str:
     """A word without its commonest English ending, for comparing single words; the index itself stems by Porter."""
     for ending in ("ing", "ies", "ed", "es", "er", "s"):

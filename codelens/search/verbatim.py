@@ -17,6 +17,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.search.terms import load_words
 from codelens.store.postings import all_trigrams
 from codelens.text.identifiers import fold_identifier
+from codelens.text.lazily import lazy_pattern
 from codelens.text.terms import BEGINNING
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ AROUND = 0.5
 _EDGES = ".,;:!?()[]{}<>\"'`"
 _GAP = r"[\s\"'`+\\.,:;]{1,8}"
 """Characters between two words of a run after its first window: a string may go on in the next line."""
-_FLAG = re.compile(r"--?([^\W_][\w-]+)")
-_MARKED = re.compile(r"\d|[^\W\d]*[^\w\s]")
-_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
+_FLAG = lazy_pattern(r"--?([^\W_][\w-]+)")
+_MARKED = lazy_pattern(r"\d|[^\W\d]*[^\w\s]")
+_NAME = lazy_pattern(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,26 +199,43 @@ class _Document:
 
     def __init__(self, document: DocumentId, numbers: Sequence[int], run: SearchRun) -> None:
         self._text = run.texts.of(run.store.documents.rows([document])[0])
-        self._parts: list[tuple[int, str, str]] = []
-        """(first byte, text, text in lower case) of each part."""
+        self._parts: list[tuple[int, str]] = []
+        """(first byte, text) of each part."""
+        self._lowered: dict[bool, list[str]] = {}
         for number in numbers or range(len(self._text.places)):
             run.budget.check()
             span = self._text.span_of(number)
-            part = self._text.stored(span)
-            lowered = part.lower()
-            same = len(lowered) == len(part)  # a few letters have a lower case of two, which would shift what follows
-            self._parts.append((max(span.start, self._text.bom), part, lowered if same else part))
+            self._parts.append((max(span.start, self._text.bom), self._text.stored(span)))
 
     def places(self, text: str, whole: bool, exact: bool = False) -> Iterator[tuple[int, int, str]]:
         """(byte, end in the part, part) of the first finds of a text, which is in lower case unless `exact`."""
         left = MOST_FINDS
-        for start, part, lowered in self._parts:
-            among, at = part if exact else lowered, -1
+        searched = [part for _, part in self._parts] if exact else self._in_lower_case(text.isascii())
+        for (start, part), among in zip(self._parts, searched, strict=True):
+            at = -1
             while left and (at := among.find(text, at + 1)) >= 0:
                 end = at + len(text)
                 if not whole or _stands_alone(text, among, at, end):
                     yield start + len(part[:at].encode(self._text.encoding, "replace")), end, part
                     left -= 1
+
+    def _in_lower_case(self, of_ascii: bool) -> list[str]:
+        """The parts with all letters, or those of ASCII alone, in lower case: in a text with any other, all take ten times
+        as long."""
+        if of_ascii not in self._lowered:
+            self._lowered[of_ascii] = [_lower_ascii(part) if of_ascii else _lower(part) for _, part in self._parts]
+        return self._lowered[of_ascii]
+
+
+def _lower_ascii(text: str) -> str:
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def _lower(text: str) -> str:
+    lowered = text.lower()
+    return (
+        lowered if len(lowered) == len(text) else text
+    )  # a few letters have a lower case of two, which would shift the rest
 
 
 def _stands_alone(text: str, among: str, at: int, end: int) -> bool:

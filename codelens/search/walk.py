@@ -13,11 +13,11 @@ from itertools import pairwise
 
 from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
 from codelens.graph.surroundings import WIDEST, ByContent, Surroundings
-from codelens.graph.walk import Push, Trail, Trails, push
+from codelens.graph.walk import Adjacency, Push, Trail, Trails, push
 from codelens.model.code import UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
-from codelens.model.search import Candidate, Contribution
+from codelens.model.search import Candidate, Contribution, in_order
 from codelens.store.store import Store
 
 LEAST, SPAN = 1e-4, 9.2
@@ -51,48 +51,44 @@ class Spread:
     """The result of a walk."""
 
     seeds: Mapping[int, float]
-    """Seed, by its number in `nodes` → its weight among the restarts."""
+    """Seed → its weight among the restarts."""
     mass: Mapping[UnitId, float]
     """Unit → the mass that came to it from others."""
     pushed: Push
-    kinds: Mapping[tuple[int, int], str]
-    """(unit, neighbour) → the kind of edge that joins them most, '←' before it where it points back."""
-    nodes: ByContent
+    around: Surroundings
 
 
-def spread(ranked: Sequence[tuple[Candidate, float]], spreading: Spreading, store: Store) -> Spread | None:
+def spread(ranked: Sequence[tuple[float, Candidate]], spreading: Spreading, store: Store) -> Spread | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
 
     A seed's part is the square of where its score stands between the first that is not a seed any more and the best, so that the
     first few lead (ranking.md's recipe), whatever all of them have in common.
     """
-    symbols = [(c, score) for c, score in ranked if c.unit.kind not in UNWALKED_KINDS][: spreading.seeds + 1]
+    symbols = [(c, score) for score, c in ranked if c.unit.kind not in UNWALKED_KINDS][: spreading.seeds + 1]
     if not symbols:
         return None
     best, low = symbols[0][1], symbols[-1][1] if len(symbols) > 1 else 0.0
     reach = best - low
     symbols = [(c, score) for c, score in symbols[: spreading.seeds] if score > low] or symbols[:1]
     around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
-    nodes = ByContent(around, store)
-    numbers = nodes.numbers(c.unit.id for c, _ in symbols)
-    seeds = {numbers[c.unit.id]: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
-    pushed = push(nodes, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
-    arrived = _arrived(pushed, seeds, spreading.restart)
-    return Spread(seeds, {nodes.unit[n]: held for n, held in arrived.items()}, pushed, around.kinds, nodes)
+    seeds: dict[int, float] = {c.unit.id: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
+    pushed = push(around, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
+    return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around)
 
 
-def _arrived(pushed: Push, seeds: Mapping[int, float], restart: float) -> dict[int, float]:
+def _arrived(pushed: Push, seeds: Mapping[int, float], restart: float) -> dict[UnitId, float]:
     """The mass that came to each node from others: a seed's own restarts only repeat its score."""
-    total = math.fsum(seeds.values())
-    came = {node: held - restart * seeds.get(node, 0.0) / total for node, held in pushed.mass.items()}
-    return {node: held for node, held in came.items() if held > 0}
+    came, total = pushed.mass.copy(), math.fsum(seeds.values())
+    for seed, weight in seeds.items():
+        came[seed] -= restart * weight / total
+    return {UnitId(node): held for node, held in came.items() if held > 0}
 
 
 def nearness(found: Spread) -> dict[UnitId, float]:
     """Unit → its share of the most that the walk holds anywhere, with what restarts bring; 1 for the seeds."""
     most = max(found.pushed.mass.values(), default=1.0)
-    near = {found.nodes.unit[node]: held / most for node, held in found.pushed.mass.items()}
-    return near | {found.nodes.unit[seed]: 1.0 for seed in found.seeds}
+    near = {UnitId(node): held / most for node, held in found.pushed.mass.items()}
+    return near | {UnitId(seed): 1.0 for seed in found.seeds}
 
 
 def joining(
@@ -102,15 +98,15 @@ def joining(
     store: Store,
     allowed: Sequence[UnitId] | None,
 ) -> list[Candidate]:
-    """New candidates for the symbols with most mass that no channel found, of those that take part, in order of content."""
-    known = {c.unit.id for c in candidates}
-    numbers = found.nodes.numbers(found.mass)
-    new = sorted((u for u in found.mass if u not in known), key=lambda u: (-found.mass[u], numbers[u]))
-    if allowed is not None:
-        taking_part = frozenset(allowed)
-        new = [unit for unit in new if unit in taking_part]
-    rows = store.units.rows(new[: spreading.joining]).values()
-    return [Candidate(row) for row in sorted(rows, key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
+    """New candidates for the symbols with most mass that no channel found, of those that take part."""
+    known, taking_part = {c.unit.id for c in candidates}, None if allowed is None else frozenset(allowed)
+    new = {u: m for u, m in found.mass.items() if u not in known and (taking_part is None or u in taking_part)}
+    least = sorted(new.values(), reverse=True)[: spreading.joining][-1:]
+    rows = store.units.rows(
+        unit for unit, mass in new.items() if [mass] >= least
+    )  # more, where several hold the last's mass
+    first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[: spreading.joining]
+    return [Candidate(row) for row in first if row.kind not in UNWALKED_KINDS]
 
 
 def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, weight: float, store: Store) -> Ways:
@@ -126,7 +122,7 @@ def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, wei
 
 
 class Ways:
-    """How the mass of a walk came to a unit, in words."""
+    """How the mass of a walk came to a unit, in words. Nodes are numbered by content here, which decides between equal ways."""
 
     def __init__(self, found: Spread, restart: float, store: Store, names: dict[UnitId, str]) -> None:
         self._found = found
@@ -138,27 +134,50 @@ class Ways:
 
     def to(self, unit: UnitRow) -> str:
         """The share of the most mass, and the stations."""
-        found, node = self._found, self._found.nodes.numbers([unit.id])[unit.id]
-        way = [found.nodes.unit[n] for n in _way(self._trails.to(node), node, self._senders)]
+        found, nodes = self._found, self._nodes
+        node = nodes.numbers([unit.id])[unit.id]
+        way = [nodes.unit[n] for n in _way(self._trails.to(node), node, self._senders)]
         if others := [station for station in way if station not in self._names]:
             self._names |= {row.id: row.qualified_name for row in self._store.units.rows(others).values()}
         share = found.mass[unit.id] / self.most
-        return f"{share:.1%} of the walk's most: {in_words(way, self._names, found.kinds)}"
+        return f"{share:.1%} of the walk's most: {in_words(way, self._names, found.around)}"
+
+    @cached_property
+    def _nodes(self) -> ByContent:
+        nodes = ByContent(self._found.around, self._store)
+        nodes.numbers(self._found.pushed.mass.keys() | {o for row in self._found.pushed.rows.values() for o, _ in row})
+        return nodes
+
+    @cached_property
+    def _rows(self) -> dict[int, list[tuple[int, float]]]:
+        """The neighbours that the walk read, by number."""
+        number, read = self._nodes.number, self._found.pushed.rows
+        return {
+            number[node]: sorted((number[o], weight) for o, weight in row if o in number)
+            for node, row in read.items()
+            if node in number
+        }
+
+    @cached_property
+    def _mass(self) -> dict[int, float]:
+        number = self._nodes.number
+        return {number[node]: held for node, held in self._found.pushed.mass.items() if node in number}
 
     @cached_property
     def _trails(self) -> Trails:
-        return Trails(self._found.pushed.mass, self._found.pushed.rows, self._found.seeds, self._restart)
+        seeds = {self._nodes.number[seed]: weight for seed, weight in self._found.seeds.items()}
+        return Trails(self._mass, self._rows, seeds, self._restart)
 
     @cached_property
     def _senders(self) -> Mapping[int, int]:
-        return _senders(self._found)
+        return _senders(self._rows, self._mass)
 
 
-def _senders(found: Spread) -> dict[int, int]:
+def _senders(rows: Adjacency, mass: Mapping[int, float]) -> dict[int, int]:
     """Node → the neighbour that sent it most of what arrived."""
     most: dict[int, tuple[float, int]] = {}
-    for source, row in found.pushed.rows.items():
-        total, held = math.fsum(w for _, w in row), found.pushed.mass.get(source, 0.0)
+    for source, row in sorted(rows.items()):
+        total, held = math.fsum(w for _, w in row), mass.get(source, 0.0)
         for target, weight in row:
             if target != source and (sent := held * weight / total) > most.get(target, (0.0, 0))[0]:
                 most[target] = sent, source
@@ -172,11 +191,11 @@ def _way(trail: Trail | None, node: int, senders: Mapping[int, int]) -> list[int
     return [senders[node], node] if node in senders else [node]
 
 
-def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], kinds: Mapping[tuple[int, int], str]) -> str:
-    """How a walk came to a unit, by its stations: 'Flask.run ─calls→ make_server'. `kinds` as in `Spread`."""
+def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], around: Surroundings) -> str:
+    """How a walk came to a unit, by its stations: 'Flask.run ─calls→ make_server'."""
     parts = [names.get(way[0], "?")]
     for source, target in pairwise(way):
-        kind = kinds.get((source, target), "")
+        kind = around.kind(source, target)
         arrow = f" ←{kind[1:]}─ " if kind.startswith("←") else f" ─{kind}→ "
         parts.append(arrow + names.get(target, "?"))
     return "".join(parts)
@@ -219,7 +238,7 @@ def add_expansion(
     for unit, way in reached.items():
         if unit in known:
             _inherit(known[unit], way, scores, names, expanding)
-    return sorted(known.values(), key=Candidate.order), frozenset(UnitId(node) for node in found)
+    return in_order(known.values()), frozenset(UnitId(node) for node in found)
 
 
 class _ResolvedEdges:
@@ -233,7 +252,7 @@ class _ResolvedEdges:
         found: dict[int, list[GraphStep]] = {node: [] for node in nodes}
         for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
             if other != node and TIER_OF_NUMBER[tier].confidence >= RESOLVED:
-                found[node].append(GraphStep(other, NAME_OF_KIND[kind], outgoing))
+                found[node].append(GraphStep(other, NAME_OF_KIND[kind], bool(outgoing)))
         for node, other, down in self._store.edges.nested(nodes):
             found[node].append(GraphStep(other, "contains", down))
         for document, unit in self._store.units.top_level([-node for node in nodes if node < 0]):

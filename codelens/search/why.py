@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import CodelensError, TargetError
 from codelens.model.budget import SHOWN
 from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipReason, UnitRow
+from codelens.model.fast_dataclass import replace
 from codelens.model.search import FAMILY_OF, Candidate, Explanation, Loss, SearchOptions, WhyResult
 from codelens.query.nodes import KINDS, Filter, asks_todos, describe
 from codelens.search.files import rank_files

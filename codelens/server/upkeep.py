@@ -40,7 +40,7 @@ class Served:
 
     def open(self) -> Index:
         """The index as it is now, for one call. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
-        return Index.open(self.index, self.settings)
+        return Index.reopen(self.index, self.settings)
 
 
 PAUSE_SECONDS = 1.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from codelens.snapshots.facts import FORMAT, FactsLine, lines_of
 from codelens.store.codec import decompress, decompressed_pieces
 from codelens.store.snapshots import LoggedSnapshot, OlderFacts
 from codelens.store.store import Store
+from codelens.text.lazily import lazy_pattern
 from codelens.zstd import zstd
 
 MOST_LINES = 1000
@@ -27,7 +27,7 @@ PIECE = 1 << 15
 """Bytes of text read at a time. Chosen."""
 LEVEL = 3
 """zstd's default; level 9 takes four times as long to save a twentieth."""
-_HEAD = re.compile(rb'\["(?:[^"\\]|\\.)*","(?:[^"\\]|\\.)*"')
+_HEAD = lazy_pattern(rb'\["(?:[^"\\]|\\.)*","(?:[^"\\]|\\.)*"')
 """The repository and the path that a line begins with."""
 
 

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from urllib.parse import quote
 import apsw
 
 from codelens.errors import READ_ONLY, CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError, unwritable
+from codelens.model.fast_dataclass import dataclass
 from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, has_checksums, vfs_for
 from codelens.worktree.place import BESIDE, LOCK
 
@@ -39,7 +39,7 @@ LARGEST_VALUE = 1 << 28
 """Size limit in bytes for a row or value that SQLite reads from a file, instead of its default of a billion. The
 largest that codelens writes is a compressed file of `max_file_size`.
 """
-READER_CACHE_KIB = 16_384
+READER_CACHE_KIB = 65_536
 """Page cache of a reader. A search of Django's index reads 5000 pages of 4 KiB; with the default of 2 MiB it read, and
 verified, 13 000.
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -355,6 +354,17 @@ class Documents:
             stamp = FileStamp(size, mtime, inode, ctime) if size is not None else None
             yield Skip(path, SkipReason(reason), detail, stamp)
 
+    def skip_counts(self, repository: RepositoryId) -> dict[str, int]:
+        """Reason → number of files that the last run left out, largest first."""
+        sql = "SELECT reason, count(*) FROM skips WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
+        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
+        return dict(rows)
+
+    def skipped_folders(self, repository: RepositoryId) -> set[str]:
+        """Paths of folders that the last run left out as a whole; they end in a slash."""
+        sql = "SELECT path FROM skips WHERE repository_id = ? AND path LIKE '%/'"
+        return {path for (path,) in self._connection.execute(sql, (repository,))}
+
     def is_skipped(self, repository: RepositoryId, path: str) -> bool:
         """True if the last run left out exactly this path; that of a folder ends in a slash."""
         sql = "SELECT 1 FROM skips WHERE repository_id = ? AND path = ?"
@@ -373,11 +383,15 @@ class Documents:
                     s.path,
                     s.reason.value,
                     s.detail,
-                    *(astuple(s.stamp) if s.stamp else (None, None, None, 0)),
+                    *(_stamp_values(s.stamp) if s.stamp else (None, None, None, 0)),
                 )
                 for s in new
             ],
         ).fetchall()
+
+
+def _stamp_values(stamp: FileStamp) -> tuple[int, int, int, int]:
+    return stamp.size, stamp.mtime_ns, stamp.inode, stamp.ctime_ns
 
 
 def _document_row(row: Any) -> DocumentRow:

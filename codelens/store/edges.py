@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import apsw
@@ -24,6 +24,7 @@ from codelens.model.graph import (
 )
 from codelens.store.codec import unpack_bindings, unpack_places, unpack_references
 from codelens.store.postings import quoted
+from codelens.text.lazily import lazy_pattern
 
 _ORDER = "source, kind, target, line"
 
@@ -58,24 +59,24 @@ class EdgeTable:
 
     def around(
         self, nodes: Iterable[int], widest: int, outside: bool = False
-    ) -> Iterator[tuple[int, int, int, int, bool]]:
-        """Tuples (node, neighbour, kind, tier, whether the edge goes out) of these nodes' edges; to externals with `outside`.
+    ) -> Iterator[tuple[int, int, int, int, int]]:
+        """Tuples (node, neighbour, kind, tier, 1 if the edge goes out, else 0) of these nodes' edges; to externals with `outside`.
 
-        Incoming edges are left out at a node that has more than `widest` of them: so many say little.
+        Incoming edges are left out at a node that has more than `widest` of them: so many say little. Rows come as SQLite gives
+        them, since a walk reads thousands.
         """
         numbers = json.dumps(sorted(set(nodes)))
         out = (
-            "SELECT e.source, e.target, e.kind, e.tier FROM json_each(?1) n CROSS JOIN edges e ON e.source = n.value "
+            "SELECT e.source, e.target, e.kind, e.tier, 1 FROM json_each(?1) n CROSS JOIN edges e ON e.source = n.value "
             f"{'' if outside else f'WHERE e.target < {EXTERNAL}'}"
         )
-        for source, target, kind, tier in self._connection.execute(out, (numbers,)):
-            yield source, target, kind, tier, True
         into = (
-            "SELECT e.target, e.source, e.kind, e.tier FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value WHERE "
+            "SELECT e.target, e.source, e.kind, e.tier, 0 FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value WHERE "
             f"(SELECT count(*) FROM (SELECT 1 FROM edges t WHERE t.target = n.value LIMIT {widest + 1})) <= {widest}"
         )
-        for target, source, kind, tier in self._connection.execute(into, (numbers,)):
-            yield target, source, kind, tier, False
+        execute = self._connection.execute
+        rows: Any = chain.from_iterable(execute(sql, (numbers,)) for sql in (out, into))
+        return iter(rows)
 
     def nested(self, nodes: Iterable[int]) -> Iterator[tuple[int, int, bool]]:
         """Tuples (node, unit, whether the node contains it) of units directly inside or around these units, without
@@ -333,7 +334,7 @@ class EdgeTable:
         return iter(rows)
 
 
-_WORDS = re.compile(r"[\w$]+")
+_WORDS = lazy_pattern(r"[\w$]+")
 MOST_WORDS = 100
 """Names in one expression of FTS5, which limits its depth. Chosen."""
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import compress
+from functools import cache, lru_cache
+from itertools import compress, pairwise
 from typing import Any
 
 import apsw
@@ -123,15 +123,18 @@ def _split(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
 
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
+MOST_KEPT = 4096
+"""Frequencies of terms that an open index keeps: a search asks for each several times. Chosen."""
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 
 
 class Postings:
     """Reads and writes the full-text tables, whose rowids are ids of units, or of documents for texts."""
 
-    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+    def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         self._connection, self._sets = connection, sets
         self._phrases = Phrases(connection)
+        self._matching = lru_cache(MOST_KEPT)(self._count_matching) if unchanging else self._count_matching
 
     # Writing
 
@@ -184,8 +187,11 @@ class Postings:
         """Number of units with the term in any of the columns. The term is stemmed; `word*` matches all words with this
         prefix.
         """
+        return self._matching(self._any_in([term], columns))
+
+    def _count_matching(self, expression: str) -> int:
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
-        row = self._connection.execute(sql, (self._any_in([term], columns),)).fetchone()
+        row = self._connection.execute(sql, (expression,)).fetchone()
         return int(row[0]) if row else 0
 
     def stem(self, word: str) -> str:
@@ -212,21 +218,33 @@ class Postings:
         within: UnitSet | None,
         limit: int,
         columns: Sequence[str] = (),
+        proposing: Sequence[str] = (),
     ) -> list[tuple[UnitId, float]]:
-        """Units with any of the terms and their BM25 score (positive, higher is better), best first, ties by content."""
-        match = self._any_in(terms, columns)
+        """Units with any of the terms, or of those that are `proposing`, and their BM25 score by all terms (positive, higher is
+        better): best first, ties by content.
+        """
         numbers = ", ".join(repr(float(weights.get(c, 1.0))) for c in COLUMNS)
-        # First limit by score alone; all ties with the last score are kept and cut by content.
+        matches = (self._any_in(terms, columns), *([self._any_in(proposing, columns)] if proposing else []))
+        proposed = "AND +rowid IN (SELECT rowid FROM unit_terms WHERE unit_terms MATCH ?2)" if proposing else ""
         sql = (
-            f"WITH found AS MATERIALIZED (SELECT rowid AS id, -bm25(unit_terms, {numbers}) AS score FROM unit_terms "
-            f"WHERE unit_terms MATCH ?1 {self._sets.within('rowid', within)}), "
-            f"edge AS (SELECT score FROM found ORDER BY score DESC LIMIT 1 OFFSET {int(limit) - 1}) "
-            f"SELECT found.id, found.score FROM found JOIN units u ON u.id = found.id "
-            f"JOIN documents d ON d.id = u.document_id "
-            f"WHERE found.score >= coalesce((SELECT score FROM edge), -1e308) "
-            f"ORDER BY found.score DESC, {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"SELECT rowid, -bm25(unit_terms, {numbers}) AS score FROM unit_terms WHERE unit_terms MATCH ?1 "
+            f"{self._sets.within('rowid', within)} {proposed} ORDER BY score DESC LIMIT "
         )
-        return [(UnitId(i), float(s)) for i, s in self._connection.execute(sql, (match,))]
+        rows: list[Any] = self._connection.execute(f"{sql} {limit + 1}", matches).fetchall()
+        if 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]:  # all that tie at the end are cut by content
+            rows = self._connection.execute(f"{sql} -1", matches).fetchall()
+        shared = {score for (_, score), (_, other) in pairwise(rows) if score == other}
+        tied = [unit for unit, score in rows if score in shared]
+        place = {unit: at for at, unit in enumerate(self._in_content_order(tied))}
+        rows.sort(key=lambda row: (-row[1], place.get(row[0], 0)))
+        return rows[:limit]
+
+    def _in_content_order(self, units: Sequence[int]) -> list[int]:
+        sql = (
+            "SELECT u.id FROM json_each(?) n CROSS JOIN units u ON u.id = n.value JOIN documents d ON d.id = u.document_id "
+            f"ORDER BY {CONTENT_ORDER}"
+        )
+        return [row[0] for row in self._connection.execute(sql, (json.dumps(units),))] if units else []
 
     def _any_in(self, terms: Sequence[str | InColumns], columns: Sequence[str]) -> str:
         """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
@@ -279,8 +297,11 @@ def all_trigrams(text: str) -> str:
 
 MOST = 255
 """Highest count of a word in a field; a byte each. BM25 hardly distinguishes higher counts."""
+LONGEST = 65_535
+"""Most words of a field; two bytes each."""
 _FIELDS = len(COLUMNS)
-_HEAD = 2 * _FIELDS
+_LENGTHS = struct.Struct(f"={_FIELDS}H")
+_HEAD = _LENGTHS.size
 _ENTRY = struct.Struct(f"=I{_FIELDS}s")
 """An entry in the result of FTS5's function: number and counts of a phrase that occurs. The lengths of all fields come
 before, two bytes each.
@@ -294,7 +315,7 @@ class Occurrences:
     counts: Mapping[int, bytes]
     """Position of a word in the request → its counts in each field, in order, without words that do not occur."""
     lengths: Sequence[int]
-    """Number of words in each field, at most 65 535."""
+    """Number of words in each field, at most LONGEST."""
 
 
 class OccurrenceCounter:
@@ -303,8 +324,11 @@ class OccurrenceCounter:
     One query serves all words and units: FTS5 calls a function of ours with its postings, and no text is read.
     """
 
-    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+    def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         self._connection, self._sets = connection, sets
+        self.files: Callable[[], int] = cache(self._files) if unchanging else self._files
+        """Number of files."""
+        self._aside = cache(self._count_aside) if unchanging else self._count_aside
         self._registered = False
         self._phrases = Phrases(connection)
 
@@ -326,7 +350,7 @@ class OccurrenceCounter:
         found = {}
         for row, packed in self._connection.execute(sql, (self._phrases.any_of(terms),)):
             check()
-            found[UnitId(row)] = Occurrences(_by_word(packed, word_of), memoryview(packed[:_HEAD]).cast("H"))
+            found[UnitId(row)] = Occurrences(_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
         return found
 
     def mean_lengths(self, term: str) -> Sequence[float]:
@@ -348,13 +372,19 @@ class OccurrenceCounter:
         """File → number of its units, for these files."""
         sql = (
             "SELECT u.document_id, count(*) FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
-            f"WHERE u.kind <> '{TODO}' GROUP BY u.document_id"
+            "GROUP BY u.document_id"
         )
-        numbers = f"[{','.join(map(str, sorted(documents)))}]"
-        return {DocumentId(d): n for d, n in self._connection.execute(sql, (numbers,))}
+        numbers, aside = f"[{','.join(map(str, sorted(documents)))}]", self._aside()
+        counts = self._connection.execute(sql, (numbers,))
+        return {DocumentId(d): held for d, n in counts if (held := n - aside.get(d, 0))}
 
-    def files(self) -> int:
-        """Number of files."""
+    def _count_aside(self) -> Mapping[int, int]:
+        """File → number of its TODO comments: the count of all units needs an index alone, and no row of theirs."""
+        sql = f"SELECT document_id, count(*) FROM units WHERE folded = '' AND kind = '{TODO}' GROUP BY document_id"
+        rows: list[Any] = self._connection.execute(sql).fetchall()
+        return dict(rows)
+
+    def _files(self) -> int:
         row = self._connection.execute("SELECT count(*) FROM documents").fetchone()
         return int(row[0]) if row else 0
 
@@ -367,8 +397,11 @@ class OccurrenceCounter:
 
 def _by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
     """Counts by word from counts by phrase; a prefix has several phrases."""
+    entries = _ENTRY.iter_unpack(packed[_HEAD:])
+    if word_of[-1] == len(word_of) - 1:  # each word is one phrase
+        return dict(entries)
     found: dict[int, bytes] = {}
-    for phrase, counts in _ENTRY.iter_unpack(packed[_HEAD:]):
+    for phrase, counts in entries:
         word = word_of[phrase]
         known = found.get(word)
         found[word] = counts if known is None else bytes(min(MOST, a + b) for a, b in zip(known, counts, strict=True))
@@ -376,14 +409,13 @@ def _by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
 
 
 def _occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
-    found = bytearray()
-    for column in range(_FIELDS):
-        found += min(65_535, api.column_size(column)).to_bytes(2, sys.byteorder)
+    sizes = [*map(api.column_size, range(_FIELDS))]
+    found = [_LENGTHS.pack(*sizes if max(sizes) <= LONGEST else [min(LONGEST, n) for n in sizes])]
     for phrase in range(api.phrase_count):
         if api.phrase_columns(phrase):  # of hundreds of words a unit has few
-            counts = list(map(len, api.phrase_locations(phrase)))
-            found += _ENTRY.pack(phrase, bytes(counts if max(counts) <= MOST else [min(MOST, n) for n in counts]))
-    return bytes(found)
+            counts = [*map(len, api.phrase_locations(phrase))]
+            found.append(_ENTRY.pack(phrase, bytes(counts if max(counts) <= MOST else [min(MOST, n) for n in counts])))
+    return b"".join(found)
 
 
 def _mean_lengths(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:

@@ -5,7 +5,9 @@ All SQL of codelens is in this package. A Store is opened for reading or for wri
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,6 +44,9 @@ from codelens.store.vectors import Vectors
 if TYPE_CHECKING:
     from codelens.store.checks import Finding
 
+_KINDS = "kinds:"
+"""Start of the keys of `meta` for the numbers of units; a repository's name follows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Features:
@@ -62,24 +67,34 @@ STEPS = 1000
 class Store:
     """An open index file. Close it, or use it as a context manager."""
 
-    def __init__(self, path: Path, connection: apsw.Connection, ours: bool = True, place: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        connection: apsw.Connection,
+        ours: bool = True,
+        place: Path | None = None,
+        unchanging: bool = False,
+    ) -> None:
+        """`unchanging`: all statements see one state, so that counts may be kept."""
         self.path = path
         self.ours = ours
         """True if codelens made the index here for this user; else the user accepted it, and its roots are not trusted."""
         self._connection = connection
         self.budget = TimeBudget()
         """Remaining time of the current query."""
+        self._version: tuple[int, int, int] | None = None
+        """A reader's state of the file, by which it knows whether it may be used again."""
         self.changed: set[int] = set()
         """Documents whose symbols or edges were written since the store was opened."""
         self.committed = False
         """True once a transaction that may have changed what the index holds was committed."""
         self.documents = Documents(connection, place or path.resolve())
         self.unit_sets = UnitSets(connection)
-        self.units = Units(connection, self.unit_sets)
+        self.units = Units(connection, self.unit_sets, unchanging)
         self.references = References(connection)
-        self.postings = Postings(connection, self.unit_sets)
-        self.occurrences = OccurrenceCounter(connection, self.unit_sets)
-        self.vectors = Vectors(connection, self.unit_sets)
+        self.postings = Postings(connection, self.unit_sets, unchanging)
+        self.occurrences = OccurrenceCounter(connection, self.unit_sets, unchanging)
+        self.vectors = Vectors(connection, self.unit_sets, unchanging)
         self.edges = EdgeTable(connection)
         self.history = Histories(connection)
         self.files = FileStatistics(connection, self.unit_sets)
@@ -93,15 +108,19 @@ class Store:
 
         Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
         """
+        before = path.stat() if path.exists() else None
         connection = open_reader(path)
         try:
             check_version(connection)
             # One transaction for as long as the store is open, so that all answers come from one state.
             connection.execute("BEGIN").fetchall()
             check_schema(connection)
-            store = cls(path, connection, is_ours(connection, path.resolve(), accepted))
+            store = cls(path, connection, is_ours(connection, path.resolve(), accepted), unchanging=True)
             if store.meta("state") != "complete":
                 raise IndexCorrupt(f"{path} was never finished", "`codelens index` finishes it")
+            version = store._version_now()
+            if before and (before.st_dev, before.st_ino) == version[:2]:
+                store._version = version
         except apsw.Error as fault:
             connection.close()
             raise IndexCorrupt(f"{path} cannot be read: {fault}") from fault
@@ -142,6 +161,29 @@ class Store:
             raise
         return store
 
+    def rest(self) -> bool:
+        """End the transaction of a reader that may be asked again later; False if it would be in a writer's way, or its file
+        was replaced while it was being opened: then close it.
+        """
+        # Even at rest, a reader of a log keeps a writer from ending it; and Windows replaces no file that is open.
+        if not self._version or sys.platform == "win32" or self.journal_mode() == "wal":
+            return False
+        self._connection.execute("COMMIT").fetchall()
+        return True
+
+    def resume(self) -> bool:
+        """Begin the transaction of a reader at rest; False if the file is not what it was: then close it."""
+        self.budget = TimeBudget()
+        with suppress(OSError, apsw.Error):
+            self._connection.execute("BEGIN").fetchall()
+            return self._version == self._version_now()
+        return False
+
+    def _version_now(self) -> tuple[int, int, int]:
+        """The file at our path, and the number that SQLite changes when another connection commits."""
+        found = self.path.stat()
+        return found.st_dev, found.st_ino, int(self._connection.pragma("data_version"))
+
     def close(self) -> None:
         """Close the file; an open transaction of a writer is rolled back."""
         self._connection.close()
@@ -170,6 +212,20 @@ class Store:
         """A value of the `meta` table; `default` if the key is missing."""
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else default
+
+    def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
+        """Kind → number of units, from the end of the last run; empty if something was written since. Counting reads the whole
+        table."""
+        kept: dict[str, int] = json.loads(self.meta(_KINDS + repository.name) or "{}")
+        return kept
+
+    def keep_kinds(self, repository: RepositoryRow, kinds: Mapping[str, int]) -> None:
+        """Keep these numbers until something is written. Part of the caller's transaction."""
+        self.set_meta(_KINDS + repository.name, json.dumps(kinds))
+
+    def forget_kinds(self) -> None:
+        """Call before writing units. Part of the caller's transaction."""
+        self._connection.execute("DELETE FROM meta WHERE key LIKE ?", (_KINDS + "%",)).fetchall()
 
     def set_meta(self, key: str, value: str) -> None:
         """Set a value, or delete it if empty; an unchanged value is not written. Part of the caller's transaction."""

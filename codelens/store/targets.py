@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from codelens.errors import TargetError
 from codelens.model.code import CHUNK_KINDS, UnitRow
+from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier

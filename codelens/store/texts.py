@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from typing import overload
 
 from codelens.errors import IndexCorrupt
 from codelens.model.code import DocumentId, Span
 from codelens.model.extraction import PartPlace
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field
 from codelens.store.codec import decompress
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import apsw
@@ -15,8 +16,8 @@ from codelens.text.identifiers import fold_identifier
 _INSERT = "INSERT INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _ROW = (
     "u.id, u.document_id, u.kind, u.name, u.container, u.parent_id, u.start_byte, u.end_byte, u.name_start, u.name_end, "
-    "u.body_start, u.start_line, u.end_line, u.name_line, u.name_column, u.signature, u.doc, u.local, "
-    "d.path, d.language, d.roles, r.name "
+    "u.body_start, u.start_line, u.end_line, u.name_line, u.name_column, u.signature, u.doc, "
+    "d.path, d.language, r.name, u.local, d.roles "
     "FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id"
 )
 CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind, u.name"
@@ -74,9 +75,11 @@ class UnitSets:
 class Units:
     """The gateway to units."""
 
-    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+    def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         self._connection, self._sets = connection, sets
         self._next = 0
+        self.count: Callable[[], int] = cache(self._count) if unchanging else self._count
+        """Number of units in all repositories, without TODO comments."""
 
     def add(
         self,
@@ -473,8 +476,7 @@ class Units:
         rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
         return dict(rows)
 
-    def count(self) -> int:
-        """Number of units in all repositories, without TODO comments."""
+    def _count(self) -> int:
         # Two counts over indexes; a condition on the kind alone would read every row.
         aside = f"SELECT count(*) FROM units WHERE folded = '' AND kind = '{TODO}'"
         row = self._connection.execute(f"SELECT count(*) - ({aside}) FROM units").fetchone()
@@ -483,49 +485,10 @@ class Units:
 
 
 def _unit_row(row: Any) -> UnitRow:
-    (
-        i,
-        document,
-        kind,
-        name,
-        container,
-        parent,
-        start,
-        end,
-        name_start,
-        name_end,
-        body,
-        first,
-        last,
-        line,
-        column,
-        signature,
-        doc,
-        local,
-        path,
-        language,
-        roles,
-        repository,
-    ) = row
-    return UnitRow(
-        id=i,
-        document=document,
-        kind=kind,
-        name=name,
-        container=container,
-        parent=parent,
-        span=Span(start, end),
-        name_span=Span(name_start, name_end),
-        body_start=body,
-        start_line=first,
-        end_line=last,
-        name_line=line,
-        name_column=column,
-        signature=signature,
-        doc=doc,
-        path=path,
-        language=language,
-        repository=repository,
-        local=bool(local),
-        roles=frozenset(str(roles).split()),
-    )
+    return UnitRow._make((*row[:-2], bool(row[-2]), _roles(row[-1])))
+
+
+@cache
+def _roles(roles: str) -> frozenset[str]:
+    """The set, made once for all units that have it."""
+    return frozenset(roles.split())

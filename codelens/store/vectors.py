@@ -30,6 +30,9 @@ definitions of many packages, by the shipped model) 1000 hold .975, 2000 .989, 4
 000, by an earlier model, they held .75, .83, .89.
 """
 
+ASKED_BEFORE = 3
+"""Questions after which a process keeps the signs in memory: by then it is a server, and numpy's start pays. Chosen."""
+
 _FAR = "vec_distance_hamming(vec_bit(b.bits), vec_quantize_binary(vec_int8(?1)))"
 _IN_SET = f"temp.unit_set s CROSS JOIN vector_bits b ON b.id BETWEEN s.id * {PIECES} AND s.id * {PIECES} + {PIECES - 1}"
 
@@ -42,8 +45,11 @@ def cosine(distance: float) -> float:
 class Vectors:
     """Reads and writes vectors; writing and comparing need sqlite-vec on the connection."""
 
-    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+    def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         self._connection, self._sets = connection, sets
+        self._unchanging = unchanging
+        self._asked = 0
+        self._signs: _Signs | None = None
 
     def add(self, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
         """Store each unit's vectors: int8, one per piece, at most PIECES, possibly none."""
@@ -85,18 +91,32 @@ class Vectors:
 
         Exact if there are no more than FIRST_PASS vectors, or no more within the given units.
         """
-        source, first = "vector_bits b" if within is None else _IN_SET, max(FIRST_PASS, limit)
-        if within is not None:
-            self._sets.hold(within)
-        sql = f"SELECT b.id, {_FAR} AS far FROM {source} ORDER BY far LIMIT {int(first)}"
-        rows: list[Any] = self._connection.execute(sql, (query,)).fetchall()
-        ids = sorted(_whole_classes(rows, first))
+        first = max(FIRST_PASS, limit)
+        ids = self._alike(query, first) if within is None else self._alike_within(query, within, first)
         sql = (
             "SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance "
             f"FROM json_each(?2) n CROSS JOIN vectors v ON v.id = n.value ORDER BY distance LIMIT {int(limit)}"
         )
         found = self._connection.execute(sql, (query, f"[{','.join(map(str, ids))}]"))
         return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
+
+    def _alike(self, query: bytes, most: int) -> list[int]:
+        """Ids of the vectors whose signs are most like the query's, in order of number."""
+        self._asked += 1
+        if self._unchanging and self._asked > ASKED_BEFORE and self._signs is None:
+            self._signs = _Signs(self._connection.execute("SELECT id, bits FROM vector_bits ORDER BY id"))
+        if self._signs is None:
+            sql = f"SELECT b.id, {_FAR} AS far FROM vector_bits b ORDER BY far LIMIT {int(most)}"
+            rows: list[Any] = self._connection.execute(sql, (query,)).fetchall()
+            return sorted(_whole_classes(rows, most))
+        bits: Any = self._connection.execute("SELECT vec_quantize_binary(vec_int8(?))", (query,)).fetchone()
+        return self._signs.like(bits[0], most)
+
+    def _alike_within(self, query: bytes, within: UnitSet, most: int) -> list[int]:
+        self._sets.hold(within)
+        sql = f"SELECT b.id, {_FAR} AS far FROM {_IN_SET} ORDER BY far LIMIT {int(most)}"
+        rows: list[Any] = self._connection.execute(sql, (query,)).fetchall()
+        return sorted(_whole_classes(rows, most))
 
     def distances(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
         """Unit → the L2 distance of its nearest piece; units without vectors are left out."""
@@ -122,6 +142,32 @@ class Vectors:
         """Number of vectors, not of units."""
         row = self._connection.execute("SELECT count(*) FROM vectors").fetchone()
         return int(row[0]) if row else 0
+
+
+class _Signs:
+    """The signs of all vectors in memory: for a process that asks again and again, five times as fast as SQLite."""
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        import numpy  # 100 ms
+
+        ids, bits = zip(*rows, strict=True) if (rows := list(rows)) else ((), ())
+        self._numpy = numpy
+        self._ids = numpy.array(ids, dtype=numpy.int64)
+        self._bits = numpy.frombuffer(b"".join(bits), dtype=numpy.uint8).reshape(len(ids), -1)
+
+    def like(self, query: bytes, most: int) -> list[int]:
+        """Ids as `_whole_classes` leaves them."""
+        numpy = self._numpy
+        differing = self._bits ^ numpy.frombuffer(query, dtype=numpy.uint8)
+        in_words = differing.shape[1] % 8 == 0
+        far = numpy.bitwise_count(differing.view(numpy.uint64) if in_words else differing).sum(axis=1)
+        chosen = self._ids
+        if len(far) >= most:
+            last = numpy.partition(far, most - 1)[most - 1]
+            near = self._ids[far < last]
+            chosen = near if len(near) else self._ids[far == last][:most]
+        found: list[int] = chosen.tolist()
+        return found
 
 
 def _whole_classes(near: Sequence[tuple[int, float]], wanted: int) -> list[int]:

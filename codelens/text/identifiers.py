@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from codelens.text.lazily import lazy_pattern
 
 _WORD = re.compile(
     r"漢+"  # a run of Chinese, Japanese or Korean characters
@@ -17,11 +20,11 @@ _WORD = re.compile(
     r"|(?:[A-Z]?[a-z]+|[A-Z]+)(?:(?![24][A-Za-z])\d+|(?<![A-Za-z]{2})\d+)?"  # bm25, x509, base64, k8
     r"|\d+"
 )
-_NO_LETTER = re.compile(r"[^a-z ]")
+_NO_LETTER = lazy_pattern(r"[^a-z ]")
 _SEPARATORS = re.compile(r"[\W_]+")
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 """Chinese, Japanese and Korean characters, for a set of a regular expression."""
-_CJK = re.compile(f"[{CJK}]")
+_CJK = lazy_pattern(f"[{CJK}]")
 LETTERS_PER_SLIP = 4
 """One slip is forgiven in up to seven letters, two in eight to eleven, and so on. Chosen."""
 SHORTEST_BEGINNING = 3
@@ -37,6 +40,12 @@ def split_identifier(identifier: str) -> list[str]:
     if not identifier.islower():
         return [word.lower() for word in _WORD.findall(spaced)]
     return _WORD.findall(spaced) if _NO_LETTER.search(spaced) else spaced.split()
+
+
+@lru_cache(maxsize=20_000)
+def words_in(identifier: str) -> tuple[str, ...]:
+    """The same, remembered: the candidates of one search share names with those of the next."""
+    return tuple(split_identifier(identifier))
 
 
 def _character_class(character: str) -> str:

@@ -5,15 +5,14 @@ ruff bans `json.loads` and `tomllib.loads` elsewhere, but for what codelens itse
 
 from __future__ import annotations
 
-import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from codelens.errors import SettingsError
+from codelens.text.lazily import lazy_pattern
 
 TOO_DEEP = "it is nested too deeply"
-_MANY_PARTS = re.compile(r"(?<![\w.\"'-])(?:[\w\"'-]++\s*+\.\s*+){50}")
+_MANY_PARTS = lazy_pattern(r"(?<![\w.\"'-])(?:[\w\"'-]++\s*+\.\s*+){50}")
 """A dotted key of 50 parts. tomllib takes time by their square: 7 CPU seconds for 20 000."""
 
 
@@ -29,6 +28,8 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a TOML text. Raises ValueError, also for a key of 50 parts or more."""
+    import tomllib  # with it come datetime and string
+
     if _MANY_PARTS.search(text):
         raise ValueError("a key has too many parts")
     try:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from codelens.model.fast_dataclass import dataclass
+from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import Excerpt, excerpt
 
 NOTEBOOK = "jupyter"
@@ -23,12 +24,12 @@ MOST_CELLS = 2000
 DEEPEST = 16
 """Most lists and objects around a string. Chosen: the strings that are needed are 7 deep."""
 
-_TOKEN = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)("|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
+_TOKEN = lazy_pattern(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)("|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
 """An unclosed string extends to the end; otherwise the search would try each of its quotation marks as a start."""
-_PIECE = re.compile(rb"[^\\]+|\\u[dD][89abAB]..\\u....|\\u....|\\.", re.DOTALL)
-_BETWEEN = re.compile(r'(\\.)|"\s*,\s*"', re.DOTALL)
+_PIECE = lazy_pattern(rb"[^\\]+|\\u[dD][89abAB]..\\u....|\\u....|\\.", re.DOTALL)
+_BETWEEN = lazy_pattern(r'(\\.)|"\s*,\s*"', re.DOTALL)
 """An escape, or the separator of two lines of a source."""
-_LINE = re.compile(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
+_LINE = lazy_pattern(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from codelens.embed.model_file import ModelFile
 from codelens.errors import UsageError
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.runs import ProgressSink
 from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, as_rows, sparse
 from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, OwnPairs, own_pairs

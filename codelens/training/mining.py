@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from heapq import nsmallest
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +24,7 @@ from codelens.lang.comments import clean_comment
 from codelens.lang.registry import detect_language, languages
 from codelens.model.code import SeenFile
 from codelens.model.extraction import Unit
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens

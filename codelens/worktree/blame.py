@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import LineCommit, LineRun, WrittenLines
+from codelens.text.lazily import lazy_pattern
 from codelens.worktree.changes import LATEST, SECONDS, Head, git_within
 from codelens.worktree.diffs import FileChange, Hunk, read_diff
 from codelens.worktree.files import shown_path
@@ -31,7 +32,7 @@ Chosen.
 """
 RULES = "lines 2"
 """Change the number whenever what is read changes."""
-_COMMIT_LINE = re.compile(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
+_COMMIT_LINE = lazy_pattern(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
 _DIGITS = 15
 """Hexadecimal digits of a commit's id that make its number: 60 bits, so that two of a thousand commits do not collide."""
 

@@ -7,7 +7,6 @@ might differ from reading everything, everything is read.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import History, HistoryRead
+from codelens.text.lazily import lazy_pattern
 from codelens.worktree.files import shown_path
 from codelens.worktree.repository import GitError, Repository, enclosing_repository, read_regular, run_git
 
@@ -29,7 +29,7 @@ LATEST = 1 << 52
 """Latest commit time in seconds. Larger values are invalid, and some databases cannot hold them."""
 RULES = "changes 1"
 """Change the number whenever what is read changes, so that histories are read again."""
-_COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_COMMIT = lazy_pattern(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _MOST_LINKS = 5
 """Limit on symbolic refs that lead to symbolic refs, as in git."""
 
@@ -48,6 +48,8 @@ class Head:
     @property
     def terms(self) -> str:
         """See `HistoryRead.terms`."""
+        import hashlib  # loads OpenSSL
+
         parts = (RULES, str(MOST_COMMITS), self.below, *sorted(self.cut))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 

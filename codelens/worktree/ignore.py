@@ -14,10 +14,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.worktree.files import shown_path
 from codelens.worktree.patterns import Rule, read_rule
 from codelens.worktree.repository import (

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
+from codelens.text.lazily import lazy_pattern
 from codelens.worktree.patterns import path_regex
 
 LONGEST_RULES = 4_000_000
@@ -105,9 +105,9 @@ def expanded(written: str) -> Path:
         return Path(written)
 
 
-_SECTION = re.compile(r"\s*\[\s*([\w.-]+)\s*(?:\"((?:\\.|[^\"\\])*)\")?\s*\]")
-_ASSIGNMENT = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
-_PART = re.compile(r'"((?:\\.|[^"\\])*)"|([#;].*)|([^"#;]+)')
+_SECTION = lazy_pattern(r"\s*\[\s*([\w.-]+)\s*(?:\"((?:\\.|[^\"\\])*)\")?\s*\]")
+_ASSIGNMENT = lazy_pattern(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
+_PART = lazy_pattern(r'"((?:\\.|[^"\\])*)"|([#;].*)|([^"#;]+)')
 _DEEPEST_INCLUDE = 10
 """The same limit as in git."""
 
@@ -184,6 +184,8 @@ def run_git(repository: Repository, *arguments: str, seconds: float = 120.0, giv
     Uses no shell, locks, network or prompt. Like git, refuses a repository that belongs to someone else.
     """
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import fails where git is not installed
+    import tempfile
+
     import git
 
     if not os.access(repository.top, os.X_OK):

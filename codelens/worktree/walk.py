@@ -12,13 +12,12 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.code import SeenFile, Skip, SkipReason
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.worktree.classify import classify_folder, classify_name
 from codelens.worktree.files import shown_path, stamp_of
 from codelens.worktree.ignore import GIT, OWN, IgnoreScope, outermost_scope
@@ -66,11 +65,12 @@ def walk(
     Raises UsageError if the root is not a readable folder; other failures are skips.
     """
     root = _resolved(root)
+    top = f"{root}/"
 
     def enter(folder: _Folder) -> bool:
         if entered is not None:
             with suppress(OSError):
-                entered[folder.path or "/"] = os.lstat(f"{root}/{folder.path}".rstrip("/") or "/").st_mtime_ns
+                entered[folder.path or "/"] = os.lstat(top + folder.path[:-1]).st_mtime_ns
         return True
 
     return _descend(root, settings, own, enter)

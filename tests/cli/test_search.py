@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import re
 import subprocess
@@ -21,6 +22,24 @@ def test_results_go_to_stdout_one_a_line(indexed: Path, run: Run) -> None:
     assert ran.code == 0
     assert ran.out.splitlines()[0].startswith("notes/auth.py:27:5:def verify_password(")
     assert ran.err == ""
+
+
+def test_stats_tell_every_step_and_its_share(indexed: Path, run: Run) -> None:
+    where = indexed / "notes"
+    record = json.loads(run("search", "--json", "--stats", "verify a password", cwd=where).out)
+    steps = list(record["stats"])
+    assert steps[:3] == ["open", "scope", "terms"]
+    assert steps[-6:] == ["literal", "features", "walk", "order", "present", "total"]
+    assert set(steps[3:-6]) == set(record["search_modes"])
+    *parts, total = record["stats"].values()
+    assert math.isclose(sum(parts), total)
+    told = run("search", "--stats", "verify a password", cwd=where)
+    assert told.out == run("search", "verify a password", cwd=where).out
+    line = told.err.removeprefix("codelens: ")
+    assert re.findall(r"(\w+) [\d.]+ ms \(\d+%\)", line) == steps
+    assert run("search", "--stats", "-F", "password", cwd=where).err.startswith("codelens: total ")
+    files = json.loads(run("search", "--files-only", "--json", "--stats", "auth", cwd=where).out)["stats"]
+    assert list(files) == ["open", "scope", "terms", *list(files)[3:-3], "order", "present", "total"]
 
 
 @pytest.mark.slow

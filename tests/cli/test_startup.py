@@ -7,7 +7,18 @@ import sys
 from pathlib import Path
 
 HEAVY = (
-    *("rich", "numpy", "git", "chardet", "tree_sitter", "email", "asyncio", "multiprocessing", "concurrent.futures"),
+    *(
+        "typer",
+        "rich",
+        "numpy",
+        "git",
+        "chardet",
+        "tree_sitter",
+        "email",
+        "asyncio",
+        "multiprocessing",
+        "concurrent.futures",
+    ),
     *("sqlite_vec", "sqlite3", "unittest", "xml", "http.client", "pygments", "jsonschema", "logging", "ssl", "socket"),
     *(
         "codelens.indexing.run",

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codelens.context.counters import count_chars
 from codelens.context.pack import Offer, Offers
-from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryInfo, Span
+from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryInfo
 from codelens.model.context import TASK, ContextRequest, Counter, Entry, Form, Forms
 from codelens.model.search import Notice, SearchOptions
 from codelens.render.context import FORMATS, layout_of
@@ -23,10 +23,9 @@ LAYOUTS = {name: layout_of(name, PathStyle("root", ROOT)) for name in FORMATS}
 
 def offer(number: int, score: float, body: str, signature: str = "def f():", doc: str = "", **more: object) -> Offer:
     """One symbol, alone in its file."""
-    row = replace(
-        unit(number, f"f{number}", f"src/f{number}.py"), document=DocumentId(number), span=Span(0, 10), doc=doc
-    )
-    row = replace(row, **more)  # type: ignore[arg-type]
+    row = unit(number, f"f{number}", f"src/f{number}.py")
+    row = row._replace(document=DocumentId(number), start_byte=0, end_byte=10, doc=doc)
+    row = row._replace(**more)  # type: ignore[arg-type]
     made = Entry(row, ROOT, Form.BODY, doc, body, score, "", Freshness.FRESH)
     short = replace(made, form=Form.SIGNATURE, doc=doc.split("\n")[0], text=signature)
     return Offer(made, short, 1.0)

@@ -48,7 +48,7 @@ CREATE TABLE edges (
     PRIMARY KEY (source, kind, target, line)
 ) WITHOUT ROWID
 
-CREATE INDEX edges_by_target ON edges (target, kind)
+CREATE INDEX edges_by_target ON edges (target, kind, tier)
 
 CREATE TABLE externals (
     id   INTEGER PRIMARY KEY,

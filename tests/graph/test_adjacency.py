@@ -57,5 +57,5 @@ def test_asking_an_adjacency_leaves_out_nodes_without_neighbours() -> None:
 
 
 def test_parts_sum_to_one_and_a_dead_end_has_none() -> None:
-    assert shares([(3, 1.0), (1, 3.0), (2, 0.0)]) == [(1, 0.75), (3, 0.25)]
+    assert shares([(3, 1.0), (1, 3.0), (2, 0.0)]) == [(3, 0.25), (1, 0.75)]
     assert shares([]) == shares([(1, 0.0)]) == []

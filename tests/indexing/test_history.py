@@ -178,7 +178,8 @@ def test_an_index_of_the_schema_before_learns_its_past(tree: Tree, past: Past) -
             "ALTER TABLE documents DROP COLUMN digest; "
             "ALTER TABLE documents DROP COLUMN ctime_ns; ALTER TABLE skips DROP COLUMN ctime_ns; DROP TABLE text_trigrams; "
             "CREATE VIRTUAL TABLE text_trigrams USING fts5 (\n"
-            "    text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram'\n)"
+            "    text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram'\n); "
+            "DROP INDEX edges_by_target; CREATE INDEX edges_by_target ON edges (target, kind)"
         ).fetchall()  # of later schemas
         connection.execute("DROP TABLE histories; DROP TABLE changes; PRAGMA user_version = 3").fetchall()
     with pytest.raises(IndexCorrupt, match="old schema 3"):

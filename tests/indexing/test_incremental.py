@@ -606,14 +606,30 @@ def test_an_index_below_is_not_indexed(tree: Tree) -> None:
     tree.rests()
 
 
+def test_numbers_of_units_are_those_of_the_last_change(tree: Tree) -> None:
+    """They are kept at the end of a run, and not counted again where nothing changed."""
+    tree.write("a.py", PYTHON)
+    before = tree.run()
+    assert (tree.run().symbols, tree.run().chunks) == (before.symbols, before.chunks)
+    tree.write("a.py", PYTHON + "\n\ndef one_more():\n    pass\n")
+    assert tree.run().symbols == tree.run().symbols == before.symbols + 1
+    tree.write("b.py", "def another():\n    pass\n")
+    assert Index.update_file(tree.index, tree.root, "b.py", Settings())
+    assert tree.run().symbols == before.symbols + 2
+
+
 def test_git_that_does_not_answer_is_a_notice(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree.write("a.py", PYTHON)
+    tree.write(".gitignore", "*.log\n")
     subprocess.run(["git", "init", "-q", str(tree.root)], check=True)
+    tree.write("a.log", "")
     assert tree.run().notices == ()
     monkeypatch.setenv("PATH", str(tree.root))
     (notice,) = tree.run().notices
     assert notice.code == "git-tracking"
     assert tree.run(settings=Settings(no_ignore=True)).notices == ()
+    (tree.root / "a.log").unlink()
+    assert tree.run().notices == (), "nothing is left out that git might track"
 
 
 # Schemas, and files that are no index

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 import codelens
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, field, replace
 
 
-def define(decorate: Callable[..., Any]) -> tuple[type, type, type]:
+def define(decorate: Callable[..., Any], field: Callable[..., Any]) -> tuple[type, type, type]:
     @decorate(frozen=True, slots=True)
     class Point:
         x: int
         y: float = 2.5
-        marks: dict[str, int] = dataclasses.field(default_factory=dict)
+        marks: dict[str, int] = field(default_factory=dict)
 
     @decorate(frozen=True, slots=True)
     class Named(Point):
@@ -36,15 +36,20 @@ def define(decorate: Callable[..., Any]) -> tuple[type, type, type]:
         """A documented one."""
 
         most: int
-        spent: float = dataclasses.field(default=0.0, init=False)
-        seen: list[int] = dataclasses.field(default_factory=list, init=False)
+        spent: float = field(default=0.0, init=False)
+        seen: list[int] = field(default_factory=list, init=False)
 
     return Point, Named, Count
 
 
-@pytest.mark.parametrize("decorate", [dataclass, dataclasses.dataclass])
-def test_as_the_standard_one(decorate: Callable[..., Any]) -> None:
-    point_class, named_class, count_class = define(decorate)
+@pytest.mark.parametrize(
+    ("decorate", "field", "replace"),
+    [(dataclass, field, replace), (dataclasses.dataclass, dataclasses.field, dataclasses.replace)],
+)
+def test_as_the_standard_one(
+    decorate: Callable[..., Any], field: Callable[..., Any], replace: Callable[..., Any]
+) -> None:
+    point_class, named_class, count_class = define(decorate, field)
     point, named, count = point_class(1), named_class(1, name="a"), count_class(most=3)
     assert repr(point).endswith("Point(x=1, y=2.5, marks={})")
     assert repr(count).endswith("Count(most=3, spent=0.0, seen=[])")
@@ -54,7 +59,15 @@ def test_as_the_standard_one(decorate: Callable[..., Any]) -> None:
     assert point != named_class(1)
     assert point != point_class(2)
     assert point.marks is not point_class(1).marks
-    assert dataclasses.replace(named, x=5) == named_class(5, name="a")
+    assert replace(named, x=5) == dataclasses.replace(named, x=5) == named_class(5, name="a")
+    with pytest.raises(TypeError):
+        replace(named, z=1)
+    assert dataclasses.is_dataclass(point)
+    assert {f.name: (f.default, f.init) for f in dataclasses.fields(count_class)} == {
+        "most": (dataclasses.MISSING, True),
+        "spent": (0.0, False),
+        "seen": (dataclasses.MISSING, False),
+    }
     assert dataclasses.asdict(point) == {"x": 1, "y": 2.5, "marks": {}}
     assert dataclasses.astuple(point) == (1, 2.5, {})
     assert hash(point_class(1, 2.0, ())) == hash(point_class(1, 2.0, ()))

@@ -25,6 +25,7 @@ from codelens.search.walk import WALK
 from codelens.store.store import Store
 from tests.commands import SAMPLES
 from tests.search.trees import QUICK
+from tests.search.units import order
 from tests.tiers import examples
 
 WORDS = ["cart", "user", "password", "test", "getUser", "get_item", "docs", "total", "retry", "the"]
@@ -46,7 +47,7 @@ def check(candidates: list[Candidate]) -> None:
             assert RULES[part.rule](part.operands) == part.amount
             if part.rule == "factor":
                 assert part.operands["of"] == math.fsum(amounts[:place])
-    keys = [candidate.order() for candidate in candidates]
+    keys = [order(candidate) for candidate in candidates]
     assert keys == sorted(keys)
     assert len(set(keys)) == len(keys), "no two candidates tie"
 
@@ -133,4 +134,4 @@ def test_every_candidate_of_every_search(index: Index, query: str, options: Sear
         ranks = {c.unit.id: c.channels.get(channel) for c in trace.candidates}
         assert [ranks[match.unit] for match in matches] == list(range(1, len(matches) + 1))
     again = index.search(query, replace(options, limit=1000, offset=0))
-    assert [c.order() for c in again.trace.candidates] == [c.order() for c in trace.candidates]
+    assert [order(c) for c in again.trace.candidates] == [order(c) for c in trace.candidates]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryInfo, Span, UnitId, UnitRow
+from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryInfo, UnitId, UnitRow
 from codelens.model.search import (
     Candidate,
     Contribution,
@@ -28,8 +28,10 @@ def unit(number: int, name: str, path: str, kind: str = "function", container: s
         name=name,
         container=container,
         parent=None,
-        span=Span(100, 200),
-        name_span=Span(104, 104 + len(name)),
+        start_byte=100,
+        end_byte=200,
+        name_start=104,
+        name_end=104 + len(name),
         body_start=120,
         start_line=line,
         end_line=line + 8,

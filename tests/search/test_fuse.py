@@ -17,7 +17,7 @@ from codelens.search.intent import SHAPES
 from codelens.search.order import spread_files
 from codelens.search.retrieve import MODES
 from codelens.search.walk import WALK
-from tests.search.units import unit
+from tests.search.units import order, unit
 
 UNITS = {UnitId(n): unit(n) for n in range(20)}
 RANKINGS = st.dictionaries(
@@ -47,10 +47,10 @@ def test_equal_raw_scores_are_all_the_best(fusion: str) -> None:
 
 
 @given(RANKINGS, st.permutations(["exact", "fuzzy", "vector", "symbol", "path"]))
-def test_the_order_of_the_channels_changes_nothing(rankings: dict[str, list[Match]], order: list[str]) -> None:
+def test_the_order_of_the_channels_changes_nothing(rankings: dict[str, list[Match]], names: list[str]) -> None:
     weights = {"exact": 0.4, "fuzzy": 0.3, "vector": 0.1, "symbol": 0.1, "path": 0.1}
-    shuffled = {name: rankings[name] for name in order if name in rankings}
-    one, other = (sorted(fuse(r, weights, 60, UNITS), key=Candidate.order) for r in (rankings, shuffled))
+    shuffled = {name: rankings[name] for name in names if name in rankings}
+    one, other = (sorted(fuse(r, weights, 60, UNITS), key=order) for r in (rankings, shuffled))
     assert [(c.unit.id, c.score, c.contributions) for c in one] == [
         (c.unit.id, c.score, c.contributions) for c in other
     ]
@@ -70,7 +70,7 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
     ]
     before = {c.unit.id: c.score for c in candidates}
     ordered = spread_files(candidates, further)
-    assert ordered == sorted(ordered, key=Candidate.order)
+    assert ordered == sorted(ordered, key=order)
     for path in {"a.py", "b.py"}:
         of_file = [c for c in candidates if c.unit.path == path]
         if of_file:

@@ -102,7 +102,7 @@ def events(ranking: SearchRun, stage: str) -> dict[str, str]:
     ],
 )
 def test_what_is_noise(changes: dict[str, Any], said: str, expected: str) -> None:
-    row = replace(unit(1, "src/app.py"), **{"name": "load_all", **changes})
+    row = unit(1, "src/app.py")._replace(**{"name": "load_all", **changes})  # type: ignore[arg-type]
     assert noise_of(row, said.split()) == expected
 
 

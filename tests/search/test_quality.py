@@ -23,6 +23,7 @@ from codelens.store.memory import MemoryWriter
 from codelens.worktree.place import memory_place
 from tests.render import results
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, names
+from tests.search.units import order
 from tests.worktree.git_history import DAY, START, Past
 
 WEIGHTS = load_weights()["marketplace"]["quality"]
@@ -45,7 +46,7 @@ def ranked(
     for candidate in found:
         for part in candidate.contributions:
             assert RULES[part.rule](part.operands) == pytest.approx(part.amount, abs=1e-15)
-    ordered = sorted(found, key=lambda c: c.order())
+    ordered = sorted(found, key=order)
     return {c.unit.name: {p.source: p.amount for p in c.contributions} | {"score": c.score} for c in ordered}
 
 

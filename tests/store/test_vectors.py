@@ -16,7 +16,7 @@ from codelens.model.code import UnitId
 from codelens.store.connection import load_vector_extension
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
-from codelens.store.vectors import FIRST_PASS
+from codelens.store.vectors import ASKED_BEFORE, FIRST_PASS
 
 DIMENSIONS = 64
 
@@ -92,6 +92,21 @@ def test_many_vectors_are_nearly_exact_in_any_order_of_storing(tmp_path: Path) -
     with store_with(tmp_path / "c.db", renamed, renamed) as third:
         again = third.vectors.nearest(query, None, 20)
     assert [(len(many) + 1 - unit, far) for unit, far in again] == found, "which ids they have does not matter"
+
+
+@pytest.mark.parametrize("count", [3, FIRST_PASS + 500])
+def test_a_process_that_asks_again_finds_the_same(tmp_path: Path, count: int) -> None:
+    chance = random.Random(4)
+    vectors = {unit: [made(chance)] for unit in range(1, count + 1)}
+    with store_with(tmp_path / "index.db", vectors, vectors) as store:
+        store.set_meta("state", "complete")
+    with Store.read(tmp_path / "index.db") as store:
+        assert store.load_vectors()
+        for _ in range(2):
+            query = made(chance)
+            answers = [store.vectors.nearest(query, None, 20) for _ in range(ASKED_BEFORE + 2)]
+            assert answers == [answers[0]] * len(answers)
+            assert len(answers[0]) == min(20, count)
 
 
 def test_all_equal_vectors_are_found(tmp_path: Path) -> None:

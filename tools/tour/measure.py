@@ -21,7 +21,8 @@ import psutil
 from codelens.processes.python import environment, interpreter
 from tools.tour.manifest import Tree
 
-SAMPLE_SECONDS = 0.2
+FIRST_SAMPLE, SAMPLE_SECONDS = 0.005, 0.1
+"""The gaps between samples of memory grow from the one to the other, so that short commands have some too."""
 MB = 1_000_000
 
 Row = dict[str, Any]
@@ -60,14 +61,15 @@ class Spent:
     output: str
 
 
-def spend(command: Sequence[str], limits: Limits, cwd: Path) -> Spent:
-    """Run a command in a process group of its own, and kill the group if it exceeds a limit."""
+def spend(command: Sequence[str], limits: Limits, cwd: Path, env: Mapping[str, str] | None = None) -> Spent:
+    """Run a command in a process group of its own, and kill the group if it exceeds a limit. Without `env` it is a program of
+    codelens."""
     started = time.perf_counter()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command,
             cwd=cwd,
-            env=environment(),
+            env=environment() if env is None else env,
             start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -100,7 +102,9 @@ class _Watch:
         waiter = threading.Thread(target=self._wait)
         waiter.start()
         try:
-            while not self._done.wait(SAMPLE_SECONDS):
+            gap = FIRST_SAMPLE
+            while not self._done.wait(gap):
+                gap = min(2 * gap, SAMPLE_SECONDS)
                 memory = self._sample()
                 if memory > self.limits.bytes:
                     self.killed_by = "memory limit"

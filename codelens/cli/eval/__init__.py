@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import typer
 
-from codelens.cli.declare import APP, CONTEXT, LazyGroup
+from codelens.cli.typed import APP, CONTEXT, LazyGroup, typed
 
 
 class Measuring(LazyGroup):
@@ -20,7 +20,7 @@ class Measuring(LazyGroup):
         """Called by typer with what follows `eval`; a context knows whose it is."""
         if args[:1] and args[0] in self.list_commands(None):
             return super().make_context(info_name, args, parent, **extra)
-        measure = import_module("codelens.cli.eval.measure").command
+        measure = typed(import_module("codelens.cli.eval.measure").command)
         return measure.make_context(info_name, args, parent, **extra)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from codelens.cli.eval.measure import EvalFlags, keep, prepared
@@ -16,6 +15,7 @@ from codelens.evaluation.compare import compare
 from codelens.evaluation.metrics import Values, figures
 from codelens.evaluation.report import PLACES, measurement, percentiles
 from codelens.evaluation.runner import Setup, TaskResult, ask_all, infos, workers
+from codelens.model.fast_dataclass import replace
 from codelens.search.profiles import load_profile
 
 METRIC = "strict_ndcg@10"

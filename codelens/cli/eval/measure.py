@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from codelens.evaluation.metrics import same_file, strict
 from codelens.evaluation.runner import Setup, TaskBatch, batches_of_folder, batches_of_one, counts
 from codelens.evaluation.tasks import Task, read_tasks, read_trec
 from codelens.index import Index
+from codelens.model.fast_dataclass import replace
 from codelens.render.records import to_json
 
 TASKS = "Tasks and indexes"

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from codelens.config import MODEL_ENDING, models_folder
 from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED
 from codelens.errors import CannotWrite, UsageError
+from codelens.model.fast_dataclass import replace
 
 if TYPE_CHECKING:
     from codelens.training.finetune import FineTuned, TrainingStep

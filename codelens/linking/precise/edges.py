@@ -7,7 +7,6 @@ name in an index depends on many files; otherwise an update would differ from a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.linking.catalog import Catalog
@@ -17,6 +16,7 @@ from codelens.linking.references import EDGE_OF, EdgeEnd, FoundEdge, Meaning
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Span, UnitId
 from codelens.model.extraction import DecodedText, Reference
 from codelens.store.store import Store
+from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import TextMap
 
 
@@ -47,7 +47,7 @@ def meant_in(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> dict[
     return found
 
 
-_WORD = re.compile(r"[@$#]*(\w*)")
+_WORD = lazy_pattern(r"[@$#]*(\w*)")
 _LONGEST_NAME = 400
 """Bytes of a name that are compared."""
 _LONGEST_IMPORT = 4000

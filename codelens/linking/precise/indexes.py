@@ -15,7 +15,6 @@ import json
 import os
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -27,7 +26,7 @@ from codelens.linking.precise.documents import Occurrence, PreciseDocument, Rang
 from codelens.linking.precise.lsif import read_lsif
 from codelens.linking.precise.scip import read_scip
 from codelens.model.code import CHUNK_KINDS, DocumentId, RepositoryId, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Notice
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText, text_of

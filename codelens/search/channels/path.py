@@ -9,12 +9,13 @@ from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match, QueryTarget
 from codelens.search.run import SearchRun
 from codelens.store.documents import DocumentRow
+from codelens.text.lazily import lazy_pattern
 
 COMMON_ON_PATHS = 0.1
 """Share of all units. A word on the paths of more names the project, not a place in it. Chosen, not measured."""
 COLUMNS: Mapping[str, float] = {"path": 1.0, "concepts": 1.0}
 """Column → weight in BM25: the folders above, and the file's name with its folder. Neither goes first. Chosen."""
-_PLACE = re.compile(r"(?P<path>\S*?[^\s:#])(?:(?::|#L)(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?)?:?")
+_PLACE = lazy_pattern(r"(?P<path>\S*?[^\s:#])(?:(?::|#L)(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?)?:?")
 MOST_FILES = 20
 """Files of the same name that a query names by it. Chosen."""
 AROUND, IN_FILE = 0.9, 0.5

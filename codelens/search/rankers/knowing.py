@@ -9,7 +9,6 @@ Both add a little for a recent commit, if git's history is known: knowing names 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection, Mapping, Sequence
 
 from codelens.graph.hits import KNOWING, POOL, Adjustments, Hits, adjustment, hits
@@ -61,8 +60,7 @@ class Walked:
     mass: Mapping[int, float]
     rows: Adjacency
     restarts: Mapping[int, float]
-    kinds: Mapping[tuple[int, int], str]
-    """(unit, neighbour) → kind of edge, as in Spread."""
+    around: WholeGraph
     nodes: ByContent
 
     def held(self) -> dict[UnitId, float]:
@@ -78,12 +76,11 @@ class WalkRanker:
 
     def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
         """If there is no time to walk, the ranks of the channels decide."""
-        started = time.perf_counter()
         evidence = Evidence(run, matches)
         with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
             candidates = _rank_by_walk(run, matches, evidence)
             measure(candidates, evidence, run.weights, run.budget)
-            run.trace.seconds["graph"] = time.perf_counter() - started
+            run.trace.lap("walk")
             return candidates
         return fuse_matches(run, matches)
 
@@ -127,7 +124,7 @@ def walk_from(seeds: Mapping[UnitId, float], walking: Walking, store: Store) -> 
     restarts = {numbers[unit]: weight for unit, weight in seeds.items()}
     rows = read_around(nodes, restarts, walking.hops, walking.nodes)
     mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}
-    return Walked(mass, rows, restarts, around.kinds, nodes)
+    return Walked(mass, rows, restarts, around, nodes)
 
 
 def _pool(
@@ -170,7 +167,7 @@ def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, stor
 
 def _in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], walked: Walked) -> str:
     if len(way) > 1:
-        return in_words(way, names, walked.kinds)
+        return in_words(way, names, walked.around)
     return "a seed of the walk" if way else "not reached"
 
 

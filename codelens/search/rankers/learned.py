@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 from codelens.model.budget import FEATURES
 from codelens.model.budget import WALK as WALK_SHARE
-from codelens.model.search import Candidate, Match
+from codelens.model.search import Candidate, Match, with_scores
 from codelens.search.confidence import confidence
 from codelens.search.evidence import Evidence
 from codelens.search.features import measure
@@ -49,11 +48,10 @@ def _with_walk(run: SearchRun, candidates: list[Candidate], evidence: Evidence) 
     weights = run.weights
     if not run.profile.graph or not weights.get(WALK):
         return candidates
-    started = time.perf_counter()
+    run.trace.lap("features")
     spreading = Spreading(**run.profile.graph)
-    preliminary = sorted(((c, c.score) for c in candidates), key=lambda p: (-p[1], p[0].unit.content_order()))
     with run.budget.part(WALK_SHARE, "the walk was left out"):
-        if (found := spread(preliminary, spreading, run.store)) is not None:
+        if (found := spread(with_scores(candidates), spreading, run.store)) is not None:
             alone = run.options.mode in ALONE
             joined = [] if alone else joining(found, candidates, spreading, run.store, run.within)
             evidence.gather(candidate.unit for candidate in joined)
@@ -61,7 +59,7 @@ def _with_walk(run: SearchRun, candidates: list[Candidate], evidence: Evidence) 
             candidates = [*candidates, *joined]
             evidence.ways = add_walk(candidates, found, spreading.restart, weights[WALK], run.store)
             run.trace.nearness = nearness(found)
-    run.trace.seconds["graph"] = time.perf_counter() - started
+    run.trace.lap("walk")
     return candidates
 
 

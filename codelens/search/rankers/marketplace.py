@@ -17,7 +17,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import History
 from codelens.model.memory import NOTHING as NOT_RECORDED
 from codelens.model.memory import Remembered
-from codelens.model.search import NOTHING_ASKED, Candidate, Contribution, Event, Match, Trace
+from codelens.model.search import NOTHING_ASKED, Candidate, Contribution, Event, Match, Trace, in_order
 from codelens.query.facts import UPDATED, Metadata, Scalar, load_metadata
 from codelens.search.fuse import fuse
 from codelens.search.rankers import Ranker
@@ -87,7 +87,7 @@ def weigh(
 
     The greatest fused score, and the most stars and uses, are those of the pool.
     """
-    ordered = sorted(fused, key=Candidate.order)
+    ordered = in_order(fused)
     pool = ordered[: int(weights["pool"])]
     for place, candidate in enumerate(ordered[len(pool) :], start=len(pool) + 1):
         text = f"its ranks put it at place {place}, and the best {len(pool)} are weighed"

@@ -7,7 +7,6 @@ import math
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +15,7 @@ from codelens.context.counters import counter_of
 from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.context import FILES, TASK, ContextRequest, Forms
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import Related, RelationOptions
 from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchOptions, SearchResult, WhyResult
 from codelens.render.context import layout_of
@@ -263,7 +262,7 @@ def outcome(index: Path, settings: Settings, name: str, body: str) -> Outcome:
     endpoint = ENDPOINTS[name]
     try:
         question = endpoint.request_model.model_validate_json(body)
-        with Index.open(index, settings) as opened:
+        with Index.reopen(index, settings) as opened:
             record = endpoint.answer(opened, question)
             snapshot = opened.info().snapshot
         return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot)

@@ -9,7 +9,6 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -27,7 +26,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Contribution
 from codelens.render.families import top_reason
 from codelens.render.records import Record

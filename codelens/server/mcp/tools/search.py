@@ -81,6 +81,7 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
         call.served.settings,
         limit=given.get("limit") or _shown(given.get("profile", call.served.settings.profile)),
         offset=given["offset"],
+        reasons=False,
         **more,
     )
     result = call.index.search(given["query"], options)

@@ -1,0 +1,263 @@
+"""Declared commands → typer's, which print help, complete, and tell what is wrong with a command line.
+
+Help lists options by section; a command with very many lists only its `brief` ones, and all of them with --help-all.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, cast, get_type_hints
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from codelens.cli.complete import SHELLS, install, script
+from codelens.cli.dashes import marked, options_of
+from codelens.cli.declare import OTHER, Command, CommandGroup, Parameter, declared_at, option, perform
+from codelens.cli.streams import say, write
+from codelens.errors import UsageError
+from codelens.text.identifiers import nearest
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+APP: Mapping[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "suggest_commands": False,  # LazyGroup suggests only close ones
+}
+
+
+def typed(declared: Any) -> Any:
+    """The typer command of what was declared; anything else is one already."""
+    if isinstance(declared, Command):
+        app = typer.Typer(**APP)
+        cls = type("Command", (SectionedCommand,), {"brief": declared.brief})
+        help, epilog = declared.run.__doc__, declared.epilog or None
+        app.command(declared.name, cls=cls, help=help, epilog=epilog, context_settings=CONTEXT)(_callback(declared))
+    elif isinstance(declared, CommandGroup):
+        cls = type("Group", (LazyGroup,), {"places": {"Commands": declared.places}})
+        app = typer.Typer(name=declared.name, cls=cls, context_settings=CONTEXT, **APP)
+        own = declared.flags is not None
+        app.callback(invoke_without_command=own, help=declared.help, epilog=declared.epilog or None)(
+            _callback(declared)
+        )
+    else:
+        return declared
+    return typer.main.get_command(app)
+
+
+def _callback(declared: Command | CommandGroup) -> Callable[..., int]:
+    """A function with the signature that typer reads. Of a group, another command may follow, which then runs instead."""
+    flags, run, below = declared.flags, declared.run, isinstance(declared, CommandGroup)
+
+    def callback(**values: Any) -> int:
+        if flags is None or run is None or (below and values.pop("context").invoked_subcommand is not None):
+            return 0
+        return perform(flags, run, values)
+
+    hints = {"context": typer.Context} if below and flags else {}
+    declarations = get_type_hints(flags) if flags else {}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    callback.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            *(inspect.Parameter(name, keyword, annotation=hint) for name, hint in hints.items()),
+            *(
+                inspect.Parameter(name, keyword, default=_typed_parameter(getattr(flags, name)), annotation=hint)
+                for name, hint in declarations.items()
+            ),
+        ]
+    )
+    callback.__annotations__ = hints | declarations
+    return callback
+
+
+def _typed_parameter(declared: Parameter) -> Any:
+    told: dict[str, Any] = {
+        "help": declared.help,
+        "metavar": declared.metavar,
+        "show_default": False,
+        "autocompletion": declared.offer,
+    }
+    if not declared.names:
+        return typer.Argument(declared.default, **told)
+    return typer.Option(declared.default, *declared.names, rich_help_panel=declared.section, **told, **declared.more)
+
+
+class SectionedCommand(TyperCommand):
+    """Help with options under the headings of their sections. A query may begin with a dash."""
+
+    brief: ClassVar[frozenset[str]] = frozenset()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Called by typer: arguments → parameters."""
+        params = self.get_params(ctx)
+        if any(param.name == "query" for param in params):
+            args = list(marked(args, options_of(params)))
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The declared parameters, --help, and --help-all where --help is brief."""
+        params = super().get_params(ctx)
+        if self.brief:
+            params.append(
+                typer.core.TyperOption(
+                    param_decls=["--help-all"],
+                    is_flag=True,
+                    is_eager=True,
+                    expose_value=False,
+                    callback=_show_all,
+                    help="Show all options and exit.",
+                )
+            )
+        return params
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Called by typer for help: arguments first, the section of options that name none last."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            is_argument = param.param_type_name == "argument"
+            listed = is_argument or not self.brief or ctx.meta.get(HELP_ALL) or param.name in self.brief
+            record = param.get_help_record(ctx)
+            if record is not None and (listed or param.name in ("help", "help_all")):
+                heading = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or OTHER
+                sections.setdefault(heading, []).append(record)
+        for heading in sorted(sections, key=lambda s: (s != "Arguments", s == OTHER)):
+            with formatter.section(heading):
+                formatter.write_dl(sections[heading])
+
+
+HELP_ALL = "codelens.help_all"
+MEANT: Mapping[str, str] = {
+    "uninstall": "remove",
+    "delete": "remove",
+    "rm": "remove",
+    "ls": "list",
+    "update": "index",
+    "grep": "search",
+    "find": "search",
+    "explain": "why",
+    "references": "refs",
+    "usages": "refs",
+}
+"""Other tools' name of a command → ours."""
+
+
+def _show_all(ctx: Any, param: Any, value: bool) -> None:
+    if value:
+        ctx.meta[HELP_ALL] = True
+        typer.echo(ctx.get_help())
+        ctx.exit()
+
+
+class LazyGroup(TyperGroup):
+    """Commands by help group and name, each imported when it is named: MODULE has it as `command`, MODULE:NAME as NAME."""
+
+    places: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = cast(Any, dict.fromkeys(self.list_commands(None)))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of `places`, in which help shows them."""
+        return [name for names in self.places.values() for name in names]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Imports the command's module; None for an unknown name."""
+        for names in self.places.values():
+            if place := names.get(cmd_name):
+                return typed(declared_at(place))
+        return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The named command. Raises typer's error for an unknown name, with the command that it may mean."""
+        if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            meant = nearest(args[0], self.list_commands(ctx), MEANT)
+            ctx.fail(f"no command '{args[0]}'" + (f", did you mean '{meant}'?" if meant else ""))
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Names of commands, without their help: importing all modules for it takes half a second."""
+        from typer._click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return [CompletionItem(name) for name in self.list_commands(ctx) if name.startswith(incomplete)]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Called by typer for help: a list for each group."""
+        for heading, names in filter(lambda group: group[0], self.places.items()):
+            with formatter.section(heading):
+                formatter.write_dl([(name, self.get_command(ctx, name).get_short_help_str(72)) for name in names])
+
+
+def root(commands: Mapping[str, Mapping[str, str]]) -> Any:
+    """All commands of codelens, by their groups in help: name → place."""
+    cls = type("Commands", (LazyGroup,), {"places": commands})
+    app = typer.Typer(cls=cls, context_settings=CONTEXT, **APP)
+    app.callback(epilog="See also `codelens help exit-codes` and `codelens help query`.")(_root)
+    return typer.main.get_command(app)
+
+
+def _show_completion(shell: str | None) -> None:
+    if shell:
+        _check_shell(shell)
+        write([script(shell)])
+        raise typer.Exit
+
+
+def _install_completion(shell: str | None) -> None:
+    if shell:
+        _check_shell(shell)
+        say(f"installed completion for {shell} in {install(shell)}; it takes effect in a new shell")
+        raise typer.Exit
+
+
+def _check_shell(shell: str) -> None:
+    if shell not in SHELLS:
+        raise UsageError(f"no completion for '{shell}'", f"shells: {', '.join(SHELLS)}")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from codelens.cli.doctor import version_lines
+
+        write(version_lines())
+        raise typer.Exit
+
+
+def _root(
+    version: bool = _typed_parameter(
+        option(
+            False,
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Print the versions of codelens and its parts",
+        )
+    ),
+    install_completion: str | None = _typed_parameter(
+        option(
+            None,
+            "--install-completion",
+            metavar="SHELL",
+            callback=_install_completion,
+            is_eager=True,
+            values=SHELLS,
+            help="Install tab completion for bash, zsh, fish or powershell",
+        )
+    ),
+    show_completion: str | None = _typed_parameter(
+        option(
+            None,
+            "--show-completion",
+            metavar="SHELL",
+            callback=_show_completion,
+            is_eager=True,
+            values=SHELLS,
+            help="Print the completion script of a shell",
+        )
+    ),
+) -> None:
+    """Offline code search that accounts for every rank."""

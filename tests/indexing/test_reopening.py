@@ -1,0 +1,81 @@
+"""An index that is opened again and again: a reader is reused while its file is as it was, and never longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from codelens import index as facade
+from codelens.index import Index
+from codelens.model.search import SearchOptions
+from codelens.store.store import Store
+from tests.search.trees import QUICK, Tree
+
+FILES = {"tide.py": "def rising_tide():\n    return 1\n", "gate.py": "def harbour_gate():\n    return 2\n"}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[Tree]:
+    made = Tree(tmp_path, FILES)
+    made.index().close()
+    yield made
+    while facade._RESTING:
+        facade._RESTING.pop().close()
+
+
+def names(tree: Tree, query: str) -> list[str]:
+    with Index.reopen(tree.db, QUICK) as index:
+        return [hit.unit.name for hit in index.search(query, SearchOptions(mode="keyword")).hits]
+
+
+def test_an_unchanged_file_is_not_opened_anew(tree: Tree) -> None:
+    assert names(tree, "tide") == ["rising_tide"]
+    (resting,) = facade._RESTING
+    assert names(tree, "gate") == ["harbour_gate"]
+    assert [resting] == facade._RESTING
+
+
+def test_a_reader_at_rest_is_in_no_writers_way_and_sees_what_was_written(tree: Tree) -> None:
+    assert names(tree, "lighthouse") == []
+    (tree.root / "new.py").write_text("def lighthouse_keeper():\n    return 3\n")
+    tree.index().close()
+    assert not tree.db.with_name(tree.db.name + "-wal").exists()
+    assert names(tree, "lighthouse") == ["lighthouse_keeper"]
+
+
+def test_a_file_that_was_replaced_is_opened_anew(tree: Tree) -> None:
+    assert names(tree, "tide") == ["rising_tide"]
+    (tree.root / "tide.py").write_text("def falling_tide():\n    return 1\n")
+    tree.db.unlink()
+    tree.index().close()
+    assert names(tree, "tide") == ["falling_tide"]
+
+
+def test_a_reader_of_a_log_does_not_rest(tree: Tree) -> None:
+    with Store.write(tree.db) as writer:
+        writer.begin_work()
+        with writer.writing():
+            writer.set_meta("remark", "yes")
+        assert names(tree, "tide") == ["rising_tide"]
+        assert facade._RESTING == []
+        assert writer.end_work()
+
+
+def test_a_reader_that_met_a_fault_does_not_rest(tree: Tree) -> None:
+    with pytest.raises(ZeroDivisionError), Index.reopen(tree.db, QUICK):
+        raise ZeroDivisionError
+    assert facade._RESTING == []
+
+
+def test_readers_of_several_threads_are_apart_and_few_rest(tree: Tree) -> None:
+    found: list[list[str]] = []
+    threads = [Thread(target=lambda: found.append(names(tree, "tide"))) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [["rising_tide"]] * 12
+    assert len(facade._RESTING) <= facade.MOST_RESTING
