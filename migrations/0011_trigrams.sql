@@ -15,6 +15,7 @@ INSERT INTO ref_names (ref_names, rank) VALUES ('pgsz', 4030);
 INSERT INTO link_asks (link_asks, rank) VALUES ('pgsz', 4030);
 
 UPDATE documents SET recipe = '';
+UPDATE meta SET value = '' WHERE key = 'snapshot';  -- which names the documents by recipe
 
 -- A walk reads the tier of each edge that ends at a node: with it in the index, no row of the table is looked up.
 DROP INDEX edges_by_target;

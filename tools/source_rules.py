@@ -39,7 +39,7 @@ MOST_MODULES: dict[str, int] = {
     "server": 24,
     "snapshots": 4,
     "store": 19,
-    "text": 10,
+    "text": 9,
     "traces": 3,
     "training": 8,
     "watching": 4,

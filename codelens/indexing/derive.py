@@ -50,8 +50,7 @@ from codelens.notes.note import kind_of_path
 from codelens.store.codec import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, read_notebook
-from codelens.text.terms import body_terms, index_terms, place_words
-from codelens.text.trigrams import joined_trigrams
+from codelens.text.terms import body_terms, index_terms, joined_trigrams, place_words
 from codelens.worktree.classify import path_roles
 from codelens.worktree.survey import Survey, decoded_blocks, survey
 from codelens.zstd import zstd

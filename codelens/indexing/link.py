@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from codelens.errors import CodelensError
 from codelens.indexing.changes import RepositoryUpdate
 from codelens.indexing.workers import worker_count
-from codelens.linking.linker import Linker, Links, in_batches, without_collector, write_links
+from codelens.linking.linker import Linker, Links, in_batches, link_documents, without_collector, write_links
 from codelens.linking.precise.edges import relate
 from codelens.linking.precise.indexes import PreciseIndexes, indexes_of_tree
-from codelens.linking.worker import link_documents
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.runs import Progress
 from codelens.model.search import Notice

@@ -172,7 +172,7 @@ def _within(manifest: Manifest, folder: str, rest: str) -> Iterator[str]:
         yield posixpath.normpath(posixpath.join(folder, place, rest or "index"))
 
 
-MOST_LOADED = 100_000
+MOST_LOADED = 70_000
 """Definitions, imports and bindings kept at a time, at some 700 bytes each. Chosen."""
 MOST_ROWS = 60_000
 """Rows of tables by name kept at a time, at some 100 bytes each. Chosen."""

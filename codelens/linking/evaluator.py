@@ -21,7 +21,7 @@ from codelens.text.expressions import ExpressionStep, steps, type_text
 
 FUEL = 24
 """Depth of nested questions for one reference. Chosen: 16 and 24 give the same edges on Django and Guava."""
-MOST_ANSWERS = 30_000
+MOST_ANSWERS = 15_000
 """Answers kept at a time, at some 500 bytes each. Chosen."""
 MOST_BASES = 40
 """Types in the lineage of one. Chosen."""

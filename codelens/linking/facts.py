@@ -313,7 +313,7 @@ def local_name(one: Import, modules: str) -> str:
     return one.module.rpartition("::")[2] if modules == "crate" else one.module.rpartition("\\")[2]
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=20_000)
 def token(key: Key) -> int:
     """A key as it is stored: 48 bits. A collision only links a document again without need."""
     return xxhash.xxh3_64_intdigest("\0".join(key).encode("utf-8", "surrogatepass")) >> 16

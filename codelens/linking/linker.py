@@ -7,8 +7,11 @@ and by any process, and after a change only those documents are linked again who
 from __future__ import annotations
 
 import gc
+import marshal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import xxhash
@@ -253,3 +256,18 @@ class Invalidation:
 def _gather(into: dict[Key, list[str]], keys: dict[Key, str]) -> None:
     for key, digest in keys.items():
         into.setdefault(key, []).append(digest)
+
+
+def link_documents(index: str, repository: RepositoryId, documents: Sequence[DocumentId]) -> bytes:
+    """In a process of its own: the marshalled links of documents. Only reads the index, as of the last commit.
+
+    The function is here, so that the process imports nothing of how documents are derived.
+    """
+    linker = _process_linker(index, repository)
+    return marshal.dumps([tuple(linker.link(document, whole=True)) for document in documents])
+
+
+@cache
+def _process_linker(index: str, repository: RepositoryId) -> Linker:
+    gc.disable()  # as `without_collector` does
+    return Linker(Store.read_unfinished(Path(index)), repository)

@@ -33,8 +33,8 @@ writer. Chosen.
 """
 SWITCH_TRY_MS, SWITCH_PAUSE_SECONDS = 100, 0.02
 """For each of these attempts: how long it waits for the lock, and how long readers may continue before the next. Chosen."""
-WRITER_CACHE_KIB = 32_768
-"""Page cache of a writer: 32 MiB instead of SQLite's default of 2. Chosen."""
+WRITER_CACHE_KIB = 16_384
+"""Page cache of a writer: 16 MiB instead of SQLite's default of 2. Chosen."""
 LARGEST_VALUE = 1 << 28
 """Size limit in bytes for a row or value that SQLite reads from a file, instead of its default of a billion. The
 largest that codelens writes is a compressed file of `max_file_size`.

@@ -24,8 +24,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import by_document
 from codelens.store.units import CONTENT_ORDER, UnitSet, UnitSets
 from codelens.text.identifiers import fold_identifier
-from codelens.text.terms import BEGINNING
-from codelens.text.trigrams import trigrams
+from codelens.text.terms import BEGINNING, trigrams
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "tokenchars", "_"])
 """The tokenizer of the table unit_terms."""

@@ -20,7 +20,7 @@ from codelens.indexing.worker import Result
 from codelens.indexing.workers import derive_all
 from codelens.model.code import FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, Unchanged
-from codelens.text.trigrams import joined_trigrams
+from codelens.text.terms import joined_trigrams
 from codelens.worktree.files import content_hash
 
 BadGrammar = Callable[[str], None]

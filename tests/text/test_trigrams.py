@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from codelens.store.migrate import migrate
 from codelens.store.postings import quoted
-from codelens.text import trigrams as module
-from codelens.text.trigrams import joined_trigrams, trigrams
+from codelens.text.terms import TRIGRAM_BLOCK, joined_trigrams, trigrams
 
 TEXTS = st.text(st.sampled_from("ab \n\r\t\0\x01\x7fÄßΣς-\"'連接"), max_size=60)
 
@@ -20,7 +19,7 @@ def test_the_index_holds_the_trigrams_that_a_query_asks_for(text: str) -> None:
 
 
 def test_a_long_text_is_read_in_blocks() -> None:
-    text = "äb\n" + "".join(chr(0x4E00 + place % 5000) for place in range(2 * module._BLOCK + 1))
+    text = "äb\n" + "".join(chr(0x4E00 + place % 5000) for place in range(2 * TRIGRAM_BLOCK + 1))
     assert joined_trigrams(text).split("\n")[:-1] == sorted(trigrams(text))
 
 
