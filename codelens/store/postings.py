@@ -10,6 +10,7 @@ words with other stems by their usual endings.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -22,7 +23,7 @@ from codelens.model.code import TODO, DocumentId, UnitId
 from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import by_document
-from codelens.store.units import CONTENT_ORDER, UnitSet, UnitSets
+from codelens.store.units import CONTENT_ORDER, InOrder, UnitSet, UnitSets
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING, trigrams
 
@@ -79,6 +80,22 @@ class Phrases:
         """The FTS5 expression for a text with any of these terms."""
         return " OR ".join(phrase for term in terms for phrase in self._each(term))
 
+    def any_in(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> str:
+        """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
+        expression = f"({self.any_of(terms)})"
+        return f"{{{' '.join(columns)}}} : {expression}" if columns else expression
+
+    def expressions(
+        self, terms: Sequence[str | InColumns], columns: Sequence[str], proposing: Sequence[str]
+    ) -> tuple[str, ...]:
+        """What units hold and, if only some terms propose units, what these hold."""
+        return (self.any_in(terms, columns), *([self.any_in(proposing, columns)] if proposing else []))
+
+    def alone(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> list[str]:
+        """An expression for each phrase of `any_in`, in the same order."""
+        limited = f"{{{' '.join(columns)}}} : " if columns else ""
+        return [f"{limited}({phrase})" for term in terms for phrase in self._each(term)]
+
     def _each(self, term: str | InColumns) -> tuple[str, ...]:
         if isinstance(term, str):
             return self.of(term)
@@ -128,6 +145,21 @@ MOST_KEPT = 4096
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 
 
+K1, B, LEAST_IDF = 1.2, 0.75, 1e-6
+"""FTS5's figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordStatistics:
+    """Counts over a whole collection, which may be several indexes."""
+
+    rows: int
+    tokens: Sequence[int]
+    """Number of words in each column."""
+    hits: Sequence[int]
+    """For each phrase of a query, the number of units that hold it."""
+
+
 class Postings:
     """Reads and writes the full-text tables, whose rowids are ids of units, or of documents for texts."""
 
@@ -135,6 +167,8 @@ class Postings:
         self._connection, self._sets = connection, sets
         self._phrases = Phrases(connection)
         self._matching = lru_cache(MOST_KEPT)(self._count_matching) if unchanging else self._count_matching
+        self._registered = False
+        self._mean, self._idf, self._weights = 1.0, list[float](), list[float]()
 
     # Writing
 
@@ -187,7 +221,7 @@ class Postings:
         """Number of units with the term in any of the columns. The term is stemmed; `word*` matches all words with this
         prefix.
         """
-        return self._matching(self._any_in([term], columns))
+        return self._matching(self._phrases.any_in([term], columns))
 
     def _count_matching(self, expression: str) -> int:
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
@@ -224,32 +258,70 @@ class Postings:
         better): best first, ties by content.
         """
         numbers = ", ".join(repr(float(weights.get(c, 1.0))) for c in COLUMNS)
-        matches = (self._any_in(terms, columns), *([self._any_in(proposing, columns)] if proposing else []))
-        proposed = "AND +rowid IN (SELECT rowid FROM unit_terms WHERE unit_terms MATCH ?2)" if proposing else ""
+        scoring = f"-bm25(unit_terms, {numbers})"
+        return self._best(scoring, self._phrases.expressions(terms, columns, proposing), within, limit)
+
+    def bm25_given(
+        self, matches: Sequence[str], weights: Mapping[str, float], given: WordStatistics, within: UnitSet | None, limit: int
+    ) -> list[tuple[UnitId, float]]:
+        """The same for the expressions of `expressions`, with the statistics of a larger collection that this index is part of.
+
+        FTS5's own function knows its own table alone; ours computes the same, term by term in its order, so to the last bit.
+        """
+        if not self._registered:
+            self._connection.register_fts5_function("bm25_given", self._score)
+            self._registered = True
+        rows, tokens = given.rows, sum(given.tokens)
+        self._mean = tokens / rows if rows else 1.0
+        self._idf = [max(math.log((rows - n + 0.5) / (n + 0.5)), 0.0) or LEAST_IDF for n in given.hits]
+        self._weights = [float(weights.get(column, 1.0)) for column in COLUMNS]
+        found = self._best("bm25_given(unit_terms)", matches, within, limit)
+        keys = self._content_keys([unit for unit, _ in found])
+        return InOrder(found, [(-score, *keys[unit]) for unit, score in found])
+
+    def _score(self, api: apsw.FTS5ExtensionApi, *_: object) -> float:
+        weights, score = self._weights, 0.0
+        long = K1 * (1 - B + B * api.column_size(-1) / self._mean)
+        for phrase, idf in enumerate(self._idf):
+            if api.phrase_columns(phrase):
+                frequency = 0.0
+                for column, places in enumerate(api.phrase_locations(phrase)):
+                    for _place in places:  # not a product: FTS5 adds, and the last bit counts
+                        frequency += weights[column]
+                score += idf * ((frequency * (K1 + 1.0)) / (frequency + long))
+        return score
+
+    def counts(self, expressions: Sequence[str]) -> list[int]:
+        """Number of units that match each of these expressions."""
+        return [self._matching(expression) for expression in expressions]
+
+    def totals(self) -> tuple[int, tuple[int, ...]]:
+        """Number of rows, and of words in each column: FTS5's own record of averages."""
+        row: Any = self._connection.execute("SELECT block FROM unit_terms_data WHERE id = 1").fetchone()
+        rows, *tokens = _varints(bytes(row[0])) if row else [0]
+        return rows, (*tokens, *[0] * (len(COLUMNS) - len(tokens)))
+
+    def _best(self, scoring: str, matches: Sequence[str], within: UnitSet | None, limit: int) -> InOrder[Any]:
+        """The best units by an expression; `matches` are what they hold and, if there is a second, what proposes them."""
+        proposed = "AND +rowid IN (SELECT rowid FROM unit_terms WHERE unit_terms MATCH ?2)" if len(matches) > 1 else ""
         sql = (
-            f"SELECT rowid, -bm25(unit_terms, {numbers}) AS score FROM unit_terms WHERE unit_terms MATCH ?1 "
+            f"SELECT rowid, {scoring} AS score FROM unit_terms WHERE unit_terms MATCH ?1 "
             f"{self._sets.within('rowid', within)} {proposed} ORDER BY score DESC LIMIT "
         )
         rows: list[Any] = self._connection.execute(f"{sql} {limit + 1}", matches).fetchall()
         if 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]:  # all that tie at the end are cut by content
             rows = self._connection.execute(f"{sql} -1", matches).fetchall()
         shared = {score for (_, score), (_, other) in pairwise(rows) if score == other}
-        tied = [unit for unit, score in rows if score in shared]
-        place = {unit: at for at, unit in enumerate(self._in_content_order(tied))}
-        rows.sort(key=lambda row: (-row[1], place.get(row[0], 0)))
-        return rows[:limit]
+        keys = self._content_keys([unit for unit, score in rows if score in shared])
+        rows.sort(key=lambda row: (-row[1], keys.get(row[0], ())))
+        return InOrder(rows[:limit], [(-score, *keys.get(unit, ())) for unit, score in rows[:limit]])
 
-    def _in_content_order(self, units: Sequence[int]) -> list[int]:
+    def _content_keys(self, units: Sequence[int]) -> dict[int, tuple[Any, ...]]:
         sql = (
-            "SELECT u.id FROM json_each(?) n CROSS JOIN units u ON u.id = n.value JOIN documents d ON d.id = u.document_id "
-            f"ORDER BY {CONTENT_ORDER}"
+            f"SELECT u.id, {CONTENT_ORDER} FROM json_each(?) n CROSS JOIN units u ON u.id = n.value "
+            "JOIN documents d ON d.id = u.document_id"
         )
-        return [row[0] for row in self._connection.execute(sql, (json.dumps(units),))] if units else []
-
-    def _any_in(self, terms: Sequence[str | InColumns], columns: Sequence[str]) -> str:
-        """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
-        expression = f"({self._phrases.any_of(terms)})"
-        return f"{{{' '.join(columns)}}} : {expression}" if columns else expression
+        return {row[0]: row[1:] for row in self._connection.execute(sql, (json.dumps(units),))} if units else {}
 
     # Trigrams
 
@@ -262,18 +334,20 @@ class Postings:
 
     def names_containing(self, folded: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Units whose folded name contains this text of at least three characters, shortest names first."""
-        return [unit for unit, _, _ in self.names_with(folded, within, limit)]
+        found = self.names_with(folded, within, limit)
+        return InOrder([unit for unit, _, _ in found], found.keys)
 
-    def names_with(self, folded: str, within: UnitSet | None, limit: int) -> list[tuple[UnitId, DocumentId, int]]:
+    def names_with(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[tuple[UnitId, DocumentId, int]]:
         """The same as (unit, document, letters of its folded name)."""
+        order = f"length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = (
-            f"SELECT u.id, u.document_id, length(u.folded) "
+            f"SELECT u.id, u.document_id, length(u.folded), {order} "
             f"FROM name_trigrams t JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id "
             f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within('u.id', within)} "
-            f"ORDER BY length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"ORDER BY {order} LIMIT {int(limit)}"
         )
         rows: list[Any] = self._connection.execute(sql, (all_trigrams(folded), folded)).fetchall()
-        return rows
+        return InOrder([row[:3] for row in rows], [row[3:] for row in rows])
 
     def names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> list[tuple[UnitId, str]]:
         """Pairs (unit, folded name) of the names that share the most trigrams with this one, at least a third."""
@@ -281,18 +355,39 @@ class Postings:
         if not grams:
             return []
         parts = " UNION ALL ".join("SELECT rowid AS id FROM name_trigrams WHERE name_trigrams MATCH ?" for _ in grams)
+        order = f"-count(*), abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER}"
         sql = (
-            f"SELECT u.id, u.folded, count(*) AS shared FROM ({parts}) g JOIN units u ON u.id = g.id "
+            f"SELECT u.id, u.folded, {order} FROM ({parts}) g JOIN units u ON u.id = g.id "
             f"JOIN documents d ON d.id = u.document_id WHERE true {self._sets.within('u.id', within)} "
-            f"GROUP BY u.id HAVING shared * 3 >= {len(grams)} "
-            f"ORDER BY shared DESC, abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"GROUP BY u.id HAVING count(*) * 3 >= {len(grams)} ORDER BY {order} LIMIT {int(limit)}"
         )
-        return [(UnitId(i), name) for i, name, _ in self._connection.execute(sql, tuple(map(quoted, grams)))]
+        rows: list[Any] = self._connection.execute(sql, tuple(map(quoted, grams))).fetchall()
+        return InOrder([row[:2] for row in rows], [row[2:] for row in rows])
 
 
 def all_trigrams(text: str) -> str:
     """The FTS5 expression that every text with this substring satisfies; empty if no line of it has three characters."""
     return " AND ".join(map(quoted, trigrams(text)))
+
+
+def _varints(packed: bytes) -> list[int]:
+    """SQLite's integers of variable length."""
+    found, value, used = list[int](), 0, 0
+    for byte in packed:
+        used += 1
+        if used == 9:
+            value, byte = value << 8 | byte, 0
+        else:
+            value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            found.append(value)
+            value = used = 0
+    return found
+
+
+def phrases_alone() -> Phrases:
+    """Phrases as every index makes them, without an index."""
+    return Phrases(apsw.Connection(":memory:"))
 
 
 MOST = 255

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -20,8 +20,22 @@ _ROW = (
     "d.path, d.language, r.name, u.local, d.roles "
     "FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id"
 )
-CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, u.end_byte DESC, u.kind, u.name"
+CONTENT_KEYS = ("d.repository_id", "d.path", "u.start_byte", "-u.end_byte", "u.kind", "u.name")
+CONTENT_ORDER = ", ".join(CONTENT_KEYS)
 """Order for ties: by content, not by row ids, which depend on history."""
+
+T = TypeVar("T")
+
+
+class InOrder(list[T]):
+    """A list that SQL ordered and cut, with the key of each element: so lists of several indexes can be merged."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, elements: Iterable[T], keys: Iterable[tuple[Any, ...]]) -> None:
+        super().__init__(elements)
+        self.keys = list(keys)
+        """Sort keys. A key that ends in CONTENT_KEYS has the repository's id at the sixth place from its end."""
 
 
 _NOT_ASIDE = f"u.kind <> '{TODO}'"
@@ -290,11 +304,11 @@ class Units:
         """The TODO comments among these units, or all; at most `limit`, by path and place."""
         among = "json_each(?1) n CROSS JOIN units u ON u.id = n.value" if within is not None else "units u"
         sql = (
-            f"SELECT u.id FROM {among} JOIN documents d ON d.id = u.document_id "
+            f"SELECT u.id, {CONTENT_ORDER} FROM {among} JOIN documents d ON d.id = u.document_id "
             f"WHERE u.kind = '{TODO}' AND u.folded = '' ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         values = () if within is None else (f"[{','.join(map(str, within))}]",)
-        return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
+        return _in_order(self._connection.execute(sql, values))
 
     def of_documents(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
         """All units of these documents; TODO comments only with `aside`."""
@@ -460,12 +474,12 @@ class Units:
     ) -> list[UnitId]:
         """Units that satisfy `where`; those that satisfy the conditions `first` go first."""
         before = "".join(f"NOT coalesce({condition}, 0), " for condition in first)
+        order = f"{before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = (
-            f"SELECT u.id FROM units u JOIN documents d ON d.id = u.document_id "
-            f"WHERE {where} {self._sets.within('u.id', within)} "
-            f"ORDER BY {before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER} LIMIT {int(limit)}"
+            f"SELECT u.id, {order} FROM units u JOIN documents d ON d.id = u.document_id "
+            f"WHERE {where} {self._sets.within('u.id', within)} ORDER BY {order} LIMIT {int(limit)}"
         )
-        return [UnitId(row[0]) for row in self._connection.execute(sql, values)]
+        return _in_order(self._connection.execute(sql, values))
 
     def kinds(self, repository: RepositoryId) -> dict[str, int]:
         """Kind → number of a repository's units, largest first."""
@@ -482,6 +496,12 @@ class Units:
         row = self._connection.execute(f"SELECT count(*) - ({aside}) FROM units").fetchone()
         assert row is not None
         return int(row[0])
+
+
+def _in_order(rows: Iterable[Any]) -> InOrder[UnitId]:
+    """Rows of (unit, key …)."""
+    found = list(rows)
+    return InOrder([UnitId(row[0]) for row in found], [row[1:] for row in found])
 
 
 def _unit_row(row: Any) -> UnitRow:

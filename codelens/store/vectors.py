@@ -100,6 +100,31 @@ class Vectors:
         found = self._connection.execute(sql, (query, f"[{','.join(map(str, ids))}]"))
         return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
 
+    def sign_counts(self, query: bytes, within: UnitSet | None) -> dict[float, int]:
+        """Number of signs that differ → number of vectors: with those of other indexes it says where the first pass ends."""
+        if within is not None:
+            self._sets.hold(within)
+        among = "vector_bits b" if within is None else _IN_SET
+        rows: list[Any] = self._connection.execute(
+            f"SELECT {_FAR} AS far, count(*) FROM {among} GROUP BY 1", (query,)
+        ).fetchall()
+        return dict(rows)
+
+    def nearest_below(
+        self, query: bytes, within: UnitSet | None, limit: int, last: float
+    ) -> list[tuple[UnitId, float]]:
+        """The same as `nearest`, where the first pass keeps the vectors of which fewer signs than `last` differ."""
+        if within is not None:
+            self._sets.hold(within)
+        among = "vector_bits b" if within is None else _IN_SET
+        sql = (
+            "SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance "
+            f"FROM (SELECT b.id AS id FROM {among} WHERE {_FAR} < ?2 ORDER BY 1) n CROSS JOIN vectors v ON v.id = n.id "
+            f"ORDER BY distance LIMIT {int(limit)}"
+        )
+        found = self._connection.execute(sql, (query, last))
+        return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
+
     def _alike(self, query: bytes, most: int) -> list[int]:
         """Ids of the vectors whose signs are most like the query's, in order of number."""
         self._asked += 1
