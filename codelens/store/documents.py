@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, TypeVar
 
 import apsw
 import xxhash
@@ -15,6 +15,31 @@ from codelens.model.code import DocumentId, FileStamp, RepositoryId, Skip, SkipR
 from codelens.model.extraction import DerivedDocument, DerivedPart, PartPlace
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.trust import sign
+
+
+T = TypeVar("T")
+
+
+class InOrder(list[T]):
+    """A list that SQL ordered and cut, with the key of each element: so lists of several indexes can be merged."""
+
+    __slots__ = ("at", "keys")
+
+    def __init__(self, elements: Iterable[T], keys: Iterable[tuple[Any, ...]], at: int = -6) -> None:
+        super().__init__(elements)
+        self.keys = list(keys)
+        """Sort keys."""
+        self.at = at
+        """The place of the repository's id in a key; by default that of CONTENT_ORDER at its end."""
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Any], at: int = -6) -> Self:
+        """The first value of each row; the others are its key."""
+        found = list(rows)
+        return cls([row[0] for row in found], [row[1:] for row in found], at)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ([*self], self.keys, self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +253,9 @@ class Documents:
 
     def first(self, ids: Sequence[DocumentId], limit: int) -> list[DocumentId]:
         """The first of these documents by repository and path, tests last."""
-        sql = (
-            "SELECT id FROM documents WHERE id IN (SELECT value FROM json_each(?)) "
-            "ORDER BY roles LIKE '%test%', repository_id, path LIMIT ?"
-        )
-        return [DocumentId(row[0]) for row in self._connection.execute(sql, (json.dumps(ids), limit))]
+        order = "roles LIKE '%test%', repository_id, path"
+        sql = f"SELECT id, {order} FROM documents WHERE id IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ?"
+        return InOrder.of_rows(self._connection.execute(sql, (json.dumps(ids), limit)), at=-2)
 
     def by_path(self, path: str) -> list[DocumentRow]:
         """Documents with this path, at most one per repository."""

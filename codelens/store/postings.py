@@ -22,8 +22,8 @@ import apsw
 from codelens.model.code import TODO, DocumentId, UnitId
 from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
-from codelens.store.documents import by_document
-from codelens.store.units import CONTENT_ORDER, InOrder, UnitSet, UnitSets
+from codelens.store.documents import InOrder, by_document
+from codelens.store.units import CONTENT_ORDER, UnitSet, UnitSets
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING, trigrams
 

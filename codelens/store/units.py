@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import apsw
 
 from codelens.model.code import CHUNK_KINDS, TODO, TYPE_KINDS, DocumentId, RepositoryId, Span, UnitId, UnitRow
 from codelens.model.extraction import Unit
+from codelens.store.documents import InOrder
 from codelens.text.identifiers import fold_identifier
 
 _INSERT = "INSERT INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -20,23 +21,8 @@ _ROW = (
     "d.path, d.language, r.name, u.local, d.roles "
     "FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id"
 )
-CONTENT_KEYS = ("d.repository_id", "d.path", "u.start_byte", "-u.end_byte", "u.kind", "u.name")
-CONTENT_ORDER = ", ".join(CONTENT_KEYS)
+CONTENT_ORDER = "d.repository_id, d.path, u.start_byte, -u.end_byte, u.kind, u.name"
 """Order for ties: by content, not by row ids, which depend on history."""
-
-T = TypeVar("T")
-
-
-class InOrder(list[T]):
-    """A list that SQL ordered and cut, with the key of each element: so lists of several indexes can be merged."""
-
-    __slots__ = ("keys",)
-
-    def __init__(self, elements: Iterable[T], keys: Iterable[tuple[Any, ...]]) -> None:
-        super().__init__(elements)
-        self.keys = list(keys)
-        """Sort keys. A key that ends in CONTENT_KEYS has the repository's id at the sixth place from its end."""
-
 
 _NOT_ASIDE = f"u.kind <> '{TODO}'"
 _CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
@@ -308,7 +294,7 @@ class Units:
             f"WHERE u.kind = '{TODO}' AND u.folded = '' ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         values = () if within is None else (f"[{','.join(map(str, within))}]",)
-        return _in_order(self._connection.execute(sql, values))
+        return InOrder.of_rows(self._connection.execute(sql, values))
 
     def of_documents(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
         """All units of these documents; TODO comments only with `aside`."""
@@ -479,7 +465,7 @@ class Units:
             f"SELECT u.id, {order} FROM units u JOIN documents d ON d.id = u.document_id "
             f"WHERE {where} {self._sets.within('u.id', within)} ORDER BY {order} LIMIT {int(limit)}"
         )
-        return _in_order(self._connection.execute(sql, values))
+        return InOrder.of_rows(self._connection.execute(sql, values))
 
     def kinds(self, repository: RepositoryId) -> dict[str, int]:
         """Kind → number of a repository's units, largest first."""
@@ -496,12 +482,6 @@ class Units:
         row = self._connection.execute(f"SELECT count(*) - ({aside}) FROM units").fetchone()
         assert row is not None
         return int(row[0])
-
-
-def _in_order(rows: Iterable[Any]) -> InOrder[UnitId]:
-    """Rows of (unit, key …)."""
-    found = list(rows)
-    return InOrder([UnitId(row[0]) for row in found], [row[1:] for row in found])
 
 
 def _unit_row(row: Any) -> UnitRow:

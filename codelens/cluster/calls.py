@@ -1,0 +1,349 @@
+"""What a store is asked in a search, and how the answers of shards become that of the whole.
+
+A call says which of its arguments name units, documents, nodes or a repository — only the shards that hold these are asked,
+each with its own — what in an answer is a number or a repository's name, and how answers are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from codelens.cluster.numbers import Numbers, by_shard, document_of, node_of, split, unit_of
+from codelens.model.fast_dataclass import dataclass, replace
+from codelens.store.documents import InOrder
+from codelens.store.units import UnitSet
+
+# Arguments
+
+Parts = Mapping[int, Any]
+"""Shard → its part of an argument."""
+Cut = Callable[[Numbers, Any], Parts | None]
+"""Argument → the parts of shards; None if it names nothing, so that all shards are asked."""
+
+
+def _many(_: Numbers, ids: Iterable[int] | None) -> Parts | None:
+    return None if ids is None else by_shard(ids)
+
+
+def _one(_: Numbers, number: int) -> Parts:
+    shard, local = split(number)
+    return {shard: local}
+
+
+def _repository(numbers: Numbers, repository: int) -> Parts:
+    shard, local = numbers.home(repository)
+    return {shard: local}
+
+
+def _pairs(_: Numbers, pairs: Iterable[tuple[int, int]]) -> Parts:
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, other in pairs:
+        shard, local = split(number)
+        found.setdefault(shard, []).append((local, other))
+    return found
+
+
+def _within(_: Numbers, units: UnitSet | None) -> Parts | None:
+    return None if units is None else {shard: UnitSet(own) for shard, own in by_shard(units).items()}
+
+
+MANY: Cut = _many
+ONE: Cut = _one
+REPOSITORY: Cut = _repository
+PAIRS: Cut = _pairs
+WITHIN: Cut = _within
+
+# Answers
+
+Lift = Callable[[Numbers, int, Any], Any]
+"""A shard's value → the whole's."""
+
+
+def _same(_: Numbers, __: int, value: Any) -> Any:
+    return value
+
+
+def _unit(_: Numbers, shard: int, value: Any) -> Any:
+    return None if value is None else unit_of(shard, value)
+
+
+def _document(_: Numbers, shard: int, value: Any) -> Any:
+    return document_of(shard, value)
+
+
+def _node(_: Numbers, shard: int, value: Any) -> Any:
+    return node_of(shard, value)
+
+
+def _unit_row(numbers: Numbers, shard: int, row: Any) -> Any:
+    parent = None if row.parent is None else unit_of(shard, row.parent)
+    return row._replace(
+        id=unit_of(shard, row.id),
+        document=document_of(shard, row.document),
+        parent=parent,
+        repository=numbers.name(shard, row.repository),
+    )
+
+
+def _document_row(numbers: Numbers, shard: int, row: Any) -> Any:
+    repository = numbers.repository(shard, row.repository)
+    return row and replace(row, id=document_of(shard, row.id), repository=repository)
+
+
+def _edge(_: Numbers, shard: int, edge: Any) -> Any:
+    return replace(edge, source=node_of(shard, edge.source), target=node_of(shard, edge.target))
+
+
+def _name(numbers: Numbers, shard: int, name: Any) -> Any:
+    return numbers.name(shard, name)
+
+
+SAME, UNIT, DOCUMENT, NODE, NAME = _same, _unit, _document, _node, _name
+UNIT_ROW, DOCUMENT_ROW, EDGE = _unit_row, _document_row, _edge
+
+
+def listed(lift: Lift) -> Lift:
+    """A list, with keys if it has them."""
+
+    def apply(numbers: Numbers, shard: int, values: Any) -> Any:
+        found = [lift(numbers, shard, value) for value in values]
+        if isinstance(values, InOrder):
+            return InOrder(found, [_key(numbers, shard, key, values.at) for key in values.keys])
+        return found
+
+    return apply
+
+
+def _key(numbers: Numbers, shard: int, key: tuple[Any, ...], at: int) -> tuple[Any, ...]:
+    changed = list(key)
+    changed[at] = numbers.repository(shard, key[at])
+    return tuple(changed)
+
+
+def row(*lifts: Lift) -> Lift:
+    """A tuple; values behind the last of these stay."""
+
+    def apply(numbers: Numbers, shard: int, values: Any) -> Any:
+        return (*(lift(numbers, shard, v) for lift, v in zip(lifts, values, strict=False)), *values[len(lifts) :])
+
+    return apply
+
+
+def keyed(key: Lift, value: Lift = SAME) -> Lift:
+    """A mapping."""
+
+    def apply(numbers: Numbers, shard: int, values: Any) -> Any:
+        return {key(numbers, shard, k): value(numbers, shard, v) for k, v in values.items()}
+
+    return apply
+
+
+def either(lift: Lift) -> Lift:
+    """A value or None."""
+
+    def apply(numbers: Numbers, shard: int, value: Any) -> Any:
+        return None if value is None else lift(numbers, shard, value)
+
+    return apply
+
+
+# Merging
+
+Merge = Callable[[Sequence[Any], Sequence[Any]], Any]
+"""The lifted answers in order of their shards, and the arguments → the whole's answer."""
+
+
+def only(answers: Sequence[Any], _: Sequence[Any]) -> Any:
+    """The answer of the one shard that was asked."""
+    return answers[0]
+
+
+def joined(answers: Sequence[Any], _: Sequence[Any]) -> list[Any]:
+    """All elements, shard by shard."""
+    return list(chain.from_iterable(answers))
+
+
+def united(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, Any]:
+    """One mapping: no key is in two shards."""
+    return {key: value for answer in answers for key, value in answer.items()}
+
+
+def one_set(answers: Sequence[Any], _: Sequence[Any]) -> set[Any]:
+    """All elements."""
+    return set(chain.from_iterable(answers))
+
+
+def summed(answers: Sequence[Any], _: Sequence[Any]) -> int:
+    """The sum of counts."""
+    return sum(answers)
+
+
+def summed_each(answers: Sequence[Any], _: Sequence[Any]) -> tuple[int, ...]:
+    """The sums of several counts."""
+    return tuple(map(sum, zip(*answers, strict=True)))
+
+
+def counted(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, int]:
+    """Counts by key, which several shards may have; in order of the keys."""
+    found: dict[Any, int] = {}
+    for answer in answers:
+        for key, count in dict(answer).items():
+            found[key] = found.get(key, 0) + count
+    return dict(sorted(found.items()))
+
+
+def counted_pairs(answers: Sequence[Any], arguments: Sequence[Any]) -> list[tuple[Any, int]]:
+    """The same as pairs."""
+    return list(counted(answers, arguments).items())
+
+
+def everywhere(answers: Sequence[Any], _: Sequence[Any]) -> bool:
+    """True if all say so."""
+    return all(answers)
+
+
+def most(answers: Sequence[Any], _: Sequence[Any]) -> int:
+    """The greatest."""
+    return max(answers, default=0)
+
+
+def best(limit: int) -> Merge:
+    """The first of all by their keys; `limit` is the argument that says how many."""
+
+    def merge(answers: Sequence[InOrder[Any]], arguments: Sequence[Any]) -> InOrder[Any]:
+        pairs = [pair for answer in answers for pair in zip(answer.keys, answer, strict=True)]
+        pairs.sort(key=lambda pair: pair[0])
+        first = pairs[: arguments[limit]] if arguments[limit] >= 0 else pairs
+        return InOrder([element for _, element in first], [key for key, _ in first])
+
+    return merge
+
+
+def ordered(key: Callable[[Any], Any], limit: int | None = None) -> Merge:
+    """All in order of what they are."""
+
+    def merge(answers: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+        found = sorted(chain.from_iterable(answers), key=key)
+        return found if limit is None else found[: arguments[limit]]
+
+    return merge
+
+
+def as_asked(of: int) -> Merge:
+    """Rows in the order of the documents in the first argument; `of` is the row's place of its document."""
+
+    def merge(answers: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+        place = {number: at for at, number in enumerate(arguments[0])}
+        return sorted(chain.from_iterable(answers), key=lambda found: place[found[of]])
+
+    return merge
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How shards are asked for one method."""
+
+    gives: Lift
+    merge: Merge
+    cuts: tuple[tuple[int, Cut], ...] = ()
+    """(place of an argument, how it is cut)"""
+    kept: bool = False
+    """True for what does not depend on a query: asked for once."""
+
+
+def call(gives: Lift, merge: Merge, *cuts: tuple[int, Cut], kept: bool = False) -> Call:
+    """A short way to write a Call."""
+    return Call(gives, merge, cuts, kept)
+
+
+def _of_document(found: Any) -> Any:
+    return found.repository, found.path
+
+
+_ENDING: Callable[[Any], Any] = lambda d: (len(d.path), d.path, d.repository)  # noqa: E731
+
+CALLS: Mapping[str, Call] = {
+    "documents.rows": call(listed(DOCUMENT_ROW), ordered(_of_document), (0, MANY)),
+    "documents.by_path": call(listed(DOCUMENT_ROW), ordered(lambda d: d.repository)),
+    "documents.ending_in": call(listed(DOCUMENT_ROW), ordered(_ENDING, 1)),
+    "documents.at": call(either(DOCUMENT_ROW), only, (0, REPOSITORY)),
+    "documents.first": call(listed(DOCUMENT), best(1), (0, MANY)),
+    "documents.on_paths": call(SAME, summed, kept=True),
+    "documents.snapshot": call(SAME, only, (0, ONE)),
+    "documents.totals": call(SAME, only, (0, REPOSITORY), kept=True),
+    "documents.skips": call(SAME, only, (0, REPOSITORY)),
+    "documents.is_skipped": call(SAME, only, (0, REPOSITORY)),
+    "documents.holds_below": call(SAME, only, (0, REPOSITORY)),
+    "documents.skipped_folders": call(SAME, only, (0, REPOSITORY)),
+    "parts.places": call(SAME, only, (0, ONE)),
+    "parts.bytes_of": call(SAME, only, (0, ONE)),
+    "parts.documents": call(listed(DOCUMENT), one_set, kept=True),
+    "units.count": call(SAME, summed, kept=True),
+    "units.rows": call(keyed(UNIT, UNIT_ROW), united, (0, MANY)),
+    "units.of_document": call(listed(UNIT_ROW), only, (0, ONE)),
+    "units.todos": call(listed(UNIT_ROW), only, (0, ONE)),
+    "units.ids_of": call(listed(row(UNIT)), only, (0, ONE)),
+    "units.contents": call(listed(row(UNIT, NAME)), joined, (0, MANY)),
+    "units.named": call(listed(UNIT), best(2), (1, WITHIN)),
+    "units.named_as": call(listed(UNIT), best(3), (2, WITHIN)),
+    "units.named_from": call(listed(UNIT), best(2), (1, WITHIN)),
+    "units.qualified_with": call(listed(UNIT), best(2), (1, WITHIN)),
+    "units.in_segment": call(listed(UNIT), best(2), (1, WITHIN)),
+    "units.of_todos": call(listed(UNIT), best(1), (0, MANY)),
+    "units.of_documents": call(listed(UNIT), joined, (0, MANY)),
+    "units.inside": call(listed(row(UNIT, UNIT)), joined, (0, MANY)),
+    "units.around": call(keyed(UNIT, UNIT), united, (0, MANY)),
+    "units.around_byte": call(listed(row(UNIT)), only, (0, ONE)),
+    "units.decorators": call(keyed(UNIT), united, (0, MANY)),
+    "units.top_level": call(listed(row(DOCUMENT, UNIT)), joined, (0, MANY)),
+    "units.briefs": call(listed(row(UNIT, DOCUMENT)), as_asked(1), (0, MANY)),
+    "units.signature": call(SAME, only, (0, ONE)),
+    "postings.counts": call(SAME, summed_each),
+    "postings.totals": call(SAME, lambda answers, _: (sum(a[0] for a in answers), summed_each([a[1] for a in answers], ())), kept=True),
+    "postings.bm25_given": call(listed(row(UNIT)), best(4), (3, WITHIN)),
+    "postings.vocabulary": call(SAME, counted_pairs),
+    "postings.documents_matching": call(keyed(DOCUMENT), united),
+    "postings.names_containing": call(listed(UNIT), best(2), (1, WITHIN)),
+    "postings.names_with": call(listed(row(UNIT, DOCUMENT)), best(2), (1, WITHIN)),
+    "postings.names_resembling": call(listed(row(UNIT)), best(2), (1, WITHIN)),
+    "occurrences.files": call(SAME, summed, kept=True),
+    "occurrences.in_units": call(keyed(UNIT), united, (0, WITHIN)),
+    "occurrences.in_files": call(keyed(DOCUMENT), united),
+    "occurrences.units_in": call(keyed(DOCUMENT), united, (0, MANY)),
+    "vectors.width": call(SAME, most, kept=True),
+    "vectors.of_files": call(keyed(DOCUMENT), united, (1, MANY)),
+    "vectors.distances": call(keyed(UNIT), united, (0, WITHIN)),
+    "vectors.of_units": call(SAME, joined, (0, PAIRS)),
+    "vectors.sign_counts": call(SAME, counted, (1, WITHIN)),
+    "vectors.nearest_below": call(listed(row(UNIT)), ordered(lambda found: found[1], 2), (1, WITHIN)),
+    "files.holding": call(listed(DOCUMENT), one_set, (0, WITHIN)),
+    "files.on_path": call(listed(DOCUMENT), one_set),
+    "files.naming": call(keyed(DOCUMENT), united),
+    "files.importing": call(listed(row(DOCUMENT)), joined),
+    "files.named_units": call(keyed(DOCUMENT), united, (0, MANY)),
+    "files.totals": call(SAME, summed_each, kept=True),
+    "files.outline": call(SAME, only, (0, ONE)),
+    "files.extent": call(SAME, only, (0, ONE)),
+    "edges.is_empty": call(SAME, everywhere, kept=True),
+    "edges.outgoing": call(listed(EDGE), joined, (0, MANY)),
+    "edges.incoming": call(listed(EDGE), joined, (0, MANY)),
+    "edges.around": call(listed(row(NODE, NODE)), joined, (0, MANY)),
+    "edges.nested": call(listed(row(NODE, NODE)), joined, (0, MANY)),
+    "edges.degree": call(keyed(NODE), united, (0, MANY)),
+    "edges.surest_into": call(keyed(NODE), united, (0, MANY)),
+    "edges.files_using": call(keyed(NODE), united, (0, MANY)),
+    "edges.names": call(keyed(NODE), united, (0, MANY)),
+    "edges.external_names": call(keyed(NODE), united, (0, MANY)),
+    "edges.contents": call(listed(row(NODE, NAME)), joined, (0, MANY)),
+    "references.of_document": call(SAME, only, (0, ONE)),
+    "references.imports_of": call(SAME, only, (0, ONE)),
+    "references.documents_using": call(listed(DOCUMENT), joined),
+    "history.read": call(SAME, only, (0, REPOSITORY), kept=True),
+    "history.of": call(keyed(DOCUMENT), united, (0, MANY)),
+    "history.most_commits": call(SAME, only, (0, REPOSITORY), kept=True),
+    "lines.commits": call(SAME, only, (0, REPOSITORY), kept=True),
+    "lines.by_path": call(SAME, only, (0, REPOSITORY)),
+}
+"""Method of a gateway → how shards are asked for it."""

@@ -1,0 +1,92 @@
+"""Ids of a shard → ids of the whole, and back. Units, documents and externals carry their shard in the high bits; repositories
+are numbered in the order in which one index would have them, and named so that no two share a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from codelens.model.code import DocumentId, RepositoryId, UnitId
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.graph import EXTERNAL
+from codelens.store.documents import RepositoryRow, telling_names
+
+LOCAL_BITS = 26
+"""67 million units to a shard, and 16,384 shards below the numbers of externals."""
+_LOCAL = (1 << LOCAL_BITS) - 1
+MOST_SHARDS = EXTERNAL >> LOCAL_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a repository lies."""
+
+    shard: int
+    row: RepositoryRow
+    """As the shard has it."""
+
+
+class Numbers:
+    """The numbers of all shards. `homes` are the repositories in the order of one index."""
+
+    def __init__(self, homes: Sequence[Home]) -> None:
+        names = telling_names([home.row.root for home in homes])
+        self.repositories: list[RepositoryRow] = []
+        self._homes: dict[int, Home] = {}
+        self._number: dict[tuple[int, int], RepositoryId] = {}
+        self._name: dict[tuple[int, str], str] = {}
+        for place, home in enumerate(homes, start=1):
+            number, name = RepositoryId(place), names[home.row.root]
+            self.repositories.append(RepositoryRow(number, name, home.row.root))
+            self._homes[number] = home
+            self._number[home.shard, home.row.id] = number
+            self._name[home.shard, home.row.name] = name
+        self.shards = sorted({home.shard for home in homes})
+
+    def home(self, repository: int) -> tuple[int, RepositoryId]:
+        """(shard, id there) of a repository."""
+        home = self._homes[repository]
+        return home.shard, home.row.id
+
+    def repository(self, shard: int, local: int) -> RepositoryId:
+        """The number of a shard's repository."""
+        return self._number[shard, local]
+
+    def name(self, shard: int, name: str) -> str:
+        """The name of a shard's repository; what is no repository's stays."""
+        return self._name.get((shard, name), name)
+
+
+def unit_of(shard: int, local: int) -> UnitId:
+    """The number of a shard's unit."""
+    return UnitId(shard << LOCAL_BITS | local)
+
+
+def document_of(shard: int, local: int) -> DocumentId:
+    """The number of a shard's document."""
+    return DocumentId(shard << LOCAL_BITS | local)
+
+
+def node_of(shard: int, local: int) -> int:
+    """The number of a node of a shard's graph: a unit, minus a document, or an external."""
+    if local < 0:
+        return -(shard << LOCAL_BITS | -local)
+    return EXTERNAL + (shard << LOCAL_BITS | local - EXTERNAL) if local >= EXTERNAL else shard << LOCAL_BITS | local
+
+
+def split(number: int) -> tuple[int, int]:
+    """(shard, number there) of a unit, document or node."""
+    if number < 0:
+        return -number >> LOCAL_BITS, -(-number & _LOCAL)
+    if number >= EXTERNAL:
+        return number - EXTERNAL >> LOCAL_BITS, EXTERNAL + (number - EXTERNAL & _LOCAL)
+    return number >> LOCAL_BITS, number & _LOCAL
+
+
+def by_shard(numbers: Iterable[int]) -> dict[int, list[int]]:
+    """Shard → the numbers there, in the given order."""
+    found: dict[int, list[int]] = {}
+    for number in numbers:
+        shard, local = split(number)
+        found.setdefault(shard, []).append(local)
+    return found

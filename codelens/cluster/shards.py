@@ -1,0 +1,104 @@
+"""The seam to where shards lie: one message to each shard, all at once, one answer from each."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from codelens.model.fast_dataclass import dataclass
+from codelens.store.store import Store
+from codelens.store.units import UnitSet
+
+SETS_HELD = 8
+"""Sets of units that a shard remembers; a search has a scope and a pool of candidates. Chosen."""
+
+
+class HeldSet(NamedTuple):
+    """A set of units by its number. The units come with it the first time only."""
+
+    number: int
+    units: UnitSet | None
+
+
+class Request(NamedTuple):
+    """A method of a gateway with its arguments."""
+
+    method: str
+    arguments: tuple[Any, ...]
+
+
+class Transport(Protocol):
+    """Asks shards."""
+
+    def ask(self, requests: Mapping[int, Request]) -> dict[int, Any]:
+        """Shard → its answer, from all at once."""
+        ...
+
+
+class Shard:
+    """An open index that answers requests."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._sets: dict[int, UnitSet] = {}
+
+    def answer(self, request: Request) -> Any:
+        """What a method of the store gives; iterators as lists."""
+        target: Any = self.store
+        for name in request.method.split("."):
+            target = getattr(target, name)
+        found = target(*map(self._opened, request.arguments))
+        return list(found) if isinstance(found, Iterator) else found
+
+    def _opened(self, argument: Any) -> Any:
+        if not isinstance(argument, HeldSet):
+            return argument
+        if argument.units is not None:
+            self._sets[argument.number] = argument.units
+            while len(self._sets) > SETS_HELD:
+                del self._sets[next(iter(self._sets))]
+        return self._sets[argument.number]
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What a search cost in messages."""
+
+    rounds: int = 0
+    messages: int = 0
+    bytes: int = 0
+    """Bytes there and back, pickled; counted only if measured."""
+
+
+class LocalShards:
+    """Shards in this process."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._shards = shards
+
+    def ask(self, requests: Mapping[int, Request]) -> dict[int, Any]:
+        """One after the other."""
+        return {number: self._shards[number].answer(request) for number, request in requests.items()}
+
+
+class Measured:
+    """Counts what goes through another transport, and proves that all of it can be sent."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.traffic = Traffic()
+        self.log: list[tuple[str, int, int]] = []
+        """(method, number of shards, bytes) of each round."""
+
+    def ask(self, requests: Mapping[int, Request]) -> dict[int, Any]:
+        """As the other transport answers, after all was packed and unpacked."""
+        sent = {number: pickle.dumps(request) for number, request in requests.items()}
+        answers = self._transport.ask({number: pickle.loads(packed) for number, packed in sent.items()})  # noqa: S301
+        packed = {number: pickle.dumps(answer) for number, answer in answers.items()}
+        size = sum(map(len, sent.values())) + sum(map(len, packed.values()))
+        self.traffic.rounds += 1
+        self.traffic.messages += len(sent)
+        self.traffic.bytes += size
+        self.log.append((next(iter(requests.values())).method, len(sent), size))
+        return {number: pickle.loads(answer) for number, answer in packed.items()}  # noqa: S301
