@@ -209,13 +209,13 @@ def most(answers: Sequence[Any], _: Sequence[Any]) -> int:
     return max(answers, default=0)
 
 
-def best(limit: int) -> Merge:
-    """The first of all by their keys; `limit` is the argument that says how many."""
+def best(limit: int | None) -> Merge:
+    """The first of all by their keys; `limit` is the argument that says how many, None for all."""
 
     def merge(answers: Sequence[InOrder[Any]], arguments: Sequence[Any]) -> InOrder[Any]:
         pairs = [pair for answer in answers for pair in zip(answer.keys, answer, strict=True)]
         pairs.sort(key=lambda pair: pair[0])
-        first = pairs[: arguments[limit]] if arguments[limit] >= 0 else pairs
+        first = pairs if limit is None else pairs[: arguments[limit]]
         return InOrder([element for _, element in first], [key for key, _ in first])
 
     return merge
@@ -270,6 +270,7 @@ CALLS: Mapping[str, Call] = {
     "documents.ending_in": call(listed(DOCUMENT_ROW), ordered(_ENDING, 1)),
     "documents.at": call(either(DOCUMENT_ROW), only, (0, REPOSITORY)),
     "documents.first": call(listed(DOCUMENT), best(1), (0, MANY)),
+    "documents.first_on_paths": call(listed(DOCUMENT), best(1)),
     "documents.on_paths": call(SAME, summed, kept=True),
     "documents.snapshot": call(SAME, only, (0, ONE)),
     "documents.totals": call(SAME, only, (0, REPOSITORY), kept=True),
@@ -293,6 +294,7 @@ CALLS: Mapping[str, Call] = {
     "units.in_segment": call(listed(UNIT), best(2), (1, WITHIN)),
     "units.of_todos": call(listed(UNIT), best(1), (0, MANY)),
     "units.of_documents": call(listed(UNIT), joined, (0, MANY)),
+    "units.grouped": call(listed(row(UNIT)), best(None), (0, MANY)),
     "units.inside": call(listed(row(UNIT, UNIT)), joined, (0, MANY)),
     "units.around": call(keyed(UNIT, UNIT), united, (0, MANY)),
     "units.around_byte": call(listed(row(UNIT)), only, (0, ONE)),

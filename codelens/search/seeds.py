@@ -264,7 +264,7 @@ def _implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
 RICH, LEAN, OTHER = 5, 10, 15
 """Most types with members, types without, and other symbols that join for one word; knowing's figures."""
 CAPS = {1: RICH, 2: LEAN, 3: OTHER}
-"""Group of `Units.on_paths` → most of it for one word."""
+"""Group of `Units.grouped` → most of it for one word."""
 MOST_FILES = 300
 """Files that are looked at for one word. Chosen: a word on more paths names the project, not a place in it."""
 
@@ -277,7 +277,8 @@ def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     for place, word in enumerate(words):
         others = [other for other in words if other != word]
         taken: dict[int, int] = {}
-        for unit, group in run.store.units.on_paths(word, others, MOST_FILES):
+        files = run.store.documents.first_on_paths(word, MOST_FILES)
+        for unit, group in run.store.units.grouped(files, others):
             if taken.get(group, 0) < CAPS.get(group, most) and (may is None or unit in may):
                 taken[group] = taken.get(group, 0) + 1
                 found.setdefault(unit, (group, place, word))

@@ -301,6 +301,12 @@ class Documents:
         row = self._connection.execute(sql, (beginning,)).fetchone()
         return int(row[0]) if row else 0
 
+    def first_on_paths(self, beginning: str, limit: int) -> list[DocumentId]:
+        """The first of these documents by path, tests last."""
+        order = "roles LIKE '%test%', path, repository_id"
+        sql = f"SELECT id, {order} FROM documents WHERE instr('/' || lower(path), '/' || ?1) ORDER BY {order} LIMIT ?2"
+        return InOrder.of_rows(self._connection.execute(sql, (beginning, limit)), at=-1)
+
     def linkable(
         self, repository: RepositoryId, only: DocumentId | None = None
     ) -> list[tuple[int, str, str, str, str]]:

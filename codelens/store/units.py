@@ -417,25 +417,25 @@ class Units:
         where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({_CHUNKS}, '{TODO}')"
         return self._by_folded(where, (text,), within, limit)
 
-    def on_paths(self, beginning: str, words: Sequence[str], files: int) -> Iterator[tuple[UnitId, int]]:
-        """Pairs (symbol, group) of the first `files` files whose own name or a folder's begins like this, in lower case.
+    def grouped(self, documents: Sequence[DocumentId], words: Sequence[str]) -> InOrder[tuple[UnitId, int]]:
+        """Pairs (symbol, group) of these documents.
 
         Groups, in order: 0 for types with a method that one of these words is part of, 1 for those with other members, 2 for
         those without, 3 for other symbols. In each, tests are last.
         """
         member = "SELECT 1 FROM units c WHERE c.document_id = u.document_id AND c.parent_id = u.id"
         said = "SELECT 1 FROM json_each(?2) w WHERE instr(c.folded, w.value)"
+        order = f"held, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = (
             f"SELECT u.id, CASE WHEN u.kind NOT IN ({_TYPES}) THEN 3 "
             f"WHEN EXISTS ({member} AND c.kind = 'method' AND EXISTS ({said})) THEN 0 "
-            f"WHEN EXISTS ({member}) THEN 1 ELSE 2 END AS held FROM "
-            "(SELECT id FROM documents WHERE instr('/' || lower(path), '/' || ?1) "
-            f"ORDER BY roles LIKE '%test%', path LIMIT {int(files)}) f CROSS JOIN documents d ON d.id = f.id "
+            f"WHEN EXISTS ({member}) THEN 1 ELSE 2 END AS held, d.roles LIKE '%test%', {CONTENT_ORDER} "
+            "FROM json_each(?1) n CROSS JOIN documents d ON d.id = n.value "
             f"CROSS JOIN units u ON u.document_id = d.id WHERE NOT u.local AND u.kind NOT IN ({_CHUNKS}, '{TODO}') "
-            f"ORDER BY held, d.roles LIKE '%test%', {CONTENT_ORDER}"
+            f"ORDER BY {order}"
         )
-        for unit, held in self._connection.execute(sql, (beginning, json.dumps(list(words)))):
-            yield UnitId(unit), int(held)
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(documents), json.dumps(list(words)))).fetchall()
+        return InOrder([row[:2] for row in rows], [row[1:] for row in rows])
 
     def names_from(self, beginning: str, limit: int) -> list[str]:
         """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""
