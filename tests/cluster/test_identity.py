@@ -1,0 +1,84 @@
+"""A search over shards gives the same bytes as one over a single index of the same repositories."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from codelens.cluster.local import sharded
+from codelens.cluster.shards import LocalShards, Measured, Shard
+from codelens.config import Settings
+from codelens.index import Index
+from codelens.model.code import UnitRow
+from codelens.model.search import SearchOptions
+from codelens.store.store import Store
+from tests.cluster.queries import Question, answer_bytes, questions, why_bytes
+from tests.commands import SAMPLES
+
+UNLIMITED = Settings(query_seconds=0)
+GROUPS = (("a/shop", "a/notes"), ("b/shop",), ("b/notes", "c/shop"))
+"""The repositories of each shard. Most units are in several, so that ties run over all shards; names need their folders."""
+
+
+class Both:
+    """The same repositories in one index and in shards."""
+
+    def __init__(self, one: Store, shards: Sequence[Store]) -> None:
+        self.one = one
+        self.measured = Measured(LocalShards([Shard(store) for store in shards]))
+        self.many = sharded(one.path, shards, self.measured)
+        rows = (unit for d in one.documents.rows() for unit in one.units.of_document(d.id))
+        self.units: list[UnitRow] = sorted(rows, key=UnitRow.content_order)
+        self.names = [row.name for row in one.documents.repositories()]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    folder = tmp_path_factory.mktemp("fleet")
+    for group in GROUPS:
+        for place in group:
+            shutil.copytree(SAMPLES / place.rpartition("/")[2] / "repo", folder / place)
+    extra = folder / "b/shop/only_here.py"
+    extra.write_text("def settle_invoice(amount):\n    return format_money(amount)\n")
+    files = [folder / "one.db", *(folder / f"{number}.db" for number in range(len(GROUPS)))]
+    for file, group in zip(files, [[p for group in GROUPS for p in group], *GROUPS], strict=True):
+        Index.build(file, [folder / place for place in group], UNLIMITED)
+    with ExitStack() as stack:
+        one, *shards = [stack.enter_context(Store.read(file)) for file in files]
+        yield Both(one, shards)
+
+
+def asked(both: Both, number: int, seed: int) -> list[Question]:
+    return list(questions(both.units, both.names, number, seed))
+
+
+def test_answers_are_the_same_bytes(both: Both) -> None:
+    for question in asked(both, 80, seed=1):
+        assert answer_bytes(question, both.many, UNLIMITED) == answer_bytes(question, both.one, UNLIMITED), question
+
+
+def test_accounts_are_the_same_bytes(both: Both) -> None:
+    for place, question in enumerate(asked(both, 40, seed=2)):
+        unit = both.units[place * 37 % len(both.units)]
+        target = f"{unit.repository}/{unit.path}:{unit.start_line}"
+        expected = why_bytes(question, target, both.one, UNLIMITED)
+        assert why_bytes(question, target, both.many, UNLIMITED) == expected, (question, target)
+
+
+def test_ties_run_over_shards(both: Both) -> None:
+    """What is asked above would prove little if each shard's hits were its own."""
+    found = answer_bytes(("format_money", SearchOptions(limit=50)), both.many, UNLIMITED)
+    for name in ("a/shop", "b/shop", "c/shop"):
+        assert f'"repository": "{name}"' in found
+
+
+def test_nothing_that_is_sent_needs_the_process(both: Both) -> None:
+    """`Measured` packs and unpacks each message."""
+    before = both.measured.traffic.rounds
+    answer_bytes(("settle invoice", SearchOptions()), both.many, UNLIMITED)
+    assert both.measured.traffic.rounds > before
+    assert both.measured.traffic.bytes > 0
