@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from codelens.cluster.numbers import Numbers, by_shard, document_of, node_of, split, unit_of
+from codelens.cluster.numbers import Numbers, by_shard, document_of, split, unit_of
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.store.documents import InOrder
 from codelens.store.units import UnitSet
@@ -25,6 +25,10 @@ Cut = Callable[[Numbers, Any], Parts | None]
 
 def _many(_: Numbers, ids: Iterable[int] | None) -> Parts | None:
     return None if ids is None else by_shard(ids)
+
+
+def _nodes(numbers: Numbers, nodes: Iterable[int]) -> Parts:
+    return numbers.nodes_by_shard(nodes)
 
 
 def _one(_: Numbers, number: int) -> Parts:
@@ -50,6 +54,7 @@ def _within(_: Numbers, units: UnitSet | None) -> Parts | None:
 
 
 MANY: Cut = _many
+NODES: Cut = _nodes
 ONE: Cut = _one
 REPOSITORY: Cut = _repository
 PAIRS: Cut = _pairs
@@ -73,8 +78,8 @@ def _document(_: Numbers, shard: int, value: Any) -> Any:
     return document_of(shard, value)
 
 
-def _node(_: Numbers, shard: int, value: Any) -> Any:
-    return node_of(shard, value)
+def _node(numbers: Numbers, shard: int, value: Any) -> Any:
+    return numbers.node(shard, value)
 
 
 def _unit_row(numbers: Numbers, shard: int, row: Any) -> Any:
@@ -92,8 +97,8 @@ def _document_row(numbers: Numbers, shard: int, row: Any) -> Any:
     return row and replace(row, id=document_of(shard, row.id), repository=repository)
 
 
-def _edge(_: Numbers, shard: int, edge: Any) -> Any:
-    return replace(edge, source=node_of(shard, edge.source), target=node_of(shard, edge.target))
+def _edge(numbers: Numbers, shard: int, edge: Any) -> Any:
+    return replace(edge, source=numbers.node(shard, edge.source), target=numbers.node(shard, edge.target))
 
 
 def _name(numbers: Numbers, shard: int, name: Any) -> Any:
@@ -192,6 +197,15 @@ def counted(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, int]:
         for key, count in dict(answer).items():
             found[key] = found.get(key, 0) + count
     return dict(sorted(found.items()))
+
+
+def highest(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, float]:
+    """The highest value of each key, which several shards may have."""
+    found: dict[Any, float] = {}
+    for answer in answers:
+        for key, value in answer.items():
+            found[key] = max(value, found.get(key, value))
+    return found
 
 
 def counted_pairs(answers: Sequence[Any], arguments: Sequence[Any]) -> list[tuple[Any, int]]:
@@ -329,16 +343,17 @@ CALLS: Mapping[str, Call] = {
     "files.outline": call(SAME, only, (0, ONE)),
     "files.extent": call(SAME, only, (0, ONE)),
     "edges.is_empty": call(SAME, everywhere, kept=True),
-    "edges.outgoing": call(listed(EDGE), joined, (0, MANY)),
-    "edges.incoming": call(listed(EDGE), joined, (0, MANY)),
-    "edges.around": call(listed(row(NODE, NODE)), joined, (0, MANY)),
-    "edges.nested": call(listed(row(NODE, NODE)), joined, (0, MANY)),
-    "edges.degree": call(keyed(NODE), united, (0, MANY)),
-    "edges.surest_into": call(keyed(NODE), united, (0, MANY)),
-    "edges.files_using": call(keyed(NODE), united, (0, MANY)),
-    "edges.names": call(keyed(NODE), united, (0, MANY)),
-    "edges.external_names": call(keyed(NODE), united, (0, MANY)),
-    "edges.contents": call(listed(row(NODE, NAME)), joined, (0, MANY)),
+    "edges.outgoing": call(listed(EDGE), joined, (0, NODES)),
+    "edges.incoming": call(listed(EDGE), joined, (0, NODES)),
+    "edges.around": call(listed(row(NODE, NODE)), joined, (0, NODES)),
+    "edges.nested": call(listed(row(NODE, NODE)), joined, (0, NODES)),
+    "edges.degree": call(keyed(NODE), counted, (0, NODES)),
+    "edges.incoming_counts": call(keyed(NODE), counted, (0, NODES)),
+    "edges.surest_into": call(keyed(NODE), highest, (0, NODES)),
+    "edges.files_using": call(keyed(NODE), united, (0, NODES)),
+    "edges.names": call(keyed(NODE), united, (0, NODES)),
+    "edges.external_names": call(keyed(NODE), united, (0, NODES)),
+    "edges.contents": call(listed(row(NODE, NAME)), joined, (0, NODES)),
     "references.of_document": call(SAME, only, (0, ONE)),
     "references.imports_of": call(SAME, only, (0, ONE)),
     "references.documents_using": call(listed(DOCUMENT), joined),

@@ -1,10 +1,10 @@
-"""Ids of a shard → ids of the whole, and back. Units, documents and externals carry their shard in the high bits; repositories
-are numbered in the order in which one index would have them, and named so that no two share a name.
+"""Ids of a shard → ids of the whole, and back. Units and documents carry their shard in the high bits; repositories
+are numbered in the order in which one index would have them, and named so that no two share a name; externals by their names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.fast_dataclass import dataclass
@@ -42,6 +42,11 @@ class Numbers:
             self._number[home.shard, home.row.id] = number
             self._name[home.shard, home.row.name] = name
         self.shards = sorted({home.shard for home in homes})
+        self._outside: dict[tuple[int, int], int] = {}
+        self._holding: dict[int, list[tuple[int, int]]] = {}
+        self._known: dict[str, int] = {}
+        self.unknown: set[tuple[int, int]] = set()
+        """Externals (shard, node there) that an answer named and `name_externals` does not know yet."""
 
     def home(self, repository: int) -> tuple[int, RepositoryId]:
         """(shard, id there) of a repository."""
@@ -57,6 +62,33 @@ class Numbers:
         return self._name.get((shard, name), name)
 
 
+    def node(self, shard: int, local: int) -> int:
+        """The number of a node of a shard's graph. What lies outside of all shards is one node, whoever names it."""
+        if local < EXTERNAL:
+            return -(shard << LOCAL_BITS | -local) if local < 0 else shard << LOCAL_BITS | local
+        if (shard, local) not in self._outside:
+            self.unknown.add((shard, local))
+        return self._outside.get((shard, local), EXTERNAL)
+
+    def nodes_by_shard(self, nodes: Iterable[int]) -> dict[int, list[int]]:
+        """Shard → the nodes there, in the given order; an external is in several."""
+        found: dict[int, list[int]] = {}
+        for node in nodes:
+            for shard, local in self._holding.get(node, ()) if node >= EXTERNAL else (split(node),):
+                found.setdefault(shard, []).append(local)
+        return found
+
+    def name_externals(self, held: Mapping[int, Mapping[str, int]]) -> None:
+        """Number externals: shard → name → node there, for all shards that have these names."""
+        for shard, names in held.items():
+            for name, local in names.items():
+                number = self._known.setdefault(name, EXTERNAL + 1 + len(self._known))
+                if (shard, local) not in self._outside:
+                    self._outside[shard, local] = number
+                    self._holding.setdefault(number, []).append((shard, local))
+        self.unknown.clear()
+
+
 def unit_of(shard: int, local: int) -> UnitId:
     """The number of a shard's unit."""
     return UnitId(shard << LOCAL_BITS | local)
@@ -67,19 +99,10 @@ def document_of(shard: int, local: int) -> DocumentId:
     return DocumentId(shard << LOCAL_BITS | local)
 
 
-def node_of(shard: int, local: int) -> int:
-    """The number of a node of a shard's graph: a unit, minus a document, or an external."""
-    if local < 0:
-        return -(shard << LOCAL_BITS | -local)
-    return EXTERNAL + (shard << LOCAL_BITS | local - EXTERNAL) if local >= EXTERNAL else shard << LOCAL_BITS | local
-
-
 def split(number: int) -> tuple[int, int]:
-    """(shard, number there) of a unit, document or node."""
+    """(shard, number there) of a unit, a document, or a document's node."""
     if number < 0:
         return -number >> LOCAL_BITS, -(-number & _LOCAL)
-    if number >= EXTERNAL:
-        return number - EXTERNAL >> LOCAL_BITS, EXTERNAL + (number - EXTERNAL & _LOCAL)
     return number >> LOCAL_BITS, number & _LOCAL
 
 

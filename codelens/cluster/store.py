@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ from codelens.cluster.shards import SETS_HELD, HeldSet, Request, Transport
 from codelens.errors import UsageError
 from codelens.model.budget import TimeBudget
 from codelens.model.code import UnitId
+from codelens.model.graph import EXTERNAL
 from codelens.store.documents import Documents, Parts, RepositoryRow
 from codelens.store.edges import EdgeTable, References
 from codelens.store.history import Histories, LineHistories
@@ -74,8 +75,24 @@ class Asker:
             for shard in shards
         }
         answers = self.transport.ask(requests) if requests else {}
-        lifted = [found.gives(self.numbers, shard, answers[shard]) for shard in sorted(answers)]
+        lifted = self._lifted(found, answers)
+        if self.numbers.unknown:
+            self._name_externals()
+            lifted = self._lifted(found, answers)
         return found.merge(lifted, arguments)
+
+    def _lifted(self, found: Call, answers: Mapping[int, Any]) -> list[Any]:
+        return [found.gives(self.numbers, shard, answers[shard]) for shard in sorted(answers)]
+
+    def _name_externals(self) -> None:
+        """What several repositories use and none defines is one node in one index: find who else has it."""
+        by_shard: dict[int, list[int]] = {}
+        for shard, local in self.numbers.unknown:
+            by_shard.setdefault(shard, []).append(local)
+        named = self.transport.ask({s: Request("edges.external_names", (nodes,)) for s, nodes in by_shard.items()})
+        names = sorted({name for found in named.values() for name in found.values()})
+        asked = Request("edges.externals_called", (names,))
+        self.numbers.name_externals(self.transport.ask(dict.fromkeys(self.numbers.shards, asked)))
 
     def _cut(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
         parts: Mapping[int, Any] | None = how(self.numbers, argument)
@@ -120,10 +137,6 @@ class _Documents:
 
     def repositories(self) -> list[RepositoryRow]:
         return sorted(self._numbers.repositories, key=lambda row: row.name)
-
-
-class _Units:
-    """Rows of units, each asked for once: nothing changes while the shards are open."""
 
 
 class _Postings:
@@ -187,6 +200,23 @@ class _Vectors:
         return found
 
 
+class _Edges:
+    """Whether an external has too many edges is decided by those of all shards."""
+
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
+
+    def around(
+        self, nodes: Iterable[int], widest: int, outside: bool = False
+    ) -> Iterator[tuple[int, int, int, int, int]]:
+        asked = list(nodes)
+        externals = [node for node in asked if node >= EXTERNAL]
+        counts = self._ask("edges.incoming_counts", externals) if externals else {}
+        for found in self._ask("edges.around", asked, widest, outside):
+            if counts.get(found[0], 0) <= widest:
+                yield found
+
+
 class ShardedStore(Store):
     """Several indexes, read as one."""
 
@@ -203,6 +233,7 @@ class ShardedStore(Store):
             "postings": postings,
             "occurrences": _Occurrences(ask, postings),
             "vectors": _Vectors(ask),
+            "edges": _Edges(ask),
         }
         for name in GATEWAYS:
             setattr(self, name, Gateway(name, ask, special.get(name)))

@@ -160,6 +160,17 @@ class EdgeTable:
         sql = "SELECT id, name FROM externals WHERE id IN (SELECT value FROM json_each(?))"
         return {external_node(i): name for i, name in self._connection.execute(sql, (json.dumps(ids),))}
 
+    def externals_called(self, names: Sequence[str]) -> dict[str, Node]:
+        """Name → external node, for the names that there are."""
+        sql = "SELECT name, id FROM externals WHERE name IN (SELECT value FROM json_each(?))"
+        return {name: external_node(i) for name, i in self._connection.execute(sql, (json.dumps(names),))}
+
+    def incoming_counts(self, nodes: Iterable[int]) -> dict[int, int]:
+        """Node → number of its incoming edges; nodes without any are left out."""
+        sql = "SELECT e.target, count(*) FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value GROUP BY 1"
+        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
+        return dict(rows)
+
     def externals_named(self, prefix: str) -> dict[Node, str]:
         """External node → name, for names with this prefix."""
         sql = "SELECT id, name FROM externals WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name"
@@ -217,8 +228,7 @@ class EdgeTable:
         self._connection.executemany(
             "INSERT OR IGNORE INTO externals (name) VALUES (?)", [(n,) for n in wanted]
         ).fetchall()
-        sql = "SELECT name, id FROM externals WHERE name IN (SELECT value FROM json_each(?))"
-        return {name: external_node(i) for name, i in self._connection.execute(sql, (json.dumps(wanted),))}
+        return self.externals_called(wanted)
 
     def drop_unused_externals(self) -> None:
         """Delete externals without edges."""
