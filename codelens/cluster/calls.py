@@ -1,4 +1,4 @@
-"""What a store is asked in a search, and how the answers of shards become that of the whole.
+"""The calls that a search makes on a store, and how the answers of shards become that of the whole.
 
 A call says which of its arguments name units, documents, nodes or a repository — only the shards that hold these are asked,
 each with its own — what in an answer is a number or a repository's name, and how answers are merged.
@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from codelens.cluster.numbers import Numbers, by_shard, document_of, split, unit_of
+from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.store.documents import InOrder
 from codelens.store.units import UnitSet
@@ -50,7 +51,7 @@ def _pairs(_: Numbers, pairs: Iterable[tuple[int, int]]) -> Parts:
 
 
 def _within(_: Numbers, units: UnitSet | None) -> Parts | None:
-    return None if units is None else {shard: UnitSet(own) for shard, own in by_shard(units).items()}
+    return None if units is None else {shard: UnitSet(map(UnitId, own)) for shard, own in by_shard(units).items()}
 
 
 MANY: Cut = _many
@@ -317,7 +318,9 @@ CALLS: Mapping[str, Call] = {
     "units.briefs": call(listed(row(UNIT, DOCUMENT)), as_asked(1), (0, MANY)),
     "units.signature": call(SAME, only, (0, ONE)),
     "postings.counts": call(SAME, summed_each),
-    "postings.totals": call(SAME, lambda answers, _: (sum(a[0] for a in answers), summed_each([a[1] for a in answers], ())), kept=True),
+    "postings.totals": call(
+        SAME, lambda answers, _: (sum(a[0] for a in answers), summed_each([a[1] for a in answers], ())), kept=True
+    ),
     "postings.bm25_given": call(listed(row(UNIT)), best(4), (3, WITHIN)),
     "postings.vocabulary": call(SAME, counted_pairs),
     "postings.documents_matching": call(keyed(DOCUMENT), united),

@@ -19,11 +19,11 @@ MOST_SHARDS = EXTERNAL >> LOCAL_BITS
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a repository lies."""
+    """The place of a repository."""
 
     shard: int
     row: RepositoryRow
-    """As the shard has it."""
+    """Its row in the shard."""
 
 
 class Numbers:
@@ -58,9 +58,8 @@ class Numbers:
         return self._number[shard, local]
 
     def name(self, shard: int, name: str) -> str:
-        """The name of a shard's repository; what is no repository's stays."""
+        """The name of a shard's repository; other names stay."""
         return self._name.get((shard, name), name)
-
 
     def node(self, shard: int, local: int) -> int:
         """The number of a node of a shard's graph. What lies outside of all shards is one node, whoever names it."""

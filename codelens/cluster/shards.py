@@ -44,7 +44,7 @@ class Shard:
         self._sets: dict[int, UnitSet] = {}
 
     def answer(self, request: Request) -> Any:
-        """What a method of the store gives; iterators as lists."""
+        """The result of a method of the store; iterators as lists."""
         target: Any = self.store
         for name in request.method.split("."):
             target = getattr(target, name)
@@ -63,7 +63,7 @@ class Shard:
 
 @dataclass(slots=True)
 class Traffic:
-    """What a search cost in messages."""
+    """The cost of searches in messages."""
 
     rounds: int = 0
     messages: int = 0
@@ -92,13 +92,13 @@ class Measured:
         """(method, number of shards, bytes) of each round."""
 
     def ask(self, requests: Mapping[int, Request]) -> dict[int, Any]:
-        """As the other transport answers, after all was packed and unpacked."""
+        """The answers of the other transport, after all was packed and unpacked."""
         sent = {number: pickle.dumps(request) for number, request in requests.items()}
-        answers = self._transport.ask({number: pickle.loads(packed) for number, packed in sent.items()})  # noqa: S301
+        answers = self._transport.ask({number: pickle.loads(packed) for number, packed in sent.items()})
         packed = {number: pickle.dumps(answer) for number, answer in answers.items()}
         size = sum(map(len, sent.values())) + sum(map(len, packed.values()))
         self.traffic.rounds += 1
         self.traffic.messages += len(sent)
         self.traffic.bytes += size
         self.log.append((next(iter(requests.values())).method, len(sent), size))
-        return {number: pickle.loads(answer) for number, answer in packed.items()}  # noqa: S301
+        return {number: pickle.loads(answer) for number, answer in packed.items()}

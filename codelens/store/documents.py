@@ -16,7 +16,6 @@ from codelens.model.extraction import DerivedDocument, DerivedPart, PartPlace
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.trust import sign
 
-
 T = TypeVar("T")
 
 

@@ -88,7 +88,7 @@ class Phrases:
     def expressions(
         self, terms: Sequence[str | InColumns], columns: Sequence[str], proposing: Sequence[str]
     ) -> tuple[str, ...]:
-        """What units hold and, if only some terms propose units, what these hold."""
+        """Expressions for units with any of the terms and, if only some terms propose units, for those with these."""
         return (self.any_in(terms, columns), *([self.any_in(proposing, columns)] if proposing else []))
 
     def alone(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> list[str]:
@@ -262,7 +262,12 @@ class Postings:
         return self._best(scoring, self._phrases.expressions(terms, columns, proposing), within, limit)
 
     def bm25_given(
-        self, matches: Sequence[str], weights: Mapping[str, float], given: WordStatistics, within: UnitSet | None, limit: int
+        self,
+        matches: Sequence[str],
+        weights: Mapping[str, float],
+        given: WordStatistics,
+        within: UnitSet | None,
+        limit: int,
     ) -> list[tuple[UnitId, float]]:
         """The same for the expressions of `expressions`, with the statistics of a larger collection that this index is part of.
 

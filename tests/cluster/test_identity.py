@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -45,8 +44,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     extra = folder / "b/shop/only_here.py"
     extra.write_text("def settle_invoice(amount):\n    return format_money(amount)\n")
     files = [folder / "one.db", *(folder / f"{number}.db" for number in range(len(GROUPS)))]
-    for file, group in zip(files, [[p for group in GROUPS for p in group], *GROUPS], strict=True):
-        Index.build(file, [folder / place for place in group], UNLIMITED)
+    held: list[Sequence[str]] = [[place for group in GROUPS for place in group], *GROUPS]
+    for file, places in zip(files, held, strict=True):
+        Index.build(file, [folder / place for place in places], UNLIMITED)
     with ExitStack() as stack:
         one, *shards = [stack.enter_context(Store.read(file)) for file in files]
         yield Both(one, shards)

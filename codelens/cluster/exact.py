@@ -1,0 +1,108 @@
+"""Methods of the store that take several calls to be exact over shards: statistics first, then what is ranked by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from codelens.cluster.fanout import FanOut
+from codelens.cluster.numbers import Numbers
+from codelens.model.code import UnitId
+from codelens.model.graph import EXTERNAL
+from codelens.store.documents import RepositoryRow
+from codelens.store.postings import InColumns, WordStatistics, phrases_alone
+from codelens.store.units import UnitSet
+from codelens.store.vectors import FIRST_PASS
+
+
+class ShardRepositories:
+    def __init__(self, numbers: Numbers) -> None:
+        self._numbers = numbers
+
+    def repositories(self) -> list[RepositoryRow]:
+        return sorted(self._numbers.repositories, key=lambda row: row.name)
+
+
+class ShardWords:
+    """BM25 by the counts of all shards."""
+
+    def __init__(self, ask: FanOut) -> None:
+        self._ask, self._phrases = ask, phrases_alone()
+        self._counts: dict[str, int] = {}
+        self.stem, self.words = self._phrases.stem, self._phrases.words
+
+    def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
+        return self._count([self._phrases.any_in([term], columns)])[0]
+
+    def _count(self, expressions: Sequence[str]) -> list[int]:
+        if missing := [one for one in dict.fromkeys(expressions) if one not in self._counts]:
+            self._counts.update(zip(missing, self._ask("postings.counts", missing), strict=True))
+        return [self._counts[one] for one in expressions]
+
+    def bm25(
+        self,
+        terms: Sequence[str | InColumns],
+        weights: Mapping[str, float],
+        within: UnitSet | None,
+        limit: int,
+        columns: Sequence[str] = (),
+        proposing: Sequence[str] = (),
+    ) -> list[tuple[UnitId, float]]:
+        rows, tokens = self._ask("postings.totals")
+        given = WordStatistics(rows, tokens, self._count(self._phrases.alone(terms, columns)))
+        matches = self._phrases.expressions(terms, columns, proposing)
+        found: list[tuple[UnitId, float]] = self._ask("postings.bm25_given", matches, weights, given, within, limit)
+        return found
+
+
+class ShardLengths:
+    def __init__(self, ask: FanOut, postings: ShardWords) -> None:
+        self._ask, self._postings = ask, postings
+
+    def mean_lengths(self, term: str) -> Sequence[float]:
+        if not self._postings.document_frequency(term):
+            return ()
+        rows, tokens = self._ask("postings.totals")
+        return [count / max(1, rows) for count in tokens]
+
+
+class ShardVectors:
+    """The first pass over signs ends where it would in one index."""
+
+    def __init__(self, ask: FanOut) -> None:
+        self._ask = ask
+
+    def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
+        most, held, last = max(FIRST_PASS, limit), 0, math.inf
+        counts: dict[float, int] = self._ask("vectors.sign_counts", query, within)
+        for far, count in counts.items():
+            held += count
+            if held >= most:
+                last = far if far > min(counts) else far + 0.5
+                break
+        found: list[tuple[UnitId, float]] = self._ask("vectors.nearest_below", query, within, limit, last)
+        return found
+
+
+class ShardEdges:
+    """Counts the edges of externals over all shards, to leave out those that have too many."""
+
+    def __init__(self, ask: FanOut) -> None:
+        self._ask = ask
+
+    def around(
+        self, nodes: Iterable[int], widest: int, outside: bool = False
+    ) -> Iterator[tuple[int, int, int, int, int]]:
+        asked = list(nodes)
+        externals = [node for node in asked if node >= EXTERNAL]
+        counts = self._ask("edges.incoming_counts", externals) if externals else {}
+        for found in self._ask("edges.around", asked, widest, outside):
+            if counts.get(found[0], 0) <= widest:
+                yield found
+
+
+class ShardSets:
+    """Shards are sent a set with the first call that names it."""
+
+    def hold(self, units: UnitSet) -> None:
+        """Nothing to do."""
