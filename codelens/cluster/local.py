@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codelens.cluster.numbers import Home
-from codelens.cluster.shards import LocalShards, Shard, Transport
+from codelens.cluster.shards import Transport
 from codelens.cluster.store import ShardedStore
 from codelens.errors import UsageError
 from codelens.store.store import Store
@@ -15,19 +15,17 @@ SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vect
 """Keys of `meta` that shards must agree on."""
 
 
-def open_shards(place: Path, files: Sequence[Path]) -> tuple[ShardedStore, LocalShards]:
-    """Open index files as one store; repositories stand in the order of the files. Raises UsageError if they differ in kind."""
-    stores = [Store.read(file) for file in files]
-    return sharded(place, stores, transport := LocalShards([Shard(store) for store in stores])), transport
+def sharded(place: Path, stores: Sequence[Store], transport: Transport, order: Sequence[Path] = ()) -> ShardedStore:
+    """The store that these shards, asked through a transport, are together.
 
-
-def sharded(place: Path, stores: Sequence[Store], transport: Transport) -> ShardedStore:
-    """The store that these shards, asked through a transport, are together."""
+    `order`: the roots as one index would have them, by default shard by shard. Raises UsageError if the shards differ in kind.
+    """
     homes = [
         Home(number, row)
         for number, store in enumerate(stores)
         for row in sorted(store.documents.repositories(), key=lambda row: row.id)
     ]
+    homes.sort(key=lambda home: order.index(home.row.root) if order else 0)
     meta = {}
     for key in SHARED:
         values = {store.meta(key) for store in stores}
