@@ -1,0 +1,116 @@
+"""Dask's workers: each builds shards, and holds some open as actors that answer requests. No other module knows Dask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from codelens.cluster.numbers import Home
+from codelens.cluster.shards import Request, Shard
+from codelens.cluster.store import ShardedStore
+from codelens.config import Settings
+from codelens.errors import CodelensError, UsageError
+from codelens.store.documents import RepositoryRow
+from codelens.store.store import Store
+
+RETRIES = 2
+"""Times that a shard is built again, on another worker if its own died. Chosen."""
+SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
+"""Keys of `meta` that shards must agree on."""
+
+
+class ShardLostError(CodelensError):
+    """A shard did not answer in time, or its worker died."""
+
+    def __init__(self, shard: int, reason: str) -> None:
+        super().__init__(f"shard {shard} did not answer: {reason}")
+        self.shard = shard
+
+
+class HeldShard:
+    """A shard in a worker's process. It opens its file when it is first asked, and keeps it open."""
+
+    def __init__(self, file: str) -> None:
+        self._shard = Shard(store := Store.read(Path(file), accepted=True))
+        store.load_vectors()
+
+    def answer(self, request: Request) -> Any:
+        """The result of one request."""
+        return self._shard.answer(request)
+
+    def described(self) -> tuple[list[RepositoryRow], dict[str, str]]:
+        """(repositories in order of their ids, what all shards must agree on)."""
+        store = self._shard.store
+        meta = {key: value for key in SHARED if (value := store.meta(key))}
+        rows = sorted(store.documents.repositories(), key=lambda row: row.id)
+        return rows, {**meta, "schema": str(store.schema())}
+
+
+@contextmanager
+def client_of(scheduler: str, workers: int) -> Iterator[Any]:
+    """A connection to a scheduler; without an address, to a cluster of processes on this machine that ends with it.
+
+    Raises UsageError if Dask is not installed.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise UsageError("dask.distributed is not installed", "pip install 'codelens[cluster]'") from None
+    if scheduler:
+        with Client(scheduler) as client:
+            yield client
+        return
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+class DaskShards:
+    """The transport over workers: one message to each shard that a call concerns, all sent before the first answer is read."""
+
+    def __init__(self, client: Any, files: Sequence[Path], seconds: float) -> None:
+        """`seconds`: how long an answer may take."""
+        self._seconds = seconds
+        names = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        placed = [
+            client.submit(HeldShard, str(file), actor=True, pure=False, workers=[names[at % len(names)]])
+            for at, file in enumerate(files)
+        ]
+        self._actors = [future.result() for future in placed]
+
+    def ask(self, requests: Mapping[int, Request]) -> dict[int, Any]:
+        """Shard → its answer. Raises ShardLostError."""
+        sent = {number: self._actors[number].answer(request) for number, request in requests.items()}
+        return {number: self._result(number, future) for number, future in sent.items()}
+
+    def _result(self, number: int, future: Any) -> Any:
+        try:
+            return future.result(timeout=self._seconds)
+        except (TimeoutError, OSError, ValueError) as fault:
+            raise ShardLostError(number, str(fault) or type(fault).__name__) from fault
+
+    def store(self, place: Path, order: Sequence[str]) -> ShardedStore:
+        """The store that these shards are together; `order` are the roots as the manifest has them."""
+        sent = [actor.described() for actor in self._actors]
+        told = [self._result(number, future) for number, future in enumerate(sent)]
+        metas = [meta for _, meta in told]
+        if any(meta != metas[0] for meta in metas):
+            raise UsageError("the shards were not built in the same way", "`codelens cluster index` builds them again")
+        homes = [Home(number, row) for number, (rows, _) in enumerate(told) for row in rows]
+        place_of = {root: at for at, root in enumerate(order)}
+        homes.sort(key=lambda home: place_of[str(home.row.root)])
+        return ShardedStore(place, self, homes, metas[0])
+
+
+def build_shard(file: str, roots: Sequence[str], settings: Settings) -> int:
+    """Build one shard from scratch; returns its size. A file that is there was built before, for the same content."""
+    from codelens.index import Index
+
+    path = Path(file)
+    if not path.is_file():
+        Index.build(path, [Path(root) for root in roots], settings)
+    return path.stat().st_size

@@ -1,0 +1,50 @@
+"""Shards built and held by worker processes answer as one index does."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from codelens.config import Settings
+from codelens.fleet.build import index_fleet, read_fleet
+from codelens.fleet.manifest import FleetRepository, Manifest, ShardEntry, grouped
+from codelens.fleet.workers import DaskShards, client_of
+from codelens.index import Index
+from codelens.model.code import UnitRow
+from codelens.store.store import Store
+from tests.cluster.queries import answer_bytes, questions
+from tests.commands import SAMPLES
+
+UNLIMITED = Settings(query_seconds=0)
+
+
+def test_workers_build_and_answer(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    for name in ("notes", "shop"):
+        for copy in ("", "-again"):
+            shutil.copytree(SAMPLES / name / "repo", tmp_path / "fleet" / f"{name}{copy}")
+    roots, folder = read_fleet(tmp_path / "fleet"), tmp_path / "store"
+    Index.build(tmp_path / "one.db", roots, UNLIMITED)
+    with client_of("", workers=2) as client, Store.read(tmp_path / "one.db") as one:
+        manifest = index_fleet(client, roots, folder, UNLIMITED, most=1)
+        assert (len(manifest.shards), manifest.failures) == (4, {})
+        assert Manifest.read(folder) == manifest
+        files = [folder / shard.file for shard in manifest.shards]
+        stamps = [file.stat().st_mtime_ns for file in files]
+        assert index_fleet(client, roots, folder, UNLIMITED, most=1) == manifest
+        assert [file.stat().st_mtime_ns for file in files] == stamps
+        many = DaskShards(client, files, seconds=60).store(one.path, [r.root for r in manifest.repositories])
+        units = sorted(
+            (u for d in one.documents.rows() for u in one.units.of_document(d.id)), key=UnitRow.content_order
+        )
+        names = [row.name for row in one.documents.repositories()]
+        for question in questions(units, names, 40, seed=4):
+            assert answer_bytes(question, many, UNLIMITED) == answer_bytes(question, one, UNLIMITED), question
+
+
+def test_a_new_repository_leaves_other_shards_as_they_are() -> None:
+    a, b, c, d = (FleetRepository(name, "1", 10) for name in "abcd")
+    before = Manifest((a, c), (ShardEntry("x", ("a",), 1), ShardEntry("y", ("c",), 1)))
+    assert grouped([a, b, c, d], 20, before) == [[a], [b, c], [d]]
