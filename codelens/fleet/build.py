@@ -11,8 +11,9 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.errors import NoIndex, UsageError
-from codelens.fleet.manifest import FleetRepository, Manifest, ShardEntry, grouped
+from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry, grouped
 from codelens.fleet.workers import RETRIES, build_shard
+from codelens.text.notation import parse_json
 
 SHARD_BYTES = 500_000_000
 """Bytes of source that small repositories share a shard for. Chosen."""
@@ -23,22 +24,22 @@ def read_fleet(fleet: Path) -> list[Path]:
     if fleet.is_dir():
         return sorted(folder.resolve() for folder in fleet.iterdir() if folder.is_dir())
     try:
-        rows = [json.loads(line) for line in fleet.read_text(encoding="utf-8").splitlines() if line.strip()]
+        rows = [parse_json(line) for line in fleet.read_text(encoding="utf-8").splitlines() if line.strip()]
         return [(fleet.parent / row["path"]).resolve() for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as fault:
-        raise UsageError(f"{fleet} is no list of repositories: {fault}", "a folder of clones, or JSON Lines") from None
+        raise UsageError(f"{fleet} does not list repositories: {fault}", "a folder of clones, or JSON Lines") from None
 
 
 def index_fleet(
     client: Any, roots: Sequence[Path], store: Path, settings: Settings, most: int = SHARD_BYTES
-) -> Manifest:
+) -> FleetManifest:
     """Build the shards that changed, and replace the manifest after each. What cannot be built is listed; the rest goes on."""
     from distributed import as_completed
 
     try:
-        before = Manifest.read(store)
+        before = FleetManifest.read(store)
     except NoIndex:
-        before = Manifest()
+        before = FleetManifest()
     repositories = [described(root) for root in roots]
     groups = grouped(repositories, most, before)
     (store / "shards").mkdir(parents=True, exist_ok=True)
@@ -95,14 +96,14 @@ def _manifest(
     built: dict[str, tuple[ShardEntry, list[FleetRepository]]],
     failures: dict[str, str],
     groups: Sequence[Sequence[FleetRepository]],
-) -> Manifest:
+) -> FleetManifest:
     order = {group[0].root: place for place, group in enumerate(groups)}
     shards = sorted((entry for entry, _ in built.values()), key=lambda entry: order[entry.repositories[0]])
     held = {root for entry in shards for root in entry.repositories}
-    return Manifest(tuple(r for r in repositories if r.root in held), tuple(shards), failures)
+    return FleetManifest(tuple(r for r in repositories if r.root in held), tuple(shards), failures)
 
 
-def _remove_others(store: Path, manifest: Manifest) -> None:
+def _remove_others(store: Path, manifest: FleetManifest) -> None:
     """Delete shards that the manifest does not name. A search that reads them has them open."""
     named = {store / shard.file for shard in manifest.shards}
     for file in (store / "shards").glob("*.db"):

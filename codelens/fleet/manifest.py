@@ -9,6 +9,7 @@ from pathlib import Path
 
 from codelens.errors import NoIndex
 from codelens.model.fast_dataclass import dataclass
+from codelens.text.notation import parse_json
 
 MANIFEST = "manifest.json"
 VERSION = 1
@@ -36,8 +37,8 @@ class ShardEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
-    """What a store holds. Repositories stand in the order in which one index would have them."""
+class FleetManifest:
+    """The contents of a store. Repositories stand in the order in which one index would have them."""
 
     repositories: tuple[FleetRepository, ...] = ()
     shards: tuple[ShardEntry, ...] = ()
@@ -45,12 +46,12 @@ class Manifest:
     """Root → why its shard could not be built."""
 
     @classmethod
-    def read(cls, store: Path) -> Manifest:
+    def read(cls, store: Path) -> FleetManifest:
         """The store's manifest. Raises NoIndex."""
         file = store / MANIFEST
         if not file.is_file():
             raise NoIndex(f"no manifest in {store}", "`codelens cluster index` makes one")
-        record = json.loads(file.read_text(encoding="utf-8"))
+        record = parse_json(file.read_text(encoding="utf-8"))
         if record.get("version") != VERSION:
             raise NoIndex(f"{file} is of another version of codelens", "`codelens cluster index` makes it again")
         shards = tuple(ShardEntry(row["file"], tuple(row["repositories"]), row["bytes"]) for row in record["shards"])
@@ -73,7 +74,7 @@ class Manifest:
         beside.replace(store / MANIFEST)
 
 
-def grouped(repositories: Sequence[FleetRepository], most: int, before: Manifest) -> list[list[FleetRepository]]:
+def grouped(repositories: Sequence[FleetRepository], most: int, before: FleetManifest) -> list[list[FleetRepository]]:
     """Repositories by shard, in their order: together until a shard has `most` bytes. What was together stays together, so
     that a new repository leaves other shards as they are."""
     by_root = {repository.root: repository for repository in repositories}

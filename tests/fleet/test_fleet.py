@@ -9,7 +9,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.fleet.build import index_fleet, read_fleet
-from codelens.fleet.manifest import FleetRepository, Manifest, ShardEntry, grouped
+from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry, grouped
 from codelens.fleet.workers import DaskShards, client_of
 from codelens.index import Index
 from codelens.model.code import UnitRow
@@ -30,7 +30,7 @@ def test_workers_build_and_answer(tmp_path: Path) -> None:
     with client_of("", workers=2) as client, Store.read(tmp_path / "one.db") as one:
         manifest = index_fleet(client, roots, folder, UNLIMITED, most=1)
         assert (len(manifest.shards), manifest.failures) == (4, {})
-        assert Manifest.read(folder) == manifest
+        assert FleetManifest.read(folder) == manifest
         files = [folder / shard.file for shard in manifest.shards]
         stamps = [file.stat().st_mtime_ns for file in files]
         assert index_fleet(client, roots, folder, UNLIMITED, most=1) == manifest
@@ -46,5 +46,5 @@ def test_workers_build_and_answer(tmp_path: Path) -> None:
 
 def test_a_new_repository_leaves_other_shards_as_they_are() -> None:
     a, b, c, d = (FleetRepository(name, "1", 10) for name in "abcd")
-    before = Manifest((a, c), (ShardEntry("x", ("a",), 1), ShardEntry("y", ("c",), 1)))
+    before = FleetManifest((a, c), (ShardEntry("x", ("a",), 1), ShardEntry("y", ("c",), 1)))
     assert grouped([a, b, c, d], 20, before) == [[a], [b, c], [d]]
