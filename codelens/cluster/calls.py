@@ -266,11 +266,20 @@ class Call:
     """(place of an argument, how it is cut)"""
     kept: bool = False
     """True for what does not depend on a query: asked for once."""
+    each: Each | None = None
+    """For a first argument of many: how an answer falls into what belongs to each of them, so that only new ones are asked for."""
 
 
-def call(gives: Lift, merge: Merge, *cuts: tuple[int, Cut], kept: bool = False) -> Call:
+Each = Callable[[Any], Iterable[tuple[Any, Any]]]
+"""An answer → pairs (element of the first argument, element of the answer)."""
+BY_KEY: Each = lambda answer: ((key, (key, value)) for key, value in answer.items())  # noqa: E731
+BY_FIRST: Each = lambda answer: ((found[0], found) for found in answer)  # noqa: E731
+BY_ID: Each = lambda answer: ((found.id, found) for found in answer)  # noqa: E731
+
+
+def call(gives: Lift, merge: Merge, *cuts: tuple[int, Cut], kept: bool = False, each: Each | None = None) -> Call:
     """A short way to write a Call."""
-    return Call(gives, merge, cuts, kept)
+    return Call(gives, merge, cuts, kept, each)
 
 
 def _of_document(found: Any) -> Any:
@@ -280,7 +289,7 @@ def _of_document(found: Any) -> Any:
 _ENDING: Callable[[Any], Any] = lambda d: (len(d.path), d.path, d.repository)  # noqa: E731
 
 CALLS: Mapping[str, Call] = {
-    "documents.rows": call(listed(DOCUMENT_ROW), ordered(_of_document), (0, MANY)),
+    "documents.rows": call(listed(DOCUMENT_ROW), ordered(_of_document), (0, MANY), each=BY_ID),
     "documents.by_path": call(listed(DOCUMENT_ROW), ordered(lambda d: d.repository)),
     "documents.ending_in": call(listed(DOCUMENT_ROW), ordered(_ENDING, 1)),
     "documents.at": call(either(DOCUMENT_ROW), only, (0, REPOSITORY)),
@@ -297,11 +306,11 @@ CALLS: Mapping[str, Call] = {
     "parts.bytes_of": call(SAME, only, (0, ONE)),
     "parts.documents": call(listed(DOCUMENT), one_set, kept=True),
     "units.count": call(SAME, summed, kept=True),
-    "units.rows": call(keyed(UNIT, UNIT_ROW), united, (0, MANY)),
+    "units.rows": call(keyed(UNIT, UNIT_ROW), united, (0, MANY), each=BY_KEY),
     "units.of_document": call(listed(UNIT_ROW), only, (0, ONE)),
     "units.todos": call(listed(UNIT_ROW), only, (0, ONE)),
     "units.ids_of": call(listed(row(UNIT)), only, (0, ONE)),
-    "units.contents": call(listed(row(UNIT, NAME)), joined, (0, MANY)),
+    "units.contents": call(listed(row(UNIT, NAME)), joined, (0, MANY), each=BY_FIRST),
     "units.named": call(listed(UNIT), best(2), (1, WITHIN)),
     "units.named_as": call(listed(UNIT), best(3), (2, WITHIN)),
     "units.named_from": call(listed(UNIT), best(2), (1, WITHIN)),
@@ -311,13 +320,14 @@ CALLS: Mapping[str, Call] = {
     "units.of_documents": call(listed(UNIT), joined, (0, MANY)),
     "units.grouped": call(listed(row(UNIT)), best(None), (0, MANY)),
     "units.inside": call(listed(row(UNIT, UNIT)), joined, (0, MANY)),
-    "units.around": call(keyed(UNIT, UNIT), united, (0, MANY)),
+    "units.around": call(keyed(UNIT, UNIT), united, (0, MANY), each=BY_KEY),
     "units.around_byte": call(listed(row(UNIT)), only, (0, ONE)),
-    "units.decorators": call(keyed(UNIT), united, (0, MANY)),
+    "units.decorators": call(keyed(UNIT), united, (0, MANY), each=BY_KEY),
     "units.top_level": call(listed(row(DOCUMENT, UNIT)), joined, (0, MANY)),
     "units.briefs": call(listed(row(UNIT, DOCUMENT)), as_asked(1), (0, MANY)),
+    "units.spans": call(listed(row(UNIT)), only, (0, ONE)),
     "units.signature": call(SAME, only, (0, ONE)),
-    "postings.counts": call(SAME, summed_each),
+    "postings.counts": call(SAME, counted, each=BY_KEY),
     "postings.totals": call(
         SAME, lambda answers, _: (sum(a[0] for a in answers), summed_each([a[1] for a in answers], ())), kept=True
     ),
@@ -330,7 +340,7 @@ CALLS: Mapping[str, Call] = {
     "occurrences.files": call(SAME, summed, kept=True),
     "occurrences.in_units": call(keyed(UNIT), united, (0, WITHIN)),
     "occurrences.in_files": call(keyed(DOCUMENT), united),
-    "occurrences.units_in": call(keyed(DOCUMENT), united, (0, MANY)),
+    "occurrences.units_in": call(keyed(DOCUMENT), united, (0, MANY), each=BY_KEY),
     "vectors.width": call(SAME, most, kept=True),
     "vectors.of_files": call(keyed(DOCUMENT), united, (1, MANY)),
     "vectors.distances": call(keyed(UNIT), united, (0, WITHIN)),
@@ -341,19 +351,19 @@ CALLS: Mapping[str, Call] = {
     "files.on_path": call(listed(DOCUMENT), one_set),
     "files.naming": call(keyed(DOCUMENT), united),
     "files.importing": call(listed(row(DOCUMENT)), joined),
-    "files.named_units": call(keyed(DOCUMENT), united, (0, MANY)),
+    "files.named_units": call(keyed(DOCUMENT), united, (0, MANY), each=BY_KEY),
     "files.totals": call(SAME, summed_each, kept=True),
     "files.outline": call(SAME, only, (0, ONE)),
     "files.extent": call(SAME, only, (0, ONE)),
     "edges.is_empty": call(SAME, everywhere, kept=True),
     "edges.outgoing": call(listed(EDGE), joined, (0, NODES)),
     "edges.incoming": call(listed(EDGE), joined, (0, NODES)),
-    "edges.around": call(listed(row(NODE, NODE)), joined, (0, NODES)),
-    "edges.nested": call(listed(row(NODE, NODE)), joined, (0, NODES)),
+    "edges.around": call(listed(row(NODE, NODE)), joined, (0, NODES), each=BY_FIRST),
+    "edges.nested": call(listed(row(NODE, NODE)), joined, (0, NODES), each=BY_FIRST),
     "edges.degree": call(keyed(NODE), counted, (0, NODES)),
     "edges.incoming_counts": call(keyed(NODE), counted, (0, NODES)),
     "edges.surest_into": call(keyed(NODE), highest, (0, NODES)),
-    "edges.files_using": call(keyed(NODE), united, (0, NODES)),
+    "edges.files_using": call(keyed(NODE), united, (0, NODES), each=BY_KEY),
     "edges.names": call(keyed(NODE), united, (0, NODES)),
     "edges.external_names": call(keyed(NODE), united, (0, NODES)),
     "edges.contents": call(listed(row(NODE, NAME)), joined, (0, NODES)),
@@ -361,7 +371,7 @@ CALLS: Mapping[str, Call] = {
     "references.imports_of": call(SAME, only, (0, ONE)),
     "references.documents_using": call(listed(DOCUMENT), joined),
     "history.read": call(SAME, only, (0, REPOSITORY), kept=True),
-    "history.of": call(keyed(DOCUMENT), united, (0, MANY)),
+    "history.of": call(keyed(DOCUMENT), united, (0, MANY), each=BY_KEY),
     "history.most_commits": call(SAME, only, (0, REPOSITORY), kept=True),
     "lines.commits": call(SAME, only, (0, REPOSITORY), kept=True),
     "lines.by_path": call(SAME, only, (0, REPOSITORY)),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from codelens.cluster.fanout import FanOut
+from codelens.cluster.fanout import Asked, FanOut
 from codelens.cluster.numbers import Numbers
 from codelens.model.code import UnitId
 from codelens.model.graph import EXTERNAL
@@ -28,16 +29,21 @@ class ShardWords:
 
     def __init__(self, ask: FanOut) -> None:
         self._ask, self._phrases = ask, phrases_alone()
-        self._counts: dict[str, int] = {}
         self.stem, self.words = self._phrases.stem, self._phrases.words
 
     def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
         return self._count([self._phrases.any_in([term], columns)])[0]
 
+    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
+        """The calls that a method would make first."""
+        if method == "document_frequency":
+            term, *columns = arguments
+            return [("postings.counts", ([self._phrases.any_in([term], *columns or [()])],))]
+        return []
+
     def _count(self, expressions: Sequence[str]) -> list[int]:
-        if missing := [one for one in dict.fromkeys(expressions) if one not in self._counts]:
-            self._counts.update(zip(missing, self._ask("postings.counts", missing), strict=True))
-        return [self._counts[one] for one in expressions]
+        counts: Mapping[str, int] = self._ask("postings.counts", expressions)
+        return [counts[one] for one in expressions]
 
     def bm25(
         self,
@@ -49,7 +55,7 @@ class ShardWords:
         proposing: Sequence[str] = (),
     ) -> list[tuple[UnitId, float]]:
         rows, tokens = self._ask("postings.totals")
-        given = WordStatistics(rows, tokens, self._count(self._phrases.alone(terms, columns)))
+        given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.alone(terms, columns))))
         matches = self._phrases.expressions(terms, columns, proposing)
         found: list[tuple[UnitId, float]] = self._ask("postings.bm25_given", matches, weights, given, within, limit)
         return found
@@ -72,6 +78,10 @@ class ShardVectors:
     def __init__(self, ask: FanOut) -> None:
         self._ask = ask
 
+    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
+        """The calls that a method would make first."""
+        return [("vectors.sign_counts", arguments[:2])] if method == "nearest" else []
+
     def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
         most, held, last = max(FIRST_PASS, limit), 0, math.inf
         counts: dict[float, int] = self._ask("vectors.sign_counts", query, within)
@@ -89,6 +99,10 @@ class ShardEdges:
 
     def __init__(self, ask: FanOut) -> None:
         self._ask = ask
+
+    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
+        """The calls that a method would make first."""
+        return [("edges.around", arguments if len(arguments) > 2 else (*arguments, False))] if method == "around" else []
 
     def around(
         self, nodes: Iterable[int], widest: int, outside: bool = False

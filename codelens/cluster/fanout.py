@@ -3,54 +3,79 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+import copy
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from codelens.cluster.calls import CALLS, WITHIN, Call
+from codelens.cluster.calls import BY_KEY, CALLS, WITHIN, Call
 from codelens.cluster.numbers import Numbers
 from codelens.cluster.shards import SETS_HELD, HeldSet, Request, Transport
 from codelens.errors import UsageError
 from codelens.store.units import UnitSet
 
 
+Asked = tuple[str, tuple[Any, ...]]
+"""A method with its arguments."""
+
+
 class FanOut:
-    """Asks the shards that a call concerns, and merges their answers."""
+    """Asks the shards that calls concern, and merges their answers. Shards do not change, so nothing is asked for twice."""
 
     def __init__(self, transport: Transport, numbers: Numbers) -> None:
         self.transport, self.numbers = transport, numbers
-        self._kept: dict[tuple[Any, ...], Any] = {}
+        self._kept: dict[Any, Any] = {}
+        """Answers that hold for all searches."""
+        self._known: dict[Any, Any] = {}
+        self._each: dict[Any, dict[Any, list[Any]]] = {}
+        """(method, further arguments) → element of the first argument → its elements of the answer."""
         self._sets: list[tuple[UnitSet, int, set[int]]] = []
         """(set, its number, the shards that have it), the last ones."""
         self._counter = itertools.count()
 
+    def forget(self) -> None:
+        """Free what was asked for the last search."""
+        self._known.clear()
+        self._each.clear()
+
     def __call__(self, method: str, *arguments: Any) -> Any:
         """The answer that one index of all would give."""
-        found = CALLS.get(method)
-        if found is None:
-            raise UsageError(f"an index of several shards cannot answer {method} yet")
-        if not found.kept:
-            return self._asked(method, found, arguments)
-        key = (method, *arguments)
-        if key not in self._kept:
-            self._kept[key] = self._asked(method, found, arguments)
-        return self._kept[key]
+        (answer,) = self.together([(method, arguments)])
+        return answer
 
-    def _asked(self, method: str, found: Call, arguments: tuple[Any, ...]) -> Any:
-        arguments = tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)
-        cut = {place: parts for place, how in found.cuts if (parts := self._cut(how, arguments[place])) is not None}
+    def together(self, calls: Sequence[Asked]) -> list[Any]:
+        """The answers to several calls, with one message to each shard that any of them concerns."""
+        open_calls = [_OpenCall(self, *call) for call in calls]
+        messages: dict[int, list[Request]] = {}
+        for one in open_calls:
+            for shard, request in one.requests.items():
+                one.places[shard] = len(messages.setdefault(shard, []))
+                messages[shard].append(request)
+        answers = self.transport.ask(messages) if messages else {}
+        given = [{shard: answers[shard][place] for shard, place in one.places.items()} for one in open_calls]
+        lifted = [self._lifted(one.call, own) for one, own in zip(open_calls, given, strict=True)]
+        if self.numbers.unknown:
+            self._name_externals()
+            lifted = [self._lifted(one.call, own) for one, own in zip(open_calls, given, strict=True)]
+        return [one.answer(own) for one, own in zip(open_calls, lifted, strict=True)]
+
+    def known_of(self, call: Call) -> dict[Any, Any]:
+        """The place of answers to such a call."""
+        return self._kept if call.kept else self._known
+
+    def elements_of(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
+        """The elements that are known of answers to a method."""
+        return self._each.setdefault((method, frozen(further)), {})
+
+    def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
+        """Shard → the arguments that it is asked with."""
+        cut = {place: parts for place, how in call.cuts if (parts := self._cut(how, arguments[place])) is not None}
         shards: Collection[int] = self.numbers.shards
         for parts in cut.values():
             shards = [shard for shard in shards if shard in parts]
-        requests = {
-            shard: Request(method, tuple(cut[place][shard] if place in cut else a for place, a in enumerate(arguments)))
+        return {
+            shard: tuple(cut[place][shard] if place in cut else a for place, a in enumerate(arguments))
             for shard in shards
         }
-        answers = self.transport.ask(requests) if requests else {}
-        lifted = self._lifted(found, answers)
-        if self.numbers.unknown:
-            self._name_externals()
-            lifted = self._lifted(found, answers)
-        return found.merge(lifted, arguments)
 
     def _lifted(self, found: Call, answers: Mapping[int, Any]) -> list[Any]:
         return [found.gives(self.numbers, shard, answers[shard]) for shard in sorted(answers)]
@@ -60,10 +85,11 @@ class FanOut:
         by_shard: dict[int, list[int]] = {}
         for shard, local in self.numbers.unknown:
             by_shard.setdefault(shard, []).append(local)
-        named = self.transport.ask({s: Request("edges.external_names", (nodes,)) for s, nodes in by_shard.items()})
-        names = sorted({name for found in named.values() for name in found.values()})
-        asked = Request("edges.externals_called", (names,))
-        self.numbers.name_externals(self.transport.ask(dict.fromkeys(self.numbers.shards, asked)))
+        named = self.transport.ask({s: [Request("edges.external_names", (nodes,))] for s, nodes in by_shard.items()})
+        names = sorted({name for (found,) in named.values() for name in found.values()})
+        asked = [Request("edges.externals_called", (names,))]
+        found = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
+        self.numbers.name_externals({shard: held for shard, (held,) in found.items()})
 
     def _cut(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
         parts: Mapping[int, Any] | None = how(self.numbers, argument)
@@ -77,3 +103,69 @@ class FanOut:
         sent = {shard: HeldSet(number, None if shard in having else units) for shard, units in parts.items()}
         having.update(parts)
         return sent
+
+
+class _OpenCall:
+    """A call on its way: what is known already, and what shards are asked for."""
+
+    def __init__(self, fan: FanOut, method: str, arguments: tuple[Any, ...]) -> None:
+        if method not in CALLS:
+            raise UsageError(f"an index of several shards cannot answer {method} yet")
+        self.call = CALLS[method]
+        self.places: dict[int, int] = {}
+        """Shard → place of the request in its message."""
+        self._arguments = tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)
+        self._key = (method, frozen(self._arguments))
+        self._known = fan.known_of(self.call)
+        self._elements: dict[Any, list[Any]] | None = None
+        asked = self._arguments
+        if self.call.each and asked[0] is not None:
+            self._elements = fan.elements_of(method, asked[1:])
+            self._missing = [one for one in dict.fromkeys(asked[0]) if one not in self._elements]
+            asked = (self._missing, *asked[1:])
+            self.done = not self._missing
+        else:
+            self.done = self._key in self._known
+        cut = {} if self.done else fan.cut(self.call, asked)
+        self.requests = {shard: Request(method, own) for shard, own in cut.items()}
+
+    def answer(self, lifted: Sequence[Any]) -> Any:
+        """The whole's answer, a new list or mapping."""
+        if self._elements is None:
+            if not self.done:
+                self._known[self._key] = self.call.merge(lifted, self._arguments)
+            return copy.copy(self._known[self._key])
+        assert self.call.each is not None
+        if self._missing:
+            self._elements.update((one, []) for one in self._missing)
+            for key, element in self.call.each(self.call.merge(lifted, self._arguments)):
+                self._elements[key].append(element)
+        found = [element for one in dict.fromkeys(self._arguments[0]) for element in self._elements[one]]
+        return self.call.merge([found if self.call.each is not BY_KEY else dict(found)], self._arguments)
+
+
+class _Same:
+    """A set of units as a key: the object itself, so that comparing costs nothing."""
+
+    def __init__(self, units: UnitSet) -> None:
+        self.units = units  # also keeps its id from being used again
+
+    def __hash__(self) -> int:
+        return id(self.units)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.units is self.units
+
+
+def frozen(value: Any) -> Any:
+    """A key for arguments. A set of units is the one object, which is never changed."""
+    match value:
+        case UnitSet():
+            return _Same(value)
+        case dict():
+            return tuple((key, frozen(one)) for key, one in value.items())
+        case list() | tuple():
+            return tuple(map(frozen, value))
+        case set() | frozenset():
+            return frozenset(value)
+    return value

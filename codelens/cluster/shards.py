@@ -31,8 +31,8 @@ class Request(NamedTuple):
 class Transport(Protocol):
     """Asks shards."""
 
-    def ask(self, requests: Mapping[int, Request]) -> dict[int, Any]:
-        """Shard → its answer, from all at once."""
+    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
+        """Shard → its answers, from all at once."""
         ...
 
 
@@ -42,6 +42,10 @@ class Shard:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._sets: dict[int, UnitSet] = {}
+
+    def answers(self, message: Sequence[Request]) -> list[Any]:
+        """The results of several requests."""
+        return list(map(self.answer, message))
 
     def answer(self, request: Request) -> Any:
         """The result of a method of the store; iterators as lists."""
@@ -77,9 +81,9 @@ class LocalShards:
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = shards
 
-    def ask(self, requests: Mapping[int, Request]) -> dict[int, Any]:
+    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
         """One after the other."""
-        return {number: self._shards[number].answer(request) for number, request in requests.items()}
+        return {number: self._shards[number].answers(message) for number, message in messages.items()}
 
 
 class Measured:
@@ -91,14 +95,15 @@ class Measured:
         self.log: list[tuple[str, int, int]] = []
         """(method, number of shards, bytes) of each round."""
 
-    def ask(self, requests: Mapping[int, Request]) -> dict[int, Any]:
+    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
         """The answers of the other transport, after all was packed and unpacked."""
-        sent = {number: pickle.dumps(request) for number, request in requests.items()}
+        sent = {number: pickle.dumps(message) for number, message in messages.items()}
         answers = self._transport.ask({number: pickle.loads(packed) for number, packed in sent.items()})
         packed = {number: pickle.dumps(answer) for number, answer in answers.items()}
         size = sum(map(len, sent.values())) + sum(map(len, packed.values()))
         self.traffic.rounds += 1
         self.traffic.messages += len(sent)
         self.traffic.bytes += size
-        self.log.append((next(iter(requests.values())).method, len(sent), size))
+        methods = dict.fromkeys(request.method for message in messages.values() for request in message)
+        self.log.append((" + ".join(methods), len(sent), size))
         return {number: pickle.loads(answer) for number, answer in packed.items()}

@@ -16,7 +16,7 @@ from codelens.cluster.exact import (
     ShardVectors,
     ShardWords,
 )
-from codelens.cluster.fanout import FanOut
+from codelens.cluster.fanout import Asked, FanOut
 from codelens.cluster.numbers import Home, Numbers
 from codelens.cluster.shards import Transport
 from codelens.model.budget import TimeBudget
@@ -52,18 +52,23 @@ class Gateway:
     def __getattr__(self, method: str) -> Any:
         if self._special is not None and hasattr(self._special, method):
             return getattr(self._special, method)
+        return lambda *given, **named: self._ask(f"{self._name}.{method}", *self._whole(method, given, named))
+
+    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
+        """The first calls that a method will make."""
+        if self._special is not None and hasattr(self._special, method):
+            found: list[Asked] = getattr(self._special, "ahead", lambda *_: [])(method, arguments)
+            return found
+        return [(f"{self._name}.{method}", self._whole(method, arguments, {}))]
+
+    def _whole(self, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments in order, with defaults and without functions."""
         known = getattr(GATEWAYS[self._name], method, None)
-        signature = inspect.signature(known) if known else None
-        full, ask = f"{self._name}.{method}", self._ask
-
-        def call(*given: Any, **named: Any) -> Any:
-            if signature is None:
-                return ask(full)
-            bound = signature.bind(None, *given, **named)
-            bound.apply_defaults()
-            return ask(full, *[value for value in bound.args[1:] if not callable(value)])
-
-        return call
+        if known is None:
+            return ()
+        bound = inspect.signature(known).bind(None, *given, **named)
+        bound.apply_defaults()
+        return tuple(value for value in bound.args[1:] if not callable(value))
 
 
 class ShardedStore(Store):
@@ -84,8 +89,9 @@ class ShardedStore(Store):
             "vectors": ShardVectors(ask),
             "edges": ShardEdges(ask),
         }
-        for name in GATEWAYS:
-            setattr(self, name, Gateway(name, ask, special.get(name)))
+        self._gateways = {name: Gateway(name, ask, special.get(name)) for name in GATEWAYS}
+        for name, gateway in self._gateways.items():
+            setattr(self, name, gateway)
         self.unit_sets = cast(Any, ShardSets())
 
     def close(self) -> None:
@@ -111,9 +117,18 @@ class ShardedStore(Store):
         """True: shards load the functions when they are opened."""
         return True
 
+    def foresee(self, *calls: Asked) -> None:
+        """Ask for all of these at once."""
+        expected: list[Asked] = []
+        for method, arguments in calls:
+            name, _, own = method.partition(".")
+            expected += self._gateways[name].ahead(own, arguments)
+        self.ask.together(expected)
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Faults of shards come as they are."""
+        self.ask.forget()
         yield
 
     @contextmanager

@@ -36,9 +36,9 @@ class HeldShard:
         self._shard = Shard(store := Store.read(Path(file), accepted=True))
         store.load_vectors()
 
-    def answer(self, request: Request) -> Any:
-        """The result of one request."""
-        return self._shard.answer(request)
+    def answers(self, message: Sequence[Request]) -> list[Any]:
+        """The results of the requests of one message."""
+        return self._shard.answers(message)
 
     def described(self) -> tuple[list[RepositoryRow], dict[str, str]]:
         """(repositories in order of their ids, what all shards must agree on)."""
@@ -82,9 +82,9 @@ class DaskShards:
         ]
         self._actors = [future.result() for future in placed]
 
-    def ask(self, requests: Mapping[int, Request]) -> dict[int, Any]:
-        """Shard → its answer. Raises ShardLostError."""
-        sent = {number: self._actors[number].answer(request) for number, request in requests.items()}
+    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
+        """Shard → its answers. Raises ShardLostError."""
+        sent = {number: self._actors[number].answers(list(message)) for number, message in messages.items()}
         return {number: self._result(number, future) for number, future in sent.items()}
 
     def _result(self, number: int, future: Any) -> Any:

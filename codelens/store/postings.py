@@ -296,9 +296,9 @@ class Postings:
                 score += idf * ((frequency * (K1 + 1.0)) / (frequency + long))
         return score
 
-    def counts(self, expressions: Sequence[str]) -> list[int]:
-        """Number of units that match each of these expressions."""
-        return [self._matching(expression) for expression in expressions]
+    def counts(self, expressions: Sequence[str]) -> dict[str, int]:
+        """Expression → number of units that match it."""
+        return {expression: self._matching(expression) for expression in expressions}
 
     def totals(self) -> tuple[int, tuple[int, ...]]:
         """Number of rows, and of words in each column: FTS5's own record of averages."""

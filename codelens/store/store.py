@@ -295,6 +295,11 @@ class Store:
         """Load sqlite-vec's functions into this connection; False if it is missing."""
         return load_vector_extension(self._connection)
 
+    def foresee(self, *calls: tuple[str, tuple[Any, ...]]) -> None:
+        """Hint that these methods of gateways, given by name and arguments, will be called: a store that lies elsewhere asks for all
+        at once. Does nothing here.
+        """
+
     def journal_mode(self) -> str:
         """`delete` at rest, `truncate` in a build, `wal` in an update, or after one if a reader kept it from ending."""
         return str(self._connection.pragma("journal_mode"))

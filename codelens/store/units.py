@@ -330,6 +330,15 @@ class Units:
         rows: list[Any] = self._connection.execute(sql, (document, place)).fetchall()
         return rows
 
+    def spans(self, document: DocumentId) -> list[tuple[UnitId, int, int, int, int]]:
+        """(unit, start, end, number of its lines, 1 if it is local) of all units of a document, outermost first; no TODO comments."""
+        sql = (
+            "SELECT u.id, u.start_byte, u.end_byte, u.end_line - u.start_line + 1, u.local FROM units u "
+            f"WHERE u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.id"
+        )
+        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
+        return rows
+
     def decorators(self, units: Iterable[int]) -> dict[UnitId, tuple[str, ...]]:
         """Unit → its decorators as written, in order; units without any are left out."""
         sql = "SELECT id, decorators FROM units WHERE id IN (SELECT value FROM json_each(?)) AND decorators <> ''"
