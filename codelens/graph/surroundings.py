@@ -46,6 +46,7 @@ class Surroundings:
         """Node → (neighbour, weight), in no order; parallel edges count once, by the heaviest, since calls are kept by line."""
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}
         self._store.budget.check()
+        self._store.foresee(("edges.around", (nodes, WIDEST, self.whole)), ("edges.nested", (nodes,)))
         weight_of = self._weight_of
         for node, other, number, tier, out in self._store.edges.around(nodes, WIDEST, self.whole):
             weight = weight_of.get((number, tier, out))

@@ -132,6 +132,15 @@ class Evidence:
         first = not self.units
         self.units |= {unit.id: unit for unit in new}
         pool = UnitSet(sorted(unit.id for unit in new))
+        documents = {unit.document for unit in new}
+        self._store.foresee(
+            ("occurrences.in_units", (pool, self.terms)),
+            *([("vectors.distances", (pool, self._vector))] if self._vector else []),
+            ("history.of", (documents,)),
+            ("occurrences.units_in", (documents,)),
+            ("edges.files_using", (pool,)),
+            *(("occurrences.in_files", (term,)) for term in self.terms if not self._holding),
+        )
         found = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
         self.found |= found
         if not self._means:

@@ -296,6 +296,8 @@ def _rows(
     """Files as hits show them: the whole of each, with the names of what it defines as its doc."""
     names = {r.id: r.name for r in store.documents.repositories()}
     found = {}
+    ids = [DocumentId(-unit) for unit in units]
+    store.foresee(*(("files.outline", (d, MOST_OUTLINED)) for d in ids), *(("files.extent", (d,)) for d in ids))
     for unit in sorted(units, reverse=True):
         document = documents[DocumentId(-unit)]
         outline = [name for _, name in store.files.outline(document.id, MOST_OUTLINED)]

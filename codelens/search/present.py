@@ -62,6 +62,7 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     store, options, first = run.store, run.options, run.options.offset + 1
     documents = {d.id: d for d in store.documents.rows({c.unit.document for c in page})}
     roots = {r.id: r.root for r in store.documents.repositories()}
+    store.foresee(*(("documents.snapshot", (document,)) for document in documents))
     hits: list[Hit] = []
     said, inner = QueryWords(run), _inner(run, page)
     brief = 0

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MOST_TERMS, MOST_BEGINNINGS = 1000, 100
 """Words of the index, and as many names, that a query asks for, and those of them that end in a star: the first ones. On Redis
 1,000 words take some 1.5 CPU s and 2,000 twice that; a page of a stack trace, 5,000 characters, has 300 to 500."""
+PATH_COLUMNS = ("path", "concepts")
+"""Columns of the words' index that say where a unit lies."""
 SHORTEST_STEM = 3
 """Letters that remain at least when an ending is removed: `using` is not a form of `us`. Chosen."""
 MIN_COMPOUND_PART = 3
@@ -211,6 +213,11 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
     else:
         terms = _reader(profile)(plain_texts(query), query.identifiers, query.text)
         store.budget.limits += terms.left_out
+        store.foresee(
+            *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
+            *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
+            *(("units.named", (t.text, None, 1)) for t in terms.names),
+        )
         if profile.aliases or own:
             terms = with_aliases(terms, own, shipped=profile.aliases)
         if "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,9 @@ def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Fin
     found: dict[UnitId, Find] = {}
     if not words or run.options.literal or run.options.regex or not run.store.features().fuzzy:
         return found
-    for token in tokens_of(words, run):
+    tokens, windows = tokens_of(words, run), {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
+    run.store.foresee(*_matching([*(code for token in tokens if token != fragment for code in _in_code(token)), *windows]))
+    for token in tokens:
         if token == fragment:
             found |= known
             continue
@@ -79,7 +81,6 @@ def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Fin
             texts = _Document(document, numbers, run)
             for text in held:
                 _add(run, document, _token_places(text, texts), len(words), found)
-    windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
     following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
     for document, (held, numbers) in _documents(list(windows), run).items():
         places = _run_places(
@@ -175,6 +176,7 @@ def _documents(
     held: dict[DocumentId, list[str]] = {}
     parts: dict[DocumentId, set[int]] = {}
     allowed = None if run.within is None else run.store.files.holding(run.within)
+    run.store.foresee(*_matching(texts))
     for text in dict.fromkeys(texts):
         run.budget.check()
         expression = all_trigrams(text)
@@ -187,7 +189,16 @@ def _documents(
         if (room := MOST_DOCUMENTS - len(chosen)) > 0:
             fitting = [d for d, own in held.items() if (len(own), d in first) == key]
             chosen += run.store.documents.first(fitting, room)
+    run.store.foresee(
+        ("documents.rows", (chosen,)), *((name, (d,)) for d in chosen for name in ("documents.snapshot", "units.spans"))
+    )
     return {document: (held[document], tuple(sorted(parts[document]))) for document in chosen}
+
+
+def _matching(texts: Iterable[str]) -> list[tuple[str, tuple[str]]]:
+    """The questions which documents may hold these texts."""
+    expressions = filter(None, map(all_trigrams, dict.fromkeys(texts)))
+    return [("postings.documents_matching", (expression,)) for expression in expressions]
 
 
 Place = tuple[int, float, str, bool]
@@ -289,10 +300,14 @@ def _bounded(token: str) -> str:
 def _add(run: SearchRun, document: DocumentId, places: Iterator[Place], words: int, found: dict[UnitId, Find]) -> None:
     """Credit each find to the units around it."""
     within = None if run.within is None else frozenset(run.within)
+    spans: Sequence[tuple[UnitId, int, int, int, int]] | None = None
     for place, count, text, token in places:
         share = count if token else count / words
-        outwards = reversed(run.store.units.around_byte(document, place))
-        for unit, lines, local in outwards:
+        if spans is None:
+            spans = run.store.units.spans(document)[::-1]
+        for unit, start, end, lines, local in spans:
+            if not start <= place < end:
+                continue
             if within is None or unit in within:
                 value = share / math.sqrt(1.0 + lines / USUAL_LINES)
                 known = found.get(unit)

@@ -50,11 +50,15 @@ class SymbolChannel:
         return list(found.values())[:limit]
 
     def _exact(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
+        named = []
         for term in terms:
             holder, name = split_qualified(term.origin)
             if fold_identifier(name) != term.text:  # a word of a name, or two words joined
                 holder, name = "", term.text
-            for unit in run.store.units.named_as(name, holder, run.within, EXACT_CAP):
+            named.append((term, (name, holder, run.within, EXACT_CAP)))
+        run.store.foresee(*(("units.named_as", asked) for _, asked in named))
+        for term, asked in named:
+            for unit in run.store.units.named_as(*asked):
                 found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
 
     def _begun(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
@@ -67,11 +71,12 @@ class SymbolChannel:
                 found.setdefault(unit, Match(unit, BEGINS, f"name begins with {term.origin}"))
 
     def _prefix(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
+        run.store.foresee(*(("units.named_from", (term.text, run.within, PREFIX_CAP)) for term in terms))
         for term in terms:
             room = PREFIX_CAP - len(found)
             if room <= 0:
                 return
-            for unit in run.store.units.named_from(term.text, run.within, room):
+            for unit in run.store.units.named_from(term.text, run.within, PREFIX_CAP)[:room]:
                 found.setdefault(unit, Match(unit, BEGINS, f"name begins with {term.origin}"))
 
     def _substring(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
