@@ -39,7 +39,26 @@ class ShardWords:
         if method == "document_frequency":
             term, *columns = arguments
             return [("postings.counts", ([self._phrases.any_in([term], *columns or [()])],))]
+        if method == "bm25":
+            phrases = self._phrases.alone(arguments[0], arguments[4] if len(arguments) > 4 else ())
+            if not self._ask.knows("postings.counts", phrases) or not self._ask.knows("postings.totals"):
+                return [("postings.counts", (phrases,)), ("postings.totals", ())]
+            return [("postings.bm25_given", self._given(*arguments))]
         return []
+
+    def _given(
+        self,
+        terms: Sequence[str | InColumns],
+        weights: Mapping[str, float],
+        within: UnitSet | None,
+        limit: int,
+        columns: Sequence[str] = (),
+        proposing: Sequence[str] = (),
+    ) -> tuple[Any, ...]:
+        """The arguments of `bm25_given` for those of `bm25`."""
+        rows, tokens = self._ask("postings.totals")
+        given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.alone(terms, columns))))
+        return self._phrases.expressions(terms, columns, proposing), weights, given, within, limit
 
     def _count(self, expressions: Sequence[str]) -> list[int]:
         counts: Mapping[str, int] = self._ask("postings.counts", expressions)
@@ -54,10 +73,8 @@ class ShardWords:
         columns: Sequence[str] = (),
         proposing: Sequence[str] = (),
     ) -> list[tuple[UnitId, float]]:
-        rows, tokens = self._ask("postings.totals")
-        given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.alone(terms, columns))))
-        matches = self._phrases.expressions(terms, columns, proposing)
-        found: list[tuple[UnitId, float]] = self._ask("postings.bm25_given", matches, weights, given, within, limit)
+        given = self._given(terms, weights, within, limit, columns, proposing)
+        found: list[tuple[UnitId, float]] = self._ask("postings.bm25_given", *given)
         return found
 
 
@@ -102,7 +119,9 @@ class ShardEdges:
 
     def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
         """The calls that a method would make first."""
-        return [("edges.around", arguments if len(arguments) > 2 else (*arguments, False))] if method == "around" else []
+        return (
+            [("edges.around", arguments if len(arguments) > 2 else (*arguments, False))] if method == "around" else []
+        )
 
     def around(
         self, nodes: Iterable[int], widest: int, outside: bool = False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import copy
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +12,6 @@ from codelens.cluster.numbers import Numbers
 from codelens.cluster.shards import SETS_HELD, HeldSet, Request, Transport
 from codelens.errors import UsageError
 from codelens.store.units import UnitSet
-
 
 Asked = tuple[str, tuple[Any, ...]]
 """A method with its arguments."""
@@ -41,6 +40,10 @@ class FanOut:
         """The answer that one index of all would give."""
         (answer,) = self.together([(method, arguments)])
         return answer
+
+    def knows(self, method: str, *arguments: Any) -> bool:
+        """True if this was asked for already."""
+        return _OpenCall(self, method, arguments).done
 
     def together(self, calls: Sequence[Asked]) -> list[Any]:
         """The answers to several calls, with one message to each shard that any of them concerns."""

@@ -60,9 +60,14 @@ def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
 def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """The hits; those for which there is no time come without lines."""
     store, options, first = run.store, run.options, run.options.offset + 1
-    documents = {d.id: d for d in store.documents.rows({c.unit.document for c in page})}
+    shown = sorted({c.unit.document for c in page})
+    store.foresee(
+        ("documents.rows", (shown,)),
+        ("units.inside", (_with_inner(page),)),
+        *(("documents.snapshot", (document,)) for document in shown),
+    )
+    documents = {d.id: d for d in store.documents.rows(shown)}
     roots = {r.id: r.root for r in store.documents.repositories()}
-    store.foresee(*(("documents.snapshot", (document,)) for document in documents))
     hits: list[Hit] = []
     said, inner = QueryWords(run), _inner(run, page)
     brief = 0
@@ -82,12 +87,16 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
 
 def _inner(run: SearchRun, page: Sequence[Candidate]) -> Mapping[UnitId, Sequence[UnitRow]]:
     """Unit → the units directly inside it, of those that are shown."""
-    pairs = run.store.units.inside([c.unit.id for c in page if c.unit.id > 0])
+    pairs = run.store.units.inside(_with_inner(page))
     rows = run.store.units.rows([inner for _, inner in pairs])
     found: dict[UnitId, list[UnitRow]] = {}
     for outer, inner in pairs:
         found.setdefault(outer, []).append(rows[inner])
     return found
+
+
+def _with_inner(page: Sequence[Candidate]) -> list[UnitId]:
+    return [c.unit.id for c in page if c.unit.id > 0]
 
 
 def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:

@@ -71,8 +71,13 @@ def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Fin
     found: dict[UnitId, Find] = {}
     if not words or run.options.literal or run.options.regex or not run.store.features().fuzzy:
         return found
-    tokens, windows = tokens_of(words, run), {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
-    run.store.foresee(*_matching([*(code for token in tokens if token != fragment for code in _in_code(token)), *windows]))
+    tokens, windows = (
+        tokens_of(words, run),
+        {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)},
+    )
+    run.store.foresee(
+        *_matching([*(code for token in tokens if token != fragment for code in _in_code(token)), *windows])
+    )
     for token in tokens:
         if token == fragment:
             found |= known
@@ -134,6 +139,8 @@ def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
     A name that is defined outside of tests is left out, because its uses would count as much as its definition. A plain word that
     no unit has is one: it may be a part of a longer word.
     """
+    names = (_last_name(word) for word in words if _NAME.fullmatch(word))
+    run.store.foresee(*(("units.named", (fold_identifier(name), None, MOST_NAMED)) for name in names))
     found = dict.fromkeys(
         word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
     )
@@ -149,11 +156,15 @@ def _in_code(token: str) -> tuple[str, ...]:
 def _is_token(word: str, run: SearchRun) -> bool:
     if not _NAME.fullmatch(word):
         return bool(_MARKED.search(word))
-    last = re.split(r"\.|::|->|#", word)[-1].removesuffix("()")
+    last = _last_name(word)
     named = run.store.units.named(fold_identifier(last), None, MOST_NAMED)
     if not re.search(r"[A-Z0-9_]", word[1:]):
         return not named and not run.store.postings.document_frequency(word.casefold())
     return not any(unit.name == last and "test" not in unit.roles for unit in run.store.units.rows(named).values())
+
+
+def _last_name(word: str) -> str:
+    return re.split(r"\.|::|->|#", word)[-1].removesuffix("()")
 
 
 def windows_of(words: Sequence[str]) -> list[tuple[int, int]]:
@@ -185,10 +196,13 @@ def _documents(
                 held.setdefault(document, []).append(text)
                 parts.setdefault(document, set()).update(numbers)
     chosen: list[DocumentId] = []
-    for key in sorted({(len(own), d in first) for d, own in held.items()}, reverse=True):
+    groups: dict[tuple[int, bool], list[DocumentId]] = {}
+    for document, own in held.items():
+        groups.setdefault((len(own), document in first), []).append(document)
+    run.store.foresee(*(("documents.first", (group, MOST_DOCUMENTS)) for group in groups.values()))
+    for key in sorted(groups, reverse=True):
         if (room := MOST_DOCUMENTS - len(chosen)) > 0:
-            fitting = [d for d, own in held.items() if (len(own), d in first) == key]
-            chosen += run.store.documents.first(fitting, room)
+            chosen += run.store.documents.first(groups[key], MOST_DOCUMENTS)[:room]
     run.store.foresee(
         ("documents.rows", (chosen,)), *((name, (d,)) for d in chosen for name in ("documents.snapshot", "units.spans"))
     )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from codelens.model.code import QUOTING, Span, UnitId, UnitRow
 from codelens.model.search import Match
@@ -47,12 +48,15 @@ class ExactChannel:
         if terms and whole:
             matches = whole_words(run, list(terms), limit)
         elif terms:
-            columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-            found = run.store.postings.bm25(
-                list(terms), fields, run.within, limit, columns, rarest(list(terms), run.store)
-            )
+            found = run.store.postings.bm25(*self._asked(terms, run, limit))
             matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in found]
         return with_todos(run, matches, limit) if asks_todos(run.query.node) else matches
+
+    def _asked(self, terms: Iterable[str], run: SearchRun, limit: int) -> tuple[Any, ...]:
+        """The arguments of BM25."""
+        fields = run.profile.fields
+        columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
+        return list(terms), fields, run.within, limit, columns, rarest(list(terms), run.store)
 
 
 def rarest(terms: Sequence[str], store: Store) -> list[str]:
