@@ -321,7 +321,6 @@ CALLS: Mapping[str, Call] = {
     "units.grouped": call(listed(row(UNIT)), best(None), (0, MANY)),
     "units.inside": call(listed(row(UNIT, UNIT)), joined, (0, MANY)),
     "units.around": call(keyed(UNIT, UNIT), united, (0, MANY), each=BY_KEY),
-    "units.around_byte": call(listed(row(UNIT)), only, (0, ONE)),
     "units.decorators": call(keyed(UNIT), united, (0, MANY), each=BY_KEY),
     "units.top_level": call(listed(row(DOCUMENT, UNIT)), joined, (0, MANY)),
     "units.briefs": call(listed(row(UNIT, DOCUMENT)), as_asked(1), (0, MANY)),

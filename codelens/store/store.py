@@ -296,8 +296,8 @@ class Store:
         return load_vector_extension(self._connection)
 
     def foresee(self, *calls: tuple[str, tuple[Any, ...]]) -> None:
-        """Hint that these methods of gateways, given by name and arguments, will be called: a store that lies elsewhere asks for all
-        at once. Does nothing here.
+        """Hint that these methods of gateways, given by name and arguments, will be called; does nothing here. A store that lies
+        elsewhere asks for all of it at once.
         """
 
     def journal_mode(self) -> str:

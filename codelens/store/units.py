@@ -321,17 +321,8 @@ class Units:
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
         return dict(rows)
 
-    def around_byte(self, document: DocumentId, place: int) -> list[tuple[UnitId, int, int]]:
-        """(unit, number of its lines, 1 if it is local) of all units that contain this byte, outermost first; no TODO comments."""
-        sql = (
-            f"SELECT u.id, u.end_line - u.start_line + 1, u.local FROM units u WHERE u.document_id = ?1 AND {_NOT_ASIDE} "
-            "AND u.start_byte <= ?2 AND u.end_byte > ?2 ORDER BY u.start_byte, u.end_byte DESC, u.id"
-        )
-        rows: list[Any] = self._connection.execute(sql, (document, place)).fetchall()
-        return rows
-
     def spans(self, document: DocumentId) -> list[tuple[UnitId, int, int, int, int]]:
-        """(unit, start, end, number of its lines, 1 if it is local) of all units of a document, outermost first; no TODO comments."""
+        """(unit, start, end, number of lines, 1 if it is local) of all units of a document, outermost first; no TODO comments."""
         sql = (
             "SELECT u.id, u.start_byte, u.end_byte, u.end_line - u.start_line + 1, u.local FROM units u "
             f"WHERE u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.id"

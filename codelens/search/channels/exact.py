@@ -40,7 +40,7 @@ class ExactChannel:
         Stems are compared; in the mode `exact`, and for a profile that demands it, whole words, and no word stands for another
         but by an alias.
         """
-        query, fields = run.terms, run.profile.fields
+        query = run.terms
         whole = run.options.mode == "exact" or run.profile.as_written
         extra = [t for t in query.extra if not whole or t.tier == ALIAS]
         terms = dict.fromkeys(t.text for t in (*query.words, *extra) if t.text not in query.common)
