@@ -34,6 +34,4 @@ def sharded(place: Path, stores: Sequence[Store], transport: Transport, order: S
         if value := values.pop():
             meta[key] = value
     meta["schema"] = str(stores[0].schema())
-    for store in stores:
-        store.load_vectors()
     return ShardedStore(place, transport, homes, meta)

@@ -40,6 +40,7 @@ class Shard:
     """An open index that answers requests."""
 
     def __init__(self, store: Store) -> None:
+        store.load_vectors()
         self.store = store
         self._sets: dict[int, UnitSet] = {}
 

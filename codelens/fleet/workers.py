@@ -33,8 +33,7 @@ class HeldShard:
     """A shard in a worker's process. It opens its file when it is first asked, and keeps it open."""
 
     def __init__(self, file: str) -> None:
-        self._shard = Shard(store := Store.read(Path(file), accepted=True))
-        store.load_vectors()
+        self._shard = Shard(Store.read(Path(file), accepted=True))
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
         """The results of the requests of one message."""
