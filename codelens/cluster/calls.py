@@ -102,12 +102,16 @@ def _edge(numbers: Numbers, shard: int, edge: Any) -> Any:
     return replace(edge, source=numbers.node(shard, edge.source), target=numbers.node(shard, edge.target))
 
 
+def _repository_id(numbers: Numbers, shard: int, value: Any) -> Any:
+    return numbers.repository(shard, value)
+
+
 def _name(numbers: Numbers, shard: int, name: Any) -> Any:
     return numbers.name(shard, name)
 
 
 SAME, UNIT, DOCUMENT, NODE, NAME = _same, _unit, _document, _node, _name
-UNIT_ROW, DOCUMENT_ROW, EDGE = _unit_row, _document_row, _edge
+UNIT_ROW, DOCUMENT_ROW, EDGE, REPOSITORY_ID = _unit_row, _document_row, _edge, _repository_id
 
 
 def listed(lift: Lift) -> Lift:
@@ -369,6 +373,7 @@ CALLS: Mapping[str, Call] = {
     "references.of_document": call(SAME, only, (0, ONE)),
     "references.imports_of": call(SAME, only, (0, ONE)),
     "references.documents_using": call(listed(DOCUMENT), joined),
+    "history.all": call(keyed(REPOSITORY_ID), united, kept=True),
     "history.read": call(SAME, only, (0, REPOSITORY), kept=True),
     "history.of": call(keyed(DOCUMENT), united, (0, MANY), each=BY_KEY),
     "history.most_commits": call(SAME, only, (0, REPOSITORY), kept=True),

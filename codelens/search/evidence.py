@@ -198,11 +198,11 @@ class Evidence:
         """Read the history of the files. Their present is the repository's indexed commit, or --now: no clock decides."""
         store = self._store
         if not self._presents:
+            histories = store.history.all()
             for repository in store.documents.repositories():
-                read = store.history.read(repository.id)
-                if read is not None and read.commits:
-                    present = read.time if self._now is None else self._now
-                    self._presents[repository.name] = (present, store.history.most_commits(repository.id))
+                if repository.id in histories:
+                    read, most = histories[repository.id]
+                    self._presents[repository.name] = (read.time if self._now is None else self._now, most)
         missing = sorted(d for d, name in documents.items() if name in self._presents and d not in self.aged)
         for document, past in (store.history.of(missing) if missing else {}).items():
             present, most = self._presents[documents[document]]

@@ -28,6 +28,16 @@ class Histories:
         head, terms, time, commits, whole, fault = row
         return HistoryRead(str(head), str(terms), int(time), int(commits), bool(whole), str(fault))
 
+    def all(self) -> dict[RepositoryId, tuple[HistoryRead, int]]:
+        """Repository → how far its history was read, and the highest number of commits of any document, for those with commits."""
+        found: dict[RepositoryId, tuple[HistoryRead, int]] = {}
+        for row in self._connection.execute("SELECT repository_id FROM histories ORDER BY 1").fetchall():
+            repository = RepositoryId(int(row[0]))  # type: ignore[arg-type]
+            read = self.read(repository)
+            if read is not None and read.commits:
+                found[repository] = read, self.most_commits(repository)
+        return found
+
     def of(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
         """Document → history, for those that a commit has changed."""
         sql = (

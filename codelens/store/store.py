@@ -56,6 +56,10 @@ class Features:
     vector: bool
 
 
+Expected = tuple[str, tuple[Any, ...]]
+"""A method of a gateway, as `units.rows`, and its arguments."""
+
+
 def _home(index: Path) -> str:
     return os.fsencode(index.resolve().parent.as_posix()).hex()  # a path may contain any bytes
 
@@ -295,7 +299,7 @@ class Store:
         """Load sqlite-vec's functions into this connection; False if it is missing."""
         return load_vector_extension(self._connection)
 
-    def foresee(self, *calls: tuple[str, tuple[Any, ...]]) -> None:
+    def foresee(self, *calls: Expected) -> None:
         """Hint that these methods of gateways, given by name and arguments, will be called; does nothing here. A store that lies
         elsewhere asks for all of it at once.
         """
