@@ -18,6 +18,7 @@ from codelens.store.store import Store
 from tests.cluster.queries import Question, answer_bytes, questions, why_bytes
 from tests.commands import SAMPLES
 
+MOST_ROUNDS = 32
 UNLIMITED = Settings(query_seconds=0)
 GROUPS = (("a/shop", "a/notes"), ("b/shop",), ("b/notes", "c/shop"))
 """The repositories of each shard. Most units are in several, so that ties run over all shards; names need their folders."""
@@ -74,6 +75,15 @@ def test_ties_run_over_shards(both: Both) -> None:
     found = answer_bytes(("format_money", SearchOptions(limit=50)), both.many, UNLIMITED)
     for name in ("a/shop", "b/shop", "c/shop"):
         assert f'"repository": "{name}"' in found
+
+
+def test_a_plain_question_takes_few_rounds(both: Both) -> None:
+    """No more of them with more candidates: a loop that asks for each would take hundreds."""
+    question = ("total of an order with a coupon", SearchOptions(limit=50))
+    answer_bytes(question, both.many, UNLIMITED)
+    before = both.measured.traffic.rounds
+    answer_bytes(question, both.many, UNLIMITED)
+    assert both.measured.traffic.rounds - before <= MOST_ROUNDS
 
 
 def test_nothing_that_is_sent_needs_the_process(both: Both) -> None:
