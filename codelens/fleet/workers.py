@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from codelens.cluster.numbers import Home
 from codelens.cluster.shards import Request, Shard
@@ -14,6 +14,8 @@ from codelens.config import Settings
 from codelens.errors import CodelensError, UsageError
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
+
+T = TypeVar("T")
 
 RETRIES = 2
 """Times that a shard is built again, on another worker if its own died. Chosen."""
@@ -89,20 +91,34 @@ class DaskShards:
     def _result(self, number: int, future: Any) -> Any:
         try:
             return future.result(timeout=self._seconds)
-        except (TimeoutError, OSError, ValueError) as fault:
+        except (TimeoutError, OSError, RuntimeError) as fault:
             raise ShardLostError(number, str(fault) or type(fault).__name__) from fault
 
-    def store(self, place: Path, order: Sequence[str]) -> ShardedStore:
+    def answered(
+        self, place: Path, order: Sequence[str], ask: Callable[[ShardedStore], T]
+    ) -> tuple[T, Mapping[int, ShardLostError]]:
+        """(the answer of all shards that answer, those that do not).
+
+        A shard that is lost on the way is left out from the start: the answer is that of one index of the others.
+        """
+        lost: dict[int, ShardLostError] = {}
+        while True:
+            try:
+                return ask(self.store(place, order, lost)), lost
+            except ShardLostError as fault:
+                lost[fault.shard] = fault
+
+    def store(self, place: Path, order: Sequence[str], without: Collection[int] = ()) -> ShardedStore:
         """The store that these shards are together; `order` are the roots as the manifest has them."""
-        sent = [actor.described() for actor in self._actors]
-        told = [self._result(number, future) for number, future in enumerate(sent)]
-        metas = [meta for _, meta in told]
+        sent = {number: actor.described() for number, actor in enumerate(self._actors) if number not in without}
+        told = {number: self._result(number, future) for number, future in sent.items()}
+        metas = [meta for _, meta in told.values()]
         if any(meta != metas[0] for meta in metas):
             raise UsageError("the shards were not built in the same way", "`codelens cluster index` builds them again")
-        homes = [Home(number, row) for number, (rows, _) in enumerate(told) for row in rows]
+        homes = [Home(number, row) for number, (rows, _) in told.items() for row in rows]
         place_of = {root: at for at, root in enumerate(order)}
         homes.sort(key=lambda home: place_of[str(home.row.root)])
-        return ShardedStore(place, self, homes, metas[0])
+        return ShardedStore(place, self, homes, metas[0] if metas else {})
 
 
 def build_shard(file: str, roots: Sequence[str], settings: Settings) -> int:

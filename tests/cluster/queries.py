@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from codelens.config import Settings
-from codelens.errors import CodelensError
+from codelens.errors import CodelensError, QueryError, TargetError, UsageError
 from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.search import SearchOptions
 from codelens.render.records import candidate_record, search_record, to_json
@@ -26,7 +26,7 @@ def answer_bytes(question: Question, store: Store, settings: Settings) -> str:
     try:
         with store.reading():
             return to_json(search_record(ask(text, store, NOWHERE, options, settings), 0), 1)
-    except CodelensError as fault:
+    except (UsageError, TargetError, QueryError) as fault:
         return f"{type(fault).__name__}: {fault}; {fault.hint}"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry, 
 from codelens.fleet.workers import DaskShards, client_of
 from codelens.index import Index
 from codelens.model.code import UnitRow
+from codelens.model.search import SearchOptions
 from codelens.store.store import Store
 from tests.cluster.queries import answer_bytes, questions
 from tests.commands import SAMPLES
@@ -42,6 +45,26 @@ def test_workers_build_and_answer(tmp_path: Path) -> None:
         names = [row.name for row in one.documents.repositories()]
         for question in questions(units, names, 40, seed=4):
             assert answer_bytes(question, many, UNLIMITED) == answer_bytes(question, one, UNLIMITED), question
+
+
+@pytest.mark.slow
+def test_a_lost_worker_costs_its_shards_and_no_more(tmp_path: Path) -> None:
+    """The answer is that of one index of the shards that are left."""
+    pytest.importorskip("distributed")
+    for name in ("notes", "shop"):
+        shutil.copytree(SAMPLES / name / "repo", tmp_path / "fleet" / name)
+    notes, shop = roots = read_fleet(tmp_path / "fleet")
+    files = [tmp_path / "0.db", tmp_path / "1.db"]
+    for file, root in zip(files, roots, strict=True):
+        Index.build(file, [root], UNLIMITED)
+    question = ("order of a note", SearchOptions(limit=50))
+    with client_of("", workers=2) as client, Store.read(files[1]) as rest:
+        shards, order = DaskShards(client, files, seconds=60), [str(notes), str(shop)]
+        holder = sorted(client.scheduler_info(n_workers=-1)["workers"])[0]
+        os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
+        found, lost = shards.answered(rest.path, order, lambda store: answer_bytes(question, store, UNLIMITED))
+        assert list(lost) == [0]
+        assert found == answer_bytes(question, rest, UNLIMITED)
 
 
 def test_a_new_repository_leaves_other_shards_as_they_are() -> None:
