@@ -72,7 +72,7 @@ class Index:
 
     @classmethod
     def reopen(cls, path: Path, settings: Settings | None = None, look: bool = False) -> Index:
-        """Like `open`, for a process that answers again and again: a file that has not changed since is not read anew."""
+        """Like `open`, for a process that answers again and again: a file that did not change is not opened again."""
         settings = settings or Settings()
         store = _resumed(path.absolute()) or Store.read(path.absolute(), settings.trust_indexes)
         return cls(store, settings, look, keep=True)

@@ -1,4 +1,4 @@
-"""The process beside `codelens watch` and `codelens serve` that answers searches of the shell (`codelens.cli.warm`).
+"""The process next to `codelens watch` and `codelens serve` that answers searches of the shell (`codelens.cli.warm`).
 
 One question at a time: a command has the whole process for itself, with the streams, folder and environment of whoever asks.
 """
@@ -197,7 +197,7 @@ def _writing_to(streams: Sequence[int], encodings: Sequence[Sequence[str]]) -> I
             os.dup2(stream, number)
             os.close(stream)
         for number, (name, (encoding, errors)) in enumerate(zip(STREAMS, encodings, strict=True)):
-            raw = open(number, "rb" if name == "stdin" else "wb", closefd=False)  # noqa: SIM115 - it is no file of ours
+            raw = open(number, "rb" if name == "stdin" else "wb", closefd=False)  # noqa: SIM115 - not a file of ours
             terminal = name == "stderr" or os.isatty(number)
             setattr(sys, name, io.TextIOWrapper(raw, encoding, errors, line_buffering=terminal))
         yield

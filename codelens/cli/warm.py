@@ -65,7 +65,7 @@ def who() -> list[str]:
 
 
 def _index(arguments: list[str]) -> str:
-    """The index that the command probably means: --db, else the nearest above. Asking for another one is no fault, but slow."""
+    """The index that the command probably means: --db, else the nearest above. Asking about another one is slow, and not wrong."""
     for at, argument in enumerate(arguments[:-1]):
         if argument == "--db":
             return arguments[at + 1]

@@ -21,7 +21,12 @@ FILES = {"tide.py": "def rising_tide():\n    return 1\n", "gate.py": "def harbou
 def tree(tmp_path: Path) -> Iterator[Tree]:
     made = Tree(tmp_path, FILES)
     made.index().close()
+    close_all()  # those of commands that ran in this process
     yield made
+    close_all()
+
+
+def close_all() -> None:
     while facade._RESTING:
         facade._RESTING.pop().close()
 

@@ -185,12 +185,16 @@ def _version(command: Sequence[str]) -> str:
 
 
 def _environment(work: Path) -> dict[str, str]:
-    """With a home of its own, so that no tool leaves anything on this machine; models that were downloaded before stay visible."""
+    """With a home of its own, so that no tool leaves anything on this machine; models that were downloaded before stay visible.
+
+    Python may keep the bytecode of its modules, as it does where a package is installed.
+    """
     home = work / "home"
     home.mkdir(exist_ok=True)
     models = os.environ.get("HF_HOME") or str(Path.home() / ".cache" / "huggingface")
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
-        **os.environ,
+        **kept,
         "HOME": str(home),
         "XDG_CACHE_HOME": str(home),
         "XDG_CONFIG_HOME": str(home),

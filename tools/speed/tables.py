@@ -16,8 +16,8 @@ HEAD = (
     "index s (CPU s)",
     "peak MB",
     "index ÷ source",
-    "no-op s",
-    "ten files s",
+    "no-op s (CPU s)",
+    "ten files s (CPU s)",
     f"{' · '.join(SHAPES)}, ms (CPU) as a process",
     "warm, ms",
     "warm p50 / p95, ms",
@@ -26,7 +26,8 @@ HEAD = (
 
 def table(measured: TreeFigures) -> Iterator[str]:
     """Markdown of one tree, and what is not in it."""
-    yield f"{measured['name']}: {measured['files']} files, {measured['source_mb']:.1f} MB indexed"
+    indexed = f"{measured['files']} files of {measured['source_mb']:.1f} MB are indexed"
+    yield f"{measured['name']}: {measured['tree_mb']:.1f} MB, of which {indexed}"
     yield ""
     rows = [HEAD, *(_row(name, tool) for name, tool in measured["tools"].items())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -56,14 +57,17 @@ def _row(name: str, tool: Mapping[str, Any]) -> tuple[str, ...]:
         cells = [cell(pattern.format(shape), digits) for shape in SHAPES]
         return "" if set(cells) == {DASH} else " · ".join(cells)
 
+    def both(what: str) -> str:
+        return f"{cell(f'{what}_s')} ({cell(f'{what}_cpu_s')})" if f"{what}_s" in figures else ""
+
     process = shapes("{}_ms", 0)
     return (
         f"{name} {_short(tool['version'])}".strip(),
-        f"{cell('index_s')} ({cell('index_cpu_s')})" if "index_s" in figures else "",
+        both("index"),
         cell("peak_mb", 0) if "peak_mb" in figures else "",
         cell("index_ratio") if "index_ratio" in figures else "",
-        cell("no_op_s") if "no_op_s" in figures else "",
-        cell("ten_files_s") if "ten_files_s" in figures else "",
+        both("no_op"),
+        both("ten_files"),
         f"{process} ({shapes('{}_cpu_ms', 0)})" if process else "",
         shapes("warm_{}_ms", 1),
         f"{cell('warm_p50_ms', 1)} / {cell('warm_p95_ms', 1)}" if "warm_p50_ms" in figures else "",
@@ -107,11 +111,11 @@ def draw_growth(trees: Sequence[TreeFigures], picture: Path) -> None:
     figure = drawing()(figsize=(9, 7), layout="constrained")
     for axes, (what, label) in zip(figure.subplots(2, 2).flat, PICTURED.items(), strict=True):
         for tool in trees[0]["tools"]:
-            rows = [(tree["source_mb"], tree["tools"].get(tool, {}).get("figures", {}).get(what)) for tree in trees]
+            rows = [(tree["tree_mb"], tree["tools"].get(tool, {}).get("figures", {}).get(what)) for tree in trees]
             points = [(size, value) for size, value in rows if value is not None]
             if points:
                 axes.plot(*zip(*points, strict=True), marker="o", markersize=4, label=tool)
-        axes.set_xlabel("MB of source")
+        axes.set_xlabel("MB in the tree")
         axes.set_title(label, loc="left", fontsize=10)
         axes.set_ylim(bottom=0)
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
