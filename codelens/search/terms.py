@@ -333,7 +333,9 @@ def _corrections(word: str, store: Store) -> Iterable[Term]:
 
     near = []
     forms = tuple(dict.fromkeys((store.postings.stem(word), word)))
-    for term, units in store.postings.vocabulary(word[0]):
+    shortest = min(len(word) - LONGEST_ENDING, *(len(form) - MOST_SLIPS_IN_A_WORD for form in forms))
+    longest = max(len(form) + MOST_SLIPS_IN_A_WORD for form in forms)
+    for term, units in store.postings.vocabulary(word[0], shortest, longest):
         if len(term) >= 2 * LONGEST_ENDING and word.startswith(term) and len(word) - len(term) <= LONGEST_ENDING:
             near.append((1, -units, term))  # a mistake in the ending, which the stem has lost
             continue

@@ -202,13 +202,16 @@ class Postings:
         """Terms of `index_terms`, separated by spaces, folded as in the index and not stemmed."""
         return self._phrases.words(terms)
 
-    def vocabulary(self, prefix: str) -> list[tuple[str, int]]:
-        """Pairs (term, number of units) of all stemmed terms with this prefix."""
+    def vocabulary(self, prefix: str, shortest: int, longest: int) -> list[tuple[str, int]]:
+        """Pairs (term, number of units) of the stemmed terms with this prefix and so many characters."""
         self._connection.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')"
         ).fetchall()
-        sql = "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?1 || char(0x10ffff)"
-        rows: list[Any] = self._connection.execute(sql, (prefix,)).fetchall()
+        sql = (
+            "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?1 || char(0x10ffff) "
+            "AND length(term) BETWEEN ?2 AND ?3"
+        )
+        rows: list[Any] = self._connection.execute(sql, (prefix, shortest, longest)).fetchall()
         return rows
 
     def bm25(
@@ -281,10 +284,10 @@ class Postings:
         if not grams:
             return []
         parts = " UNION ALL ".join("SELECT rowid AS id FROM name_trigrams WHERE name_trigrams MATCH ?" for _ in grams)
+        alike = f"SELECT id, count(*) AS shared FROM ({parts}) GROUP BY id HAVING shared * 3 >= {len(grams)}"
         sql = (
-            f"SELECT u.id, u.folded, count(*) AS shared FROM ({parts}) g JOIN units u ON u.id = g.id "
+            f"SELECT u.id, u.folded, shared FROM ({alike}) g CROSS JOIN units u ON u.id = g.id "
             f"JOIN documents d ON d.id = u.document_id WHERE true {self._sets.within('u.id', within)} "
-            f"GROUP BY u.id HAVING shared * 3 >= {len(grams)} "
             f"ORDER BY shared DESC, abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         return [(UnitId(i), name) for i, name, _ in self._connection.execute(sql, tuple(map(quoted, grams)))]
