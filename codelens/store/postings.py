@@ -363,23 +363,31 @@ class OccurrenceCounter:
         row = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchone()
         return memoryview(row[0]).cast("d") if row else ()
 
-    def in_files(self, term: str) -> Mapping[DocumentId, int]:
-        """File → number of its units with the word in any field; files without any are left out."""
-        sql = (
-            "SELECT u.document_id, count(*) FROM unit_terms JOIN units u ON u.id = unit_terms.rowid "
-            "WHERE unit_terms MATCH ? GROUP BY u.document_id"
-        )
-        return {DocumentId(d): n for d, n in self._connection.execute(sql, (self._phrases.any_of([term]),))}
+    def in_files(
+        self, documents: Collection[DocumentId], terms: Sequence[str], check: Callable[[], None] = lambda: None
+    ) -> tuple[Mapping[DocumentId, int], list[Mapping[DocumentId, int]]]:
+        """(file → number of its units; for each term, file → number of its units with the word in any field), for these files.
 
-    def units_in(self, documents: Collection[DocumentId]) -> Mapping[DocumentId, int]:
-        """File → number of its units, for these files."""
+        `check` is called for each term, as in `in_units`.
+        """
+        numbers, aside = f"[{','.join(map(str, sorted(documents)))}]", self._aside()
+        among = self._sets.within_documents("unit_terms.rowid", numbers)
         sql = (
             "SELECT u.document_id, count(*) FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
             "GROUP BY u.document_id"
         )
-        numbers, aside = f"[{','.join(map(str, sorted(documents)))}]", self._aside()
-        counts = self._connection.execute(sql, (numbers,))
-        return {DocumentId(d): held for d, n in counts if (held := n - aside.get(d, 0))}
+        rows: Any = self._connection.execute(sql, (numbers,))
+        lengths = {DocumentId(d): held for d, n in rows if (held := n - aside.get(d, 0))}
+        sql = (
+            "SELECT u.document_id, count(*) FROM unit_terms CROSS JOIN units u ON u.id = unit_terms.rowid "
+            f"WHERE unit_terms MATCH ? {among} GROUP BY u.document_id"
+        )
+        holding: list[Mapping[DocumentId, int]] = []
+        for term in terms:
+            check()
+            rows = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchall()
+            holding.append(dict(rows))
+        return lengths, holding
 
     def _count_aside(self) -> Mapping[int, int]:
         """File → number of its TODO comments: the count of all units needs an index alone, and no row of theirs."""
