@@ -174,7 +174,7 @@ def test_an_index_of_the_schema_before_learns_its_past(tree: Tree, past: Past) -
     with writable(tree.index) as connection:
         connection.execute("DROP TABLE line_histories; DROP TABLE commits; DROP TABLE written_lines").fetchall()
         connection.execute(
-            "DROP TABLE file_vectors; DROP TABLE parts; DROP TABLE link_counts; DROP TABLE snapshot_log; "
+            "DROP TABLE uses; DROP TABLE file_vectors; DROP TABLE parts; DROP TABLE link_counts; DROP TABLE snapshot_log; "
             "ALTER TABLE documents DROP COLUMN digest; "
             "ALTER TABLE documents DROP COLUMN ctime_ns; ALTER TABLE skips DROP COLUMN ctime_ns; DROP TABLE text_trigrams; "
             "CREATE VIRTUAL TABLE text_trigrams USING fts5 (\n"
