@@ -265,8 +265,8 @@ def with_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
 
 
 PROPOSED = 2000
-"""Units with one of the rarest terms are enough to find the best among: of the best 300 of each of twenty queries on Django, 5,600 in
-all, one unit held only commoner words; and scoring so few takes half of the time."""
+"""Units with one of the rarest terms are enough to find the best among: of the best 300 of each of twenty queries on Django, 5,600
+in all, one unit held only commoner words; and scoring so few takes half of the time."""
 
 
 def rarest(frequencies: Mapping[str, int]) -> list[str]:
