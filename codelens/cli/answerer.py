@@ -34,6 +34,8 @@ LONGEST_ORDER = 4_000_000
 """Bytes of an order; the environment is most of it."""
 PATIENCE = 1.0
 """Seconds to wait for a client that has begun to ask. Chosen."""
+END_SECONDS = 5.0
+"""How long the end of a watch or server waits for the process. Chosen."""
 WAITING = 16
 """Clients that may wait; each gives up after a moment, and answers itself."""
 
@@ -54,7 +56,11 @@ def answering(index: Path, settings: Settings) -> Iterator[None]:
     finally:
         assert process.stdin
         process.stdin.close()
-        process.wait()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:  # in the midst of an answer that nobody reads
+            process.kill()
+            process.wait()
 
 
 class _Ending(BaseException):
