@@ -63,8 +63,8 @@ class UnitSets:
     def within_documents(self, column: str, documents: str) -> str:
         """The condition that a column of unit ids is of these documents, given as a JSON array; as `within`."""
         self.hold(UnitSet())
-        sql = "INSERT INTO temp.unit_set SELECT u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"
         self._held = None
+        sql = "INSERT INTO temp.unit_set SELECT u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"
         self._connection.execute(sql, (documents,)).fetchall()
         return f"AND +{column} IN (SELECT id FROM temp.unit_set)"
 
