@@ -64,7 +64,7 @@ def answering(index: Path, settings: Settings) -> Iterator[None]:
 
 
 class _Ending(BaseException):
-    """The process that started this one has ended, or wants this one to."""
+    """Whoever started this process has ended, or wants it to end."""
 
 
 def answer_until_eof() -> int:
@@ -77,12 +77,11 @@ def answer_until_eof() -> int:
     try:
         end_at_eof(signal.SIGTERM)
         if (listener := _listening(place)) is None:
-            signal.pause()  # another one answers for this index
             return 0
         _prepare(Path(sys.argv[1]))
         while True:
             client, _ = listener.accept()
-            with client, suppress(OSError, ValueError, KeyError):
+            with client, suppress(OSError, ValueError, LookupError, TypeError):  # whoever asked answers itself
                 client.settimeout(PATIENCE)
                 _answer(client)
     except _Ending:
@@ -98,7 +97,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _listening(place: str) -> socket.socket | None:
-    """A socket at this path; None if somebody else answers there."""
+    """A socket at this path; None if somebody else answers there, or nobody can."""
     folder = Path(place).parent
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
