@@ -74,7 +74,8 @@ class Index:
     def reopen(cls, path: Path, settings: Settings | None = None, look: bool = False) -> Index:
         """Like `open`, for a process that answers again and again: a file that did not change is not opened again."""
         settings = settings or Settings()
-        store = _resumed(path.absolute()) or Store.read(path.absolute(), settings.trust_indexes)
+        accepted = settings.trust_indexes
+        store = _resumed(path.absolute(), accepted) or Store.read(path.absolute(), accepted)
         return cls(store, settings, look, keep=True)
 
     @staticmethod
@@ -419,11 +420,11 @@ def _taken(store: Store) -> bool:
     return True
 
 
-def _resumed(path: Path) -> Store | None:
+def _resumed(path: Path, accepted: bool) -> Store | None:
     """A reader at rest whose file is as it was; those of changed files are closed."""
     for store in _RESTING[::-1]:
         if store.path == path and _taken(store):
-            if store.resume():
+            if store.resume(accepted):
                 return store
             store.close()
     return None

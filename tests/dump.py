@@ -63,6 +63,7 @@ _TABLES = {
     "refs": f"SELECT {_PATH.format('document_id')}, columns, bindings FROM refs",
     "externals": "SELECT name FROM externals",
     "edges": f"SELECT {_NODE.format('x.source')}, kind, {_NODE.format('x.target')}, line, tier FROM edges x",
+    "uses": f"SELECT {_UNIT.format('x.unit')}, x.files FROM uses x",
     "link_asks": f"SELECT term, doc > 0, {_PATH.format('abs(doc)')} FROM temp.link_asks_rows",
     "link_counts": (
         f"SELECT {_PATH.format('document_id')}, resolved, external, local, guessed, unresolved, out_of_fuel, places "
@@ -98,6 +99,7 @@ def dump(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 _OWNERS = {
     "snapshots": ("document_id", "documents"),
     "units": ("document_id", "documents"),
+    "uses": ("unit", "units"),
     "refs": ("document_id", "documents"),
     "imports": ("document_id", "documents"),
     "ref_names_docsize": ("id", "refs"),

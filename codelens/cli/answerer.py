@@ -34,6 +34,8 @@ LONGEST_ORDER = 4_000_000
 """Bytes of an order; the environment is most of it."""
 PATIENCE = 1.0
 """Seconds to wait for a client that has begun to ask. Chosen."""
+END_SECONDS = 5.0
+"""How long the end of a watch or server waits for the process. Chosen."""
 WAITING = 16
 """Clients that may wait; each gives up after a moment, and answers itself."""
 
@@ -54,11 +56,15 @@ def answering(index: Path, settings: Settings) -> Iterator[None]:
     finally:
         assert process.stdin
         process.stdin.close()
-        process.wait()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:  # in the midst of an answer that nobody reads
+            process.kill()
+            process.wait()
 
 
 class _Ending(BaseException):
-    """The process that started this one has ended, or wants this one to."""
+    """Whoever started this process has ended, or wants it to end."""
 
 
 def answer_until_eof() -> int:
@@ -71,12 +77,11 @@ def answer_until_eof() -> int:
     try:
         end_at_eof(signal.SIGTERM)
         if (listener := _listening(place)) is None:
-            signal.pause()  # another one answers for this index
             return 0
         _prepare(Path(sys.argv[1]))
         while True:
             client, _ = listener.accept()
-            with client, suppress(OSError, ValueError, KeyError):
+            with client, suppress(OSError, ValueError, LookupError, TypeError):  # whoever asked answers itself
                 client.settimeout(PATIENCE)
                 _answer(client)
     except _Ending:
@@ -92,7 +97,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _listening(place: str) -> socket.socket | None:
-    """A socket at this path; None if somebody else answers there."""
+    """A socket at this path; None if somebody else answers there, or nobody can."""
     folder = Path(place).parent
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)

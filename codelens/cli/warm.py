@@ -28,11 +28,10 @@ STREAMS = ("stdin", "stdout", "stderr")
 def answered() -> int | None:
     """The exit code, if somebody answered this process's command line; else None, and nothing has been written."""
     arguments = sys.argv[1:]
-    if os.name == "nt" or not arguments or arguments[0] not in COMMANDS or arguments[-1].startswith(OWN):
+    if os.name == "nt" or not arguments or arguments[0] not in COMMANDS or any(a.startswith(OWN) for a in arguments):
         return None
-    if os.environ.get(SWITCH, "true").lower() in ("", "0", "false", "no") or any(a.startswith(OWN) for a in arguments):
-        return None
-    if None in (sys.stdin, sys.stdout, sys.stderr):
+    is_off = os.environ.get(SWITCH, "true").lower() in ("", "0", "false", "no")
+    if is_off or None in (sys.stdin, sys.stdout, sys.stderr):
         return None
     try:
         place = socket_of(_index(arguments))

@@ -77,6 +77,7 @@ def finish_run(store: Store, run: IndexRun, transaction: LazyTransaction) -> tup
     unlogged = run.settings.snapshots_kept and not store.log.rows()
     if transaction.writes or run.batches or unlogged:
         transaction.begin()
+        store.edges.count_uses(every=bool(run.batches))
         before = store.meta("snapshot"), store.meta("root")
         store.set_meta("snapshot", store.documents.content_id())
         record_snapshot(store, run.settings.snapshots_kept, before)

@@ -117,6 +117,7 @@ class LazyTransaction:
             return
         if self._batch_bytes is None and self.writes == 1:
             self._store.begin_work()
+            self._store.edges.note_targets()
         self._store.begin()
         self._store.forget_kinds()
         self._open = True

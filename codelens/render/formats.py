@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
-from urllib.parse import quote
 
 from codelens import __version__
 from codelens.errors import UsageError
@@ -295,6 +294,8 @@ def _rule() -> Record:
 
 
 def _result(hit: Hit, query: str) -> Record:
+    from urllib.parse import quote
+
     uri = quote(real_path(hit).encode("utf-8", "surrogateescape"))
     region = {"startLine": hit.line, "startColumn": hit.column_utf16}
     unit = hit.unit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from codelens.model.code import SeenFile, Skip
@@ -347,6 +346,8 @@ def _edge_record(place: EdgePlace) -> Record:
 
 def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
     """@{n}, digest, day of the newest commit, counts, Merkle root; pruned snapshots are marked."""
+    from datetime import UTC, datetime
+
     for back, line in enumerate(log):
         day = datetime.fromtimestamp(line.time, UTC).strftime("%Y-%m-%d") if line.time else "-"
         counts = f"{line.documents} files, {line.symbols} symbols, {line.edges} edges"

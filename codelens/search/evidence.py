@@ -68,8 +68,6 @@ class Evidence:
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}
         self._said_in_files: dict[DocumentId, float] = {}
-        self._holding: list[Mapping[DocumentId, int]] = []
-        """For each term, file → its units with it: asked for once, since all of the term's postings are read for it."""
         self._words: dict[str, tuple[list[str], list[str]]] = {}
         self.uses: dict[int, int] = {}
         self.aged: dict[DocumentId, tuple[Aged | None, Aged | None]] = {}
@@ -211,16 +209,12 @@ class Evidence:
     def _gather_files(self, documents: set[DocumentId]) -> None:
         if not documents:
             return
-        lengths = self._store.occurrences.units_in(documents)
-        if not self._holding:
-            for term in self.terms:
-                self._store.budget.check()
-                self._holding.append(self._store.occurrences.in_files(term))
+        lengths, holding = self._store.occurrences.in_files(documents, self.terms, self._store.budget.check)
         mean = self._store.units.count() / max(1, self._store.occurrences.files())
         counts: dict[DocumentId, list[tuple[int, int]]] = {document: [] for document in documents}
-        for place, of_term in enumerate(self._holding):
-            for document in of_term.keys() & documents:
-                counts[document].append((place, of_term[document]))
+        for place, of_term in enumerate(holding):
+            for document, count in of_term.items():
+                counts[document].append((place, count))
         for document, found in counts.items():
             norm = SATURATION * (1 - IN_FILE_LENGTH_SHARE + IN_FILE_LENGTH_SHARE * lengths.get(document, 1) / mean)
             self.files[document] = math.fsum(self.rarity[place] * count / (count + norm) for place, count in found)

@@ -271,6 +271,22 @@ def with_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     return replace(query, common=common) if common and telling else query
 
 
+PROPOSED = 2000
+"""Units with one of the rarest terms are enough to find the best among: of the best 300 of each of twenty queries on Django, 5,600
+in all, one unit held only commoner words; and scoring so few takes half of the time."""
+
+
+def rarest(frequencies: Mapping[str, int]) -> list[str]:
+    """The terms that propose units: the rarest ones, until units enough have one of them; empty if all terms are needed."""
+    ordered = sorted((frequency, term) for term, frequency in frequencies.items())
+    held = 0
+    for place, (frequency, _) in enumerate(ordered, start=1):
+        held += frequency
+        if held >= PROPOSED and place < len(ordered):
+            return [term for _, term in ordered[:place]]
+    return []
+
+
 UNKNOWN_WORDS = "unknown-words"
 """Code of the notice that lists words of the query that the index does not have."""
 MOST_NAMED = 5
@@ -340,7 +356,9 @@ def _corrections(word: str, store: Store) -> Iterable[Term]:
 
     near = []
     forms = tuple(dict.fromkeys((store.postings.stem(word), word)))
-    for term, units in store.postings.vocabulary(word[0]):
+    shortest = min(len(word) - LONGEST_ENDING, *(len(form) - MOST_SLIPS_IN_A_WORD for form in forms))
+    longest = max(len(form) + MOST_SLIPS_IN_A_WORD for form in forms)
+    for term, units in store.postings.vocabulary(word[0], shortest, longest):
         if len(term) >= 2 * LONGEST_ENDING and word.startswith(term) and len(word) - len(term) <= LONGEST_ENDING:
             near.append((1, -units, term))  # a mistake in the ending, which the stem has lost
             continue

@@ -48,6 +48,7 @@ _OWNERS = {
     "vectors": (f"id / {PIECES}", "units", "id"),
     "vector_bits": (f"id / {PIECES}", "units", "id"),
     "file_vectors": ("id", "documents", "id"),
+    "uses": ("unit", "units", "id"),
 }
 """Table → (expression, table in which the value must occur, column there)."""
 _FEW = {

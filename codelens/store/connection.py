@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import quote
 
 import apsw
 
 from codelens.errors import READ_ONLY, CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError, unwritable
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, has_checksums, vfs_for
+from codelens.text.lazily import lazy_pattern
 from codelens.worktree.place import BESIDE, LOCK
 
 BUSY_MS = 5000
@@ -117,9 +117,17 @@ def report_write_faults(path: Path) -> Iterator[None]:
 _DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", "ENOSPC", "EPERM", "EROFS")}
 
 
+PLAIN = lazy_pattern(r"[A-Za-z0-9/_.~-]+")
+"""Names of files that stand in a URI as they are."""
+
+
 def uri_of(path: Path) -> str:
     """A URI for a path, since plain file names must be UTF-8 for SQLite."""
-    name = quote(os.fsencode(path.resolve().as_posix()))
+    name = path.resolve().as_posix()
+    if not PLAIN.fullmatch(name):
+        from urllib.parse import quote  # 3 ms
+
+        name = quote(os.fsencode(name))
     return f"file:{'' if name.startswith('/') else '/'}{name}"
 
 

@@ -489,13 +489,15 @@ class Parts:
 
 def by_document(rows: Iterable[int]) -> Mapping[DocumentId, Collection[int]]:
     """Group rows of trigrams by document: document → numbers of its parts, empty for a document stored whole."""
-    found: dict[DocumentId, set[int]] = {}
-    for row in rows:
-        if row < PART_BASE:
-            found.setdefault(DocumentId(row), set())
-        else:
-            document, number = divmod(row - PART_BASE, 1 << _SHIFT)
-            found.setdefault(DocumentId(document), set()).add(number)
+    whole = list(rows)
+    in_parts = [row for row in whole if row >= PART_BASE]
+    nothing: frozenset[int] = frozenset()
+    if not in_parts:
+        return dict.fromkeys(map(DocumentId, whole), nothing)
+    found: dict[DocumentId, set[int]] = {DocumentId(row): set() for row in whole if row < PART_BASE}
+    for row in in_parts:
+        document, number = divmod(row - PART_BASE, 1 << _SHIFT)
+        found.setdefault(DocumentId(document), set()).add(number)
     return found
 
 

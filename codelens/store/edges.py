@@ -27,6 +27,24 @@ from codelens.store.postings import quoted
 from codelens.text.lazily import lazy_pattern
 
 _ORDER = "source, kind, target, line"
+_NOTING = """
+CREATE TEMP TABLE IF NOT EXISTS touched (unit INTEGER PRIMARY KEY);
+CREATE TEMP TRIGGER IF NOT EXISTS edge_added AFTER INSERT ON main.edges
+BEGIN INSERT OR IGNORE INTO touched VALUES (new.target); END;
+CREATE TEMP TRIGGER IF NOT EXISTS edge_removed AFTER DELETE ON main.edges
+BEGIN INSERT OR IGNORE INTO touched VALUES (old.target); END;
+CREATE TEMP TRIGGER IF NOT EXISTS roles_changed AFTER UPDATE OF roles ON main.documents WHEN old.roles <> new.roles
+BEGIN
+    INSERT OR IGNORE INTO touched SELECT target FROM edges WHERE source = -new.id;
+    INSERT OR IGNORE INTO touched SELECT e.target FROM units u JOIN edges e ON e.source = u.id WHERE u.document_id = new.id;
+END;
+"""
+_COUNTED = (
+    "INSERT INTO uses SELECT e.target, count(DISTINCT d.id) FROM edges e JOIN units t ON t.id = e.target "
+    "LEFT JOIN units s ON s.id = e.source JOIN documents d ON d.id = coalesce(s.document_id, -e.source) "
+    f"WHERE e.kind NOT IN ({', '.join(str(KINDS[kind]) for kind in ('inherits', 'overrides', 'member_of'))}) "
+    "AND d.id <> t.document_id AND d.roles NOT LIKE '%test%'"
+)
 
 
 class EdgeTable:
@@ -144,15 +162,29 @@ class EdgeTable:
 
         An import at the top of a file is an edge of the document itself.
         """
-        kinds = ", ".join(str(KINDS[kind]) for kind in ("inherits", "overrides", "member_of"))
-        sql = (
-            "SELECT e.target, count(DISTINCT d.id) FROM json_each(?1) n CROSS JOIN units t ON t.id = n.value "
-            f"JOIN edges e ON e.target = t.id AND e.kind NOT IN ({kinds}) LEFT JOIN units s ON s.id = e.source "
-            "JOIN documents d ON d.id = coalesce(s.document_id, -e.source) "
-            "WHERE d.id <> t.document_id AND d.roles NOT LIKE '%test%' GROUP BY e.target"
-        )
+        sql = "SELECT unit, files FROM uses WHERE unit IN (SELECT value FROM json_each(?))"
         rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
         return dict(rows)
+
+    def note_targets(self) -> None:
+        """From now on, note the targets of the edges that this connection changes, for `count_uses`; triggers do it, wherever edges
+        are written.
+        """
+        self._connection.execute(_NOTING).fetchall()
+
+    def count_uses(self, every: bool) -> None:
+        """Count the files that use each unit: `every` one, or those whose edges were changed since `note_targets`."""
+        if every:
+            statements = ["DELETE FROM uses", f"{_COUNTED} GROUP BY e.target"]
+        else:
+            touched = "IN (SELECT unit FROM temp.touched)"
+            statements = [
+                f"DELETE FROM uses WHERE unit {touched}",
+                f"{_COUNTED} AND e.target {touched} GROUP BY e.target",
+                "DELETE FROM temp.touched",
+            ]
+        for sql in statements:
+            self._connection.execute(sql).fetchall()
 
     def external_names(self, nodes: Iterable[int]) -> dict[Node, str]:
         """External node → its name."""

@@ -236,13 +236,16 @@ class Postings:
         """Terms of `index_terms`, separated by spaces, folded as in the index and not stemmed."""
         return self._phrases.words(terms)
 
-    def vocabulary(self, prefix: str) -> list[tuple[str, int]]:
-        """Pairs (term, number of units) of all stemmed terms with this prefix."""
+    def vocabulary(self, prefix: str, shortest: int, longest: int) -> list[tuple[str, int]]:
+        """Pairs (term, number of units) of the stemmed terms with this prefix and so many characters."""
         self._connection.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')"
         ).fetchall()
-        sql = "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?1 || char(0x10ffff)"
-        rows: list[Any] = self._connection.execute(sql, (prefix,)).fetchall()
+        sql = (
+            "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?1 || char(0x10ffff) "
+            "AND length(term) BETWEEN ?2 AND ?3"
+        )
+        rows: list[Any] = self._connection.execute(sql, (prefix, shortest, longest)).fetchall()
         return rows
 
     def bm25(
@@ -360,11 +363,12 @@ class Postings:
         if not grams:
             return []
         parts = " UNION ALL ".join("SELECT rowid AS id FROM name_trigrams WHERE name_trigrams MATCH ?" for _ in grams)
-        order = f"-count(*), abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER}"
+        order = f"-shared, abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER}"
+        alike = f"SELECT id, count(*) AS shared FROM ({parts}) GROUP BY id HAVING shared * 3 >= {len(grams)}"
         sql = (
-            f"SELECT u.id, u.folded, {order} FROM ({parts}) g JOIN units u ON u.id = g.id "
+            f"SELECT u.id, u.folded, {order} FROM ({alike}) g CROSS JOIN units u ON u.id = g.id "
             f"JOIN documents d ON d.id = u.document_id WHERE true {self._sets.within('u.id', within)} "
-            f"GROUP BY u.id HAVING count(*) * 3 >= {len(grams)} ORDER BY {order} LIMIT {int(limit)}"
+            f"ORDER BY {order} LIMIT {int(limit)}"
         )
         rows: list[Any] = self._connection.execute(sql, tuple(map(quoted, grams))).fetchall()
         return InOrder([row[:2] for row in rows], [row[2:] for row in rows])
@@ -460,23 +464,31 @@ class OccurrenceCounter:
         row = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchone()
         return memoryview(row[0]).cast("d") if row else ()
 
-    def in_files(self, term: str) -> Mapping[DocumentId, int]:
-        """File → number of its units with the word in any field; files without any are left out."""
-        sql = (
-            "SELECT u.document_id, count(*) FROM unit_terms JOIN units u ON u.id = unit_terms.rowid "
-            "WHERE unit_terms MATCH ? GROUP BY u.document_id"
-        )
-        return {DocumentId(d): n for d, n in self._connection.execute(sql, (self._phrases.any_of([term]),))}
+    def in_files(
+        self, documents: Collection[DocumentId], terms: Sequence[str], check: Callable[[], None] = lambda: None
+    ) -> tuple[Mapping[DocumentId, int], list[Mapping[DocumentId, int]]]:
+        """(file → number of its units; for each term, file → number of its units with the word in any field), for these files.
 
-    def units_in(self, documents: Collection[DocumentId]) -> Mapping[DocumentId, int]:
-        """File → number of its units, for these files."""
+        `check` is called for each term, as in `in_units`.
+        """
+        numbers, aside = f"[{','.join(map(str, sorted(documents)))}]", self._aside()
+        among = self._sets.within_documents("unit_terms.rowid", numbers)
         sql = (
             "SELECT u.document_id, count(*) FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
             "GROUP BY u.document_id"
         )
-        numbers, aside = f"[{','.join(map(str, sorted(documents)))}]", self._aside()
-        counts = self._connection.execute(sql, (numbers,))
-        return {DocumentId(d): held for d, n in counts if (held := n - aside.get(d, 0))}
+        rows: Any = self._connection.execute(sql, (numbers,))
+        lengths = {DocumentId(d): held for d, n in rows if (held := n - aside.get(d, 0))}
+        sql = (
+            "SELECT u.document_id, count(*) FROM unit_terms CROSS JOIN units u ON u.id = unit_terms.rowid "
+            f"WHERE unit_terms MATCH ? {among} GROUP BY u.document_id"
+        )
+        holding: list[Mapping[DocumentId, int]] = []
+        for term in terms:
+            check()
+            rows = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchall()
+            holding.append(dict(rows))
+        return lengths, holding
 
     def _count_aside(self) -> Mapping[int, int]:
         """File → number of its TODO comments: the count of all units needs an index alone, and no row of theirs."""

@@ -175,11 +175,12 @@ class Store:
         self._connection.execute("COMMIT").fetchall()
         return True
 
-    def resume(self) -> bool:
-        """Begin the transaction of a reader at rest; False if the file is not what it was: then close it."""
+    def resume(self, accepted: bool = False) -> bool:
+        """Begin the transaction of a reader at rest; False if the file has changed, or is not trusted any more: then close it."""
         self.budget = TimeBudget()
-        with suppress(OSError, apsw.Error):
+        with suppress(OSError, apsw.Error, CodelensError):
             self._connection.execute("BEGIN").fetchall()
+            self.ours = is_ours(self._connection, self.path.resolve(), accepted)
             return self._version == self._version_now()
         return False
 

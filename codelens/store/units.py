@@ -60,6 +60,14 @@ class UnitSets:
         self._connection.execute(sql, (json.dumps(units),)).fetchall()
         self._held = units
 
+    def within_documents(self, column: str, documents: str) -> str:
+        """The condition that a column of unit ids is of these documents, given as a JSON array; as `within`."""
+        self.hold(UnitSet())
+        self._held = None
+        sql = "INSERT INTO temp.unit_set SELECT u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"
+        self._connection.execute(sql, (documents,)).fetchall()
+        return f"AND +{column} IN (SELECT id FROM temp.unit_set)"
+
     def within(self, column: str, units: UnitSet | None) -> str:
         """The condition that a column of unit ids is in the set; empty if there is no set.
 

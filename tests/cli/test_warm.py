@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -141,6 +142,15 @@ def test_what_is_of_another_version_or_not_private_is_not_asked(
         assert answerer.ask("search", "tide")[1] is False
     finally:
         folder.chmod(0o700)
+
+
+def test_what_it_cannot_read_it_survives(answerer: Answerer) -> None:
+    for said in (b"\n", b"[1]\n", b"{}\n", b'{"who": 1, "arguments": []}\n', b"\xff\n"):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(answerer.sockets[0]))
+            client.sendall(said)
+            assert client.recv(2) == b""
+    answerer.wait_for(lambda: answerer.ask("search", "tide")[1])
 
 
 def test_the_setting_switches_it_off(answerer: Answerer) -> None:

@@ -15,6 +15,7 @@ from codelens.worktree import changes
 from tests.indexing.here import Tree
 from tests.worktree.git_history import DAY, START, Past
 from tests.writable import writable
+from tools.faults.kills import downgrade
 
 
 @pytest.fixture
@@ -171,17 +172,7 @@ def test_what_took_too_long_is_not_tried_again_before_a_commit(
 def test_an_index_of_the_schema_before_learns_its_past(tree: Tree, past: Past) -> None:
     past.commit({"a.py": "x = 1\n"})
     tree.run()
-    with writable(tree.index) as connection:
-        connection.execute("DROP TABLE line_histories; DROP TABLE commits; DROP TABLE written_lines").fetchall()
-        connection.execute(
-            "DROP TABLE file_vectors; DROP TABLE parts; DROP TABLE link_counts; DROP TABLE snapshot_log; "
-            "ALTER TABLE documents DROP COLUMN digest; "
-            "ALTER TABLE documents DROP COLUMN ctime_ns; ALTER TABLE skips DROP COLUMN ctime_ns; DROP TABLE text_trigrams; "
-            "CREATE VIRTUAL TABLE text_trigrams USING fts5 (\n"
-            "    text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram'\n); "
-            "DROP INDEX edges_by_target; CREATE INDEX edges_by_target ON edges (target, kind)"
-        ).fetchall()  # of later schemas
-        connection.execute("DROP TABLE histories; DROP TABLE changes; PRAGMA user_version = 3").fetchall()
+    downgrade(tree.index, 3)
     with pytest.raises(IndexCorrupt, match="old schema 3"):
         Store.read(tree.index)
     Store.write(tree.index).close()

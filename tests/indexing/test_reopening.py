@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from codelens import index as facade
+from codelens.errors import IndexNotTrusted
 from codelens.index import Index
 from codelens.model.search import SearchOptions
 from codelens.store.store import Store
@@ -21,7 +24,12 @@ FILES = {"tide.py": "def rising_tide():\n    return 1\n", "gate.py": "def harbou
 def tree(tmp_path: Path) -> Iterator[Tree]:
     made = Tree(tmp_path, FILES)
     made.index().close()
+    close_all()  # those of commands that ran in this process
     yield made
+    close_all()
+
+
+def close_all() -> None:
     while facade._RESTING:
         facade._RESTING.pop().close()
 
@@ -62,6 +70,18 @@ def test_a_reader_of_a_log_does_not_rest(tree: Tree) -> None:
         assert names(tree, "tide") == ["rising_tide"]
         assert facade._RESTING == []
         assert writer.end_work()
+
+
+def test_an_index_that_is_not_trusted_any_more_is_not_reused(tree: Tree) -> None:
+    trusting = replace(QUICK, trust_indexes=True)
+    (tree.root / "other").mkdir()
+    copied = tree.root / "other/index.db"
+    shutil.copy2(tree.db, copied)
+    with Index.reopen(copied, trusting) as index:
+        assert index.search("tide", SearchOptions(mode="keyword")).hits
+    assert len(facade._RESTING) == 1
+    with pytest.raises(IndexNotTrusted):
+        Index.reopen(copied, QUICK)
 
 
 def test_a_reader_that_met_a_fault_does_not_rest(tree: Tree) -> None:

@@ -19,7 +19,8 @@ from tests.indexing.here import derive_here
 
 pytestmark = pytest.mark.slow
 
-COUNT = 300
+COUNT = 400
+"""More than a batch of linking, whose edges are committed together (`AT_ONCE` in codelens/linking/linker.py)."""
 SETTINGS = Settings(jobs=1, fuzzy=False, vector=False)
 
 

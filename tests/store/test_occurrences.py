@@ -82,9 +82,10 @@ def test_means_are_of_all_units(store: Store) -> None:
 
 def test_files_are_counted_by_their_units(store: Store) -> None:
     documents = {d.path: d.id for d in store.documents.rows()}
-    holding = store.occurrences.in_files("lift")
-    assert holding == {documents["crane.py"]: 1}
+    lengths, (holding, nowhere) = store.occurrences.in_files(documents.values(), ["lift", "nowhere"])
+    assert (holding, nowhere) == ({documents["crane.py"]: 1}, {})
     assert store.occurrences.files() == len(SOURCES)
-    lengths = store.occurrences.units_in(documents.values())
     assert sum(lengths.values()) == store.units.count()
     assert lengths[documents["crane.py"]] == 1
+    others = [document for path, document in documents.items() if path != "crane.py"]
+    assert store.occurrences.in_files(others, ["lift"])[1] == [{}]

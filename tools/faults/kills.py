@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import apsw
 
@@ -232,6 +232,11 @@ def downgrade(index: Path, version: int) -> None:
         for row in reversed(connection.execute(f"PRAGMA table_info({table})").fetchall()):
             if row[1] not in kept:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {row[1]}").fetchall()
+    rows: list[Any] = connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
+    now = dict(rows)
+    for kind, name, sql in old.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall():
+        if now.get(name) != sql and (kind == "index" or "VIRTUAL" in str(sql)):  # made again by a later migration
+            connection.execute(f"DROP {kind} IF EXISTS {name}; {sql}").fetchall()
     connection.execute("UPDATE documents SET linked = 'older'").fetchall()
     connection.pragma("user_version", version)
     connection.close()

@@ -7,24 +7,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from codelens.model.code import QUOTING, Span, UnitId, UnitRow
 from codelens.model.search import Match
 from codelens.query.nodes import asks_todos
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
 from codelens.search.run import SearchRun
-from codelens.search.terms import ALIAS, ExpandedQuery, stem
+from codelens.search.terms import ALIAS, ExpandedQuery, rarest, stem
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText
 from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words
 
 MOST_READ = 1000
 """Units that are read, those with the most of the stems first. Chosen: some .15 ms each."""
-PROPOSED = 2000
-"""Units with one of the rarest terms, of which the best are found. Those that hold only the query's commoner words were one of
-5,600 among the best 300 of twenty queries on Django, and scoring them takes half of the time."""
 MOST_TODOS = 50_000
 """Comments that are compared. Chosen: Linux has some 20 000."""
 
@@ -40,7 +36,7 @@ class ExactChannel:
         Stems are compared; in the mode `exact`, and for a profile that demands it, whole words, and no word stands for another
         but by an alias.
         """
-        query = run.terms
+        query, fields = run.terms, run.profile.fields
         whole = run.options.mode == "exact" or run.profile.as_written
         extra = [t for t in query.extra if not whole or t.tier == ALIAS]
         terms = dict.fromkeys(t.text for t in (*query.words, *extra) if t.text not in query.common)
@@ -48,26 +44,11 @@ class ExactChannel:
         if terms and whole:
             matches = whole_words(run, list(terms), limit)
         elif terms:
-            found = run.store.postings.bm25(*self._asked(terms, run, limit))
+            columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
+            frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
+            found = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, rarest(frequencies))
             matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in found]
         return with_todos(run, matches, limit) if asks_todos(run.query.node) else matches
-
-    def _asked(self, terms: Iterable[str], run: SearchRun, limit: int) -> tuple[Any, ...]:
-        """The arguments of BM25."""
-        fields = run.profile.fields
-        columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-        return list(terms), fields, run.within, limit, columns, rarest(list(terms), run.store)
-
-
-def rarest(terms: Sequence[str], store: Store) -> list[str]:
-    """The terms that propose units: the rarest ones, until units enough have one of them; empty if all terms are needed."""
-    ordered = sorted((store.postings.document_frequency(term), term) for term in terms)
-    held = 0
-    for place, (frequency, _) in enumerate(ordered, start=1):
-        held += frequency
-        if held >= PROPOSED and place < len(ordered):
-            return [term for _, term in ordered[:place]]
-    return []
 
 
 def with_todos(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:

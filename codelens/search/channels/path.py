@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match, QueryTarget
 from codelens.search.run import SearchRun
+from codelens.search.terms import rarest
 from codelens.store.documents import DocumentRow
 from codelens.text.lazily import lazy_pattern
 
@@ -37,8 +38,9 @@ class PathChannel:
         query, store = run.terms, run.store
         most = COMMON_ON_PATHS * store.units.count()
         frequencies = {t.text: store.postings.document_frequency(t.text, tuple(COLUMNS)) for t in query.words}
-        terms = [t for t, n in frequencies.items() if 0 < n <= most]
-        found = store.postings.bm25(terms, COLUMNS, run.within, limit, tuple(COLUMNS)) if terms else []
+        telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
+        proposing, columns = rarest(telling), tuple(COLUMNS)
+        found = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
         best = max((score for _, score in found), default=0.0)
         at = sorted(run.targets.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
         matches = [Match(unit, best + target.value, target.reason) for unit, target in at]

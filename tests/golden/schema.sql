@@ -33,7 +33,7 @@ CREATE TABLE documents (
     lines         INTEGER NOT NULL,
     recipe        TEXT NOT NULL,
     namespace     TEXT NOT NULL,
-    fault         TEXT NOT NULL, linked TEXT NOT NULL DEFAULT '', embedder TEXT NOT NULL DEFAULT '', digest BLOB NOT NULL DEFAULT x'',
+    fault         TEXT NOT NULL, linked TEXT NOT NULL DEFAULT '', embedder TEXT NOT NULL DEFAULT '', digest BLOB NOT NULL DEFAULT x'', ctime_ns INTEGER NOT NULL DEFAULT 0,
     UNIQUE (repository_id, path)
 )
 
@@ -48,11 +48,16 @@ CREATE TABLE edges (
     PRIMARY KEY (source, kind, target, line)
 ) WITHOUT ROWID
 
-CREATE INDEX edges_by_target ON edges (target, kind)
+CREATE INDEX edges_by_target ON edges (target, kind, tier)
 
 CREATE TABLE externals (
     id   INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE             -- module:numpy.random, env:HOME, process:git, route:/login, …
+)
+
+CREATE TABLE file_vectors (
+    id        INTEGER PRIMARY KEY,    -- the document
+    embedding BLOB NOT NULL           -- int8, of length 127
 )
 
 CREATE TABLE histories (
@@ -94,6 +99,16 @@ CREATE TABLE 'link_asks_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER
 
 CREATE TABLE 'link_asks_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID
 
+CREATE TABLE link_counts (
+    document_id INTEGER PRIMARY KEY REFERENCES documents (id),
+    resolved    INTEGER NOT NULL,     -- names that lead to a definition of the repository
+    external    INTEGER NOT NULL,     -- names of something outside of it
+    local       INTEGER NOT NULL,     -- names of variables and modules
+    guessed     INTEGER NOT NULL,     -- resolved by the name alone
+    unresolved  INTEGER NOT NULL,
+    out_of_fuel INTEGER NOT NULL      -- those of the guessed and unresolved that took more steps than a reference has
+, places BLOB NOT NULL DEFAULT x'') WITHOUT ROWID
+
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -110,6 +125,14 @@ CREATE TABLE 'name_trigrams_data'(id INTEGER PRIMARY KEY, block BLOB)
 CREATE TABLE 'name_trigrams_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER)
 
 CREATE TABLE 'name_trigrams_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID
+
+CREATE TABLE parts (
+    id         INTEGER PRIMARY KEY,   -- 2^40 + document * 2^20 + number of the part, from 0
+    start_byte INTEGER NOT NULL,      -- in the file's own bytes
+    line       INTEGER NOT NULL,      -- that the part begins in, from 1
+    before     INTEGER NOT NULL,      -- characters of this line that stand in earlier parts
+    bytes      BLOB NOT NULL          -- the part's own bytes, zstandard
+)
 
 CREATE VIRTUAL TABLE ref_names USING fts5 (
     names, content = '', contentless_delete = 1, detail = none, tokenize = "unicode61 remove_diacritics 0 tokenchars '_$'"
@@ -141,7 +164,7 @@ CREATE TABLE skips (
     detail        TEXT NOT NULL,
     size          INTEGER,
     mtime_ns      INTEGER,
-    inode         INTEGER,
+    inode         INTEGER, ctime_ns INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (repository_id, path)
 ) WITHOUT ROWID
 
@@ -161,8 +184,11 @@ CREATE TABLE snapshots (
     bytes       BLOB NOT NULL         -- the file's own bytes, zstandard
 )
 
+CREATE TABLE sqlite_sequence(name,seq)
+
 CREATE VIRTUAL TABLE text_trigrams USING fts5 (
-    text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram'
+    text, content = '', contentless_delete = 1, detail = none,
+    tokenize = "ascii tokenchars '	 !""#$%&''()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\]^_`abcdefghijklmnopqrstuvwxyz{|}~'"
 )
 
 CREATE TABLE 'text_trigrams_config'(k PRIMARY KEY, v) WITHOUT ROWID
@@ -214,6 +240,11 @@ CREATE TABLE units (
 CREATE INDEX units_by_document ON units (document_id)
 
 CREATE INDEX units_by_folded ON units (folded)
+
+CREATE TABLE uses (
+    unit  INTEGER PRIMARY KEY,
+    files INTEGER NOT NULL                -- at least 1
+)
 
 CREATE TABLE vector_bits (
     id   INTEGER PRIMARY KEY,
