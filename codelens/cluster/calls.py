@@ -307,7 +307,6 @@ CALLS: Mapping[str, Call] = {
     "documents.first_on_paths": call(listed(DOCUMENT), best(1)),
     "documents.on_paths": call(SAME, summed, kept=True),
     "documents.snapshot": call(SAME, only, (0, ONE)),
-    "documents.totals": call(SAME, only, (0, REPOSITORY), kept=True),
     "documents.skips": call(SAME, only, (0, REPOSITORY)),
     "documents.is_skipped": call(SAME, only, (0, REPOSITORY)),
     "documents.holds_below": call(SAME, only, (0, REPOSITORY)),

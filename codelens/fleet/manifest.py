@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import xxhash
+
 from codelens.errors import NoIndex
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
@@ -56,6 +58,15 @@ class FleetManifest:
             raise NoIndex(f"{file} is of another version of codelens", "`codelens cluster index` makes it again")
         shards = tuple(ShardEntry(row["file"], tuple(row["repositories"]), row["bytes"]) for row in record["shards"])
         return cls(tuple(FleetRepository(**row) for row in record["repositories"]), shards, record["failures"])
+
+    @staticmethod
+    def stamp(store: Path) -> str:
+        """Another value whenever the manifest is another one. Raises NoIndex."""
+        try:
+            found = (store / MANIFEST).stat()
+        except OSError:
+            raise NoIndex(f"no manifest in {store}", "`codelens cluster index` makes one") from None
+        return xxhash.xxh3_128_hexdigest(f"{found.st_ino} {found.st_size} {found.st_mtime_ns}".encode())
 
     def write(self, store: Path) -> None:
         """Replace the store's manifest, after all that it names was written."""
