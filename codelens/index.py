@@ -386,6 +386,14 @@ class Index:
         with self._store.reading():
             return self._store.units.names_from(beginning, most)
 
+    @property
+    def missing(self) -> Sequence[str]:
+        """What answers are without, in sentences: shards of a fleet that do not answer, or may not be seen."""
+        return self._store.missing
+
+    def renew(self) -> None:
+        """Go on without shards that were lost; nothing for a file."""
+
     def close(self) -> None:
         """Release the state that this index shows; an index opened later shows newer content."""
         if not (self._keep and self._store.rest()):

@@ -1,11 +1,16 @@
 """codelens cluster: index a fleet of repositories into shards, and ask them as one index."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from codelens.cli.declare import declare, group, option
-from codelens.cli.flags import FleetFlags, SearchFlags
+from codelens.cli.flags import CommonFlags, FleetFlags, SearchFlags
 from codelens.cli.outlines import SymbolsFlags, symbols
 from codelens.cli.search import BRIEF, search, search_files
 from codelens.cli.why import BRIEF as WHY_BRIEF
 from codelens.cli.why import WhyFlags, why
+from codelens.cli.workplace import Workplace, settings_at, working_folder
 from codelens.errors import UsageError
 from codelens.fleet.open import FleetPlace
 
@@ -32,8 +37,8 @@ class FleetSymbolsFlags(FleetFlags, SymbolsFlags):
     """Those of `symbols`, for a fleet."""
 
 
-def fleet_place(flags: FleetFlags) -> FleetPlace:
-    """The store that is meant. Raises UsageError."""
+def fleet_meant(flags: FleetFlags, overrides: Mapping[str, Any] | None) -> Workplace:
+    """The store that a command is to read. Raises UsageError."""
     if flags.store is None:
         raise UsageError("no store", "--store PLACE: where `codelens cluster index` wrote")
     for name in ONE_INDEX:
@@ -42,7 +47,21 @@ def fleet_place(flags: FleetFlags) -> FleetPlace:
             raise UsageError(f"{said} is about one index", "`codelens cluster index` brings a fleet up to date")
     if not 0 < flags.timeout < 1e6:
         raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
-    return FleetPlace(flags.store, flags.scheduler or "", flags.timeout, flags.require_complete)
+    place = fleet_at(flags, flags.store, flags.scheduler, overrides)
+    assert place.fleet
+    return place._replace(
+        fleet=place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete)
+    )
+
+
+def fleet_at(
+    flags: CommonFlags, store: str, scheduler: str | None, overrides: Mapping[str, Any] | None = None
+) -> Workplace:
+    """A store, with the settings of the working directory. Nothing is remembered of the use of fleets."""
+    cwd = working_folder()
+    settings = settings_at(cwd, None, flags, {**(overrides or {}), "memory": False})
+    url = store if "://" in store else str(cwd / store)
+    return Workplace(cwd, Path(url), settings, FleetPlace(url, scheduler or ""))
 
 
 CODES = "7 not complete"

@@ -75,7 +75,7 @@ SCHEDULER: Any = option(
 )
 
 
-class FleetFlags:
+class FleetFlags(CommonFlags):
     """A fleet's store in place of an index file, for commands that read."""
 
     store: str | None = STORE

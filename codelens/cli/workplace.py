@@ -84,10 +84,9 @@ def reading_place(
     """For a command that reads: --db, the nearest index upwards, or else that of the first of `paths`. Raises NoIndex."""
     cwd = working_folder()
     if isinstance(flags, FleetFlags):
-        from codelens.cli.cluster import fleet_place
+        from codelens.cli.cluster import fleet_meant
 
-        fleet, overrides = fleet_place(flags), {**(overrides or {}), "memory": False}
-        return Workplace(cwd, Path(fleet.store), settings_at(cwd, None, flags, overrides), fleet)
+        return fleet_meant(flags, overrides)
     index = named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
     if index is None or not index.is_file():
         _tell_unfinished(index or new_index_place(cwd))

@@ -16,6 +16,10 @@ from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
 
 
+FETCH_SECONDS = 1.0
+"""For an answer that is ready when the time is over. Chosen."""
+
+
 class ShardLostError(CodelensError):
     """Shards did not answer in time, or their worker died; `OpenShards.lost` says which."""
 
@@ -137,8 +141,11 @@ class ShardsOfWorkers(OpenShards):
         """What came in time; a fault of codelens in a shard is raised as it is."""
         until, found = time.monotonic() + self._seconds, {}
         for number, future in futures.items():
+            left = until - time.monotonic()
             try:
-                found[number] = future.result(timeout=max(0.001, until - time.monotonic()))
+                if left <= 0 and not future.done():
+                    raise TimeoutError
+                found[number] = future.result(timeout=max(FETCH_SECONDS, left))
             except CodelensError as fault:
                 self.lost[number] = str(fault)
             except Exception as fault:  # whatever Dask makes of a worker that died

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from codelens.cluster.numbers import Home
 from codelens.cluster.store import ShardedStore
 from codelens.config import Settings
-from codelens.errors import FleetIncomplete, MissingExtra
+from codelens.errors import FleetIncomplete, MissingExtra, UsageError
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
 from codelens.fleet.manifest import FleetManifest, ShardEntry
 from codelens.index import Index
@@ -160,7 +160,11 @@ def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry]) -> OpenShards
         from distributed import Client
     except ImportError:
         raise MissingExtra("--scheduler", ["distributed"], "cluster") from None
-    return ShardsOfWorkers(Client(place.scheduler), place.store, entries, place.seconds)
+    try:
+        client = Client(place.scheduler, timeout=place.seconds)
+    except (OSError, ValueError) as fault:
+        raise UsageError(f"no scheduler at {place.scheduler}: {fault}", "`dask scheduler` starts one") from None
+    return ShardsOfWorkers(client, place.store, entries, place.seconds)
 
 
 class FleetIndex(Index):
@@ -170,13 +174,17 @@ class FleetIndex(Index):
         super().__init__(connection.store(place), settings)
         self._connection, self._place = connection, place
 
+    def renew(self) -> None:
+        """Go on without shards that were lost. Raises FleetIncomplete."""
+        self._store, self._info = self._connection.store(self._place), None
+
     def _again(self, ask: Callable[[], T]) -> T:
         """Each try is without one shard more."""
         while True:
             try:
                 return ask()
             except ShardLostError:
-                self._store, self._info = self._connection.store(self._place), None
+                self.renew()
 
     def search(self, query: str, options: SearchOptions) -> SearchResult:
         """As of one index."""
