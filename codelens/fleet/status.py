@@ -32,7 +32,7 @@ class FleetRepositoryStatus:
     """Time in UTC."""
     failure: str
     stale: str
-    """Why the next run will read it: `changed`, `gone`, `failed`; empty if it is fresh, or nothing can be told without network."""
+    """Why the next run will read it: `changed`, `gone`, `failed`; empty if it is fresh, or only the network would tell."""
 
 
 @dataclass(frozen=True, slots=True)
