@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from codelens.cluster.shards import Request, Shard, ShardFacts
-from codelens.config import Settings
+from codelens.config import Settings, shard_folder
 from codelens.errors import CodelensError, IndexCorrupt
+from codelens.fleet.cache import local_copy, release
 from codelens.fleet.manifest import ShardEntry
+from codelens.fleet.stores import open_store
 from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
 
@@ -62,11 +65,14 @@ class OpenShards:
 class HeldShard:
     """A shard that is open in this process."""
 
-    def __init__(self, url: str, entry: ShardEntry) -> None:
-        file = str(Path(url) / entry.file)
-        store = _OPEN.get(file)
+    def __init__(self, url: str, entry: ShardEntry, most_bytes: int) -> None:
+        """`most_bytes`: what copies of shards may take on this machine."""
+        key = f"{url} {entry.file}"
+        store = _OPEN.get(key)
         if store is None:
-            store = _OPEN[file] = Store.read(Path(file), accepted=True)
+            file = local_copy(open_store(url), entry, shard_folder() or Path(gettempdir(), "codelens-shards"), most_bytes)
+            store = _OPEN[key] = Store.read(file, accepted=True)
+            finalize(store, release, file)
         self._store, self._shard = store, Shard(store)
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
@@ -86,18 +92,18 @@ class HeldShard:
 
 
 _OPEN: WeakValueDictionary[str, Store] = WeakValueDictionary()
-"""File → its store, which all who ask one worker share."""
+"""Shard → its store, which all who ask one worker share."""
 
 
 class ShardsHere(OpenShards):
     """Shards that this process opens itself, and asks one after the other."""
 
-    def __init__(self, url: str, entries: Sequence[ShardEntry]) -> None:
+    def __init__(self, url: str, entries: Sequence[ShardEntry], most_bytes: int) -> None:
         super().__init__()
         self._held: dict[int, HeldShard] = {}
         for number, entry in enumerate(entries):
             try:
-                self._held[number] = HeldShard(url, entry)
+                self._held[number] = HeldShard(url, entry, most_bytes)
             except CodelensError as fault:
                 self.lost[number] = str(fault)
         self._read_facts(list(self._held))
@@ -115,14 +121,20 @@ class ShardsHere(OpenShards):
 class ShardsOfWorkers(OpenShards):
     """Shards that workers hold: one message to each that a call concerns, all sent before the first answer is read."""
 
-    def __init__(self, client: Any, url: str, entries: Sequence[ShardEntry], seconds: float) -> None:
+    def __init__(self, client: Any, url: str, entries: Sequence[ShardEntry], seconds: float, most_bytes: int) -> None:
         """`seconds`: how long an answer may take."""
         super().__init__()
         self._client, self._seconds = client, seconds
         names = sorted(client.scheduler_info(n_workers=-1)["workers"])
         placed = {
             number: client.submit(
-                HeldShard, url, entry, actor=True, pure=False, workers=[names[number % len(names)]] if names else None
+                HeldShard,
+                url,
+                entry,
+                most_bytes,
+                actor=True,
+                pure=False,
+                workers=[names[number % len(names)]] if names else None,
             )
             for number, entry in enumerate(entries)
         }

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import xxhash
+
 from codelens.errors import IndexBusy, NoIndex
 from codelens.fleet.sources import FleetSource, SourceLook
 from codelens.fleet.stores import FleetStore
@@ -86,6 +88,11 @@ class FleetManifest:
         return tuple(r for r in self.repositories if r.shard)
 
     @property
+    def snapshot(self) -> str:
+        """A hash of what the shards hold."""
+        return xxhash.xxh3_128_hexdigest(" ".join(shard.digest for shard in self.shards).encode())
+
+    @property
     def failures(self) -> dict[str, str]:
         """Name → why its present state could not be indexed."""
         return {r.name: r.failure for r in self.repositories if r.failure}
@@ -108,6 +115,13 @@ class FleetManifest:
             )
         except (ValueError, KeyError, TypeError) as fault:
             raise NoIndex(f"{store.url}/{MANIFEST} is damaged: {fault}", again) from None
+
+    @staticmethod
+    def stamp(store: FleetStore) -> str:
+        """Another text whenever the manifest is another one. Raises NoIndex."""
+        if found := store.stamp(MANIFEST):
+            return xxhash.xxh3_128_hexdigest(found.encode())
+        raise NoIndex(f"no manifest in {store.url}", "`codelens cluster index` makes one")
 
     def write(self, store: FleetStore) -> FleetManifest:
         """Replace the store's manifest by this one as the next generation; return it. Call it after its shards were stored.

@@ -13,9 +13,11 @@ from codelens.cluster.store import ShardedStore
 from codelens.config import Settings
 from codelens.errors import FleetIncomplete, MissingExtra, UsageError
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
-from codelens.fleet.manifest import FleetManifest, ShardEntry
+from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry
+from codelens.fleet.stores import open_store
 from codelens.index import Index
-from codelens.model.code import UnitRow
+from codelens.model.code import IndexInfo, UnitRow
+from codelens.model.fast_dataclass import replace
 from codelens.model.runs import Status
 from codelens.model.search import SearchOptions, SearchResult, WhyResult
 
@@ -47,12 +49,16 @@ class FleetPlace(NamedTuple):
         """The fleet as an index, for one caller at a time. Raises NoIndex and FleetIncomplete."""
         connection = self._at_rest()
         if connection is None:
-            connection = FleetConnection(self)
+            connection = FleetConnection(self, settings)
         return FleetIndex(connection, self, settings)
 
+    def stamp(self) -> str:
+        """Another text whenever the manifest is another one. Raises NoIndex."""
+        return FleetManifest.stamp(open_store(self.store))
+
     def snapshot(self) -> str:
-        """Another value whenever the manifest is another one. Raises NoIndex."""
-        return FleetManifest.stamp(Path(self.store))
+        """A hash of what the shards hold, as answers name it. Raises NoIndex."""
+        return FleetManifest.read(open_store(self.store)).snapshot
 
     def _at_rest(self) -> FleetConnection | None:
         for connection in list(_RESTING):
@@ -62,7 +68,7 @@ class FleetPlace(NamedTuple):
                 _RESTING.remove(connection)
             except ValueError:  # another thread was faster
                 continue
-            if connection.snapshot == self.snapshot() and not connection.is_worth_another_try():
+            if connection.stamp == self.stamp() and not connection.is_worth_another_try():
                 return connection
             connection.close()
         return None
@@ -71,13 +77,12 @@ class FleetPlace(NamedTuple):
 class FleetConnection:
     """The open shards of one manifest."""
 
-    def __init__(self, place: FleetPlace) -> None:
+    def __init__(self, place: FleetPlace, settings: Settings) -> None:
         self.shards_of = place[:3]
-        self._place = place
-        self.snapshot = place.snapshot()
-        self.manifest = FleetManifest.read(Path(place.store))
+        self.stamp = place.stamp()
+        self.manifest = FleetManifest.read(open_store(place.store))
         self._opened_at = time.monotonic()
-        self._shards = _open_shards(place, self.manifest.shards)
+        self._shards = _open_shards(place, self.manifest.shards, settings.shard_cache)
         self._stores: dict[frozenset[int], ShardedStore] = {}
 
     def close(self) -> None:
@@ -99,7 +104,7 @@ class FleetConnection:
         if answering not in self._stores:
             facts = {number: of_shard for number, of_shard in self._shards.facts.items() if number in answering}
             self._stores[answering] = ShardedStore(
-                Path(place.store), self._shards, facts, self._homes(answering), self.snapshot, (*absent, *missing), self._rest
+                Path(place.store), self._shards, facts, self._homes(answering), self.manifest.snapshot, (*absent, *missing), self._rest
             )
         return self._stores[answering]
 
@@ -132,15 +137,20 @@ class FleetConnection:
 
     def _homes(self, shards: frozenset[int]) -> list[Home]:
         """The repositories in the order of the manifest, as one index would have them."""
-        place = {repository.root: at for at, repository in enumerate(self.manifest.repositories)}
+        place = {repository.name: at for at, repository in enumerate(self.manifest.repositories)}
         found = [
-            (place[name], Home(number, row))
+            (place[name], Home(number, row, name, self._root(self.manifest.repositories[place[name]])))
             for number in sorted(shards)
             for name, row in zip(
                 self.manifest.shards[number].repositories, self._shards.facts[number].repositories, strict=True
             )
         ]
         return [home for _, home in sorted(found, key=lambda pair: pair[0])]
+
+    @staticmethod
+    def _root(repository: FleetRepository) -> Path:
+        """Where its files lie; its name, if they are not in a folder as they were indexed."""
+        return Path(repository.name if repository.url or repository.ref else repository.path)
 
     def _rest(self) -> None:
         """Keep it for the next question."""
@@ -153,9 +163,9 @@ class FleetConnection:
 _RESTING: list[FleetConnection] = []
 
 
-def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry]) -> OpenShards:
+def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry], most_bytes: int) -> OpenShards:
     if not place.scheduler:
-        return ShardsHere(place.store, entries)
+        return ShardsHere(place.store, entries, most_bytes)
     try:
         from distributed import Client
     except ImportError:
@@ -164,7 +174,7 @@ def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry]) -> OpenShards
         client = Client(place.scheduler, timeout=place.seconds)
     except (OSError, ValueError) as fault:
         raise UsageError(f"no scheduler at {place.scheduler}: {fault}", "`dask scheduler` starts one") from None
-    return ShardsOfWorkers(client, place.store, entries, place.seconds)
+    return ShardsOfWorkers(client, place.store, entries, place.seconds, most_bytes)
 
 
 class FleetIndex(Index):
@@ -173,6 +183,9 @@ class FleetIndex(Index):
     def __init__(self, connection: FleetConnection, place: FleetPlace, settings: Settings) -> None:
         super().__init__(connection.store(place), settings)
         self._connection, self._place = connection, place
+
+    def _read_info(self) -> IndexInfo:
+        return replace(super()._read_info(), path=self._place.store)
 
     def renew(self) -> None:
         """Go on without shards that were lost. Raises FleetIncomplete."""

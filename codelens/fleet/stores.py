@@ -68,6 +68,10 @@ class FleetStore(Protocol):
         """A file's bytes; None if it is missing."""
         ...
 
+    def stamp(self, name: str) -> str:
+        """Another text whenever a file was replaced; empty if it is missing."""
+        ...
+
     def files(self, folder: str) -> list[StoredFile]:
         """The files of a folder, by name."""
         ...
@@ -131,6 +135,13 @@ class FolderStore:
             return (self._folder / name).stat().st_size
         except FileNotFoundError:
             return None
+
+    def stamp(self, name: str) -> str:
+        try:
+            found = (self._folder / name).stat()
+        except FileNotFoundError:
+            return ""
+        return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
 
     def remove(self, name: str) -> None:
         (self._folder / name).unlink(missing_ok=True)
@@ -243,6 +254,15 @@ class ObjectStore:
             return None
         except Exception as fault:
             raise self._fault("read", name, fault) from None
+
+    def stamp(self, name: str) -> str:
+        try:
+            found = self._system.info(self._place(name))
+        except FileNotFoundError:
+            return ""
+        except Exception as fault:
+            raise self._fault("read", name, fault) from None
+        return " ".join(str(found.get(key, "")) for key in ("ETag", "etag", "generation", "LastModified", "updated", "size"))
 
     def remove(self, name: str) -> None:
         try:
