@@ -8,7 +8,7 @@ from typing import Any
 
 from codelens.config import Settings
 from codelens.errors import CodelensError, NoIndex, UsageError
-from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry, grouped
+from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, grouped, row_of
 from codelens.fleet.sources import FleetSource, SourceLook, look
 from codelens.fleet.stores import FleetStore, open_store
 from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, record_of
@@ -127,12 +127,13 @@ class _FleetRun:
         shards = [shard for shard in self._before.shards if there.get(shard.file) == shard.bytes]
         old = {name: shard for shard in shards for name in shard.repositories}
         known = {r.name: r for r in self._before.repositories}
-        sizes = {}
+        members = {}
         for name in dict.fromkeys((*known, *self._sources)):
             if name in self._sources and (name in old or not self._looks[name].fault):
-                sizes[name] = known[name].bytes if name in old else self._looks[name].bytes
+                size = known[name].bytes if name in old else self._looks[name].bytes
+                members[name] = Member(size, self._sources[name].group)
         groups = []
-        for names in grouped(sizes, most, [shard.repositories for shard in shards]):
+        for names in grouped(members, most, [shard.repositories for shard in shards]):
             shard = old.get(names[0])
             held = shard.repositories if shard else ()
             base = shard if tuple(names[: len(held)]) == held and self._before.recipe == self._recipe else None
@@ -250,7 +251,7 @@ class _FleetRun:
             if name in held
         ]
         missing = [
-            FleetRepository(name, s.path, s.url, s.ref, metadata=s.metadata, failure=failures.get(name, ""))
+            FleetRepository(**row_of(s), failure=failures.get(name, ""))
             for name, s in self._sources.items()
             if name not in held
         ]
@@ -276,7 +277,7 @@ class _FleetRun:
         source = self._sources.get(held.name)
         if source is None:
             return replace(held, failure="not in the fleet any more; its shard must yet be built without it")
-        return replace(held, metadata=source.metadata, failure=failure)
+        return replace(held, group=source.group, metadata=source.metadata, failure=failure)
 
     def _clean(self) -> None:
         """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""

@@ -18,7 +18,6 @@ from codelens.fleet.stores import open_store
 from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
 
-
 FETCH_SECONDS = 1.0
 """For an answer that is ready when the time is over. Chosen."""
 
@@ -70,7 +69,9 @@ class HeldShard:
         key = f"{url} {entry.file}"
         store = _OPEN.get(key)
         if store is None:
-            file = local_copy(open_store(url), entry, shard_folder() or Path(gettempdir(), "codelens-shards"), most_bytes)
+            file = local_copy(
+                open_store(url), entry, shard_folder() or Path(gettempdir(), "codelens-shards"), most_bytes
+            )
             store = _OPEN[key] = Store.read(file, accepted=True)
             finalize(store, release, file)
         self._store, self._shard = store, Shard(store)

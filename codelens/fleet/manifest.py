@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import xxhash
 
@@ -35,6 +35,7 @@ class FleetRepository:
     bytes: int = 0
     """Bytes of its indexed files."""
     files: int = 0
+    group: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     shard: str = ""
     """The file that holds it."""
@@ -46,7 +47,7 @@ class FleetRepository:
     @property
     def source(self) -> FleetSource:
         """The folder or URL that it comes from."""
-        return FleetSource(self.name, self.path, self.url, self.ref, self.metadata)
+        return FleetSource(self.name, self.path, self.url, self.ref, self.group, self.metadata)
 
     def is_at(self, source: FleetSource, seen: SourceLook) -> bool:
         """True if this state of this source is in a shard."""
@@ -118,10 +119,11 @@ class FleetManifest:
 
     @staticmethod
     def stamp(store: FleetStore) -> str:
-        """Another text whenever the manifest is another one. Raises NoIndex."""
-        if found := store.stamp(MANIFEST):
-            return xxhash.xxh3_128_hexdigest(found.encode())
-        raise NoIndex(f"no manifest in {store.url}", "`codelens cluster index` makes one")
+        """Another value whenever the manifest is another one. Raises NoIndex."""
+        found = store.stamp(MANIFEST)
+        if found is None:
+            raise NoIndex(f"no manifest in {store.url}", "`codelens cluster index` makes one")
+        return xxhash.xxh3_128_hexdigest(found.encode())
 
     def write(self, store: FleetStore) -> FleetManifest:
         """Replace the store's manifest by this one as the next generation; return it. Call it after its shards were stored.
@@ -142,8 +144,8 @@ class FleetManifest:
             "generation": made.generation,
             "recipe": self.recipe,
             "superseded": dict(self.superseded),
-            "shards": [_row(shard) for shard in self.shards],
-            "repositories": [_row(repository) for repository in self.repositories],
+            "shards": [row_of(shard) for shard in self.shards],
+            "repositories": [row_of(repository) for repository in self.repositories],
         }
         store.write(MANIFEST, to_json(record))
         return made
@@ -154,7 +156,8 @@ def to_json(record: object) -> bytes:
     return (json.dumps(record) + "\n").encode()
 
 
-def _row(noun: Any) -> dict[str, Any]:
+def row_of(noun: Any) -> dict[str, Any]:
+    """The fields of a record."""
     return dict(zip(names_of(type(noun)), values_of(noun), strict=True))
 
 
@@ -163,22 +166,36 @@ def shard_of(row: Mapping[str, Any]) -> ShardEntry:
     return ShardEntry(row["file"], tuple(row["repositories"]), row["bytes"], row["digest"])
 
 
-def grouped(sizes: Mapping[str, int], most: int, before: Sequence[Sequence[str]]) -> list[list[str]]:
+class Member(NamedTuple):
+    """A repository that needs a place in a shard."""
+
+    bytes: int
+    group: str = ""
+    """Only repositories of one group share a shard."""
+
+
+def grouped(members: Mapping[str, Member], most: int, before: Sequence[Sequence[str]]) -> list[list[str]]:
     """Names by shard: together until a shard has `most` bytes. What was together stays together, and newcomers are put last,
     so that a new repository leaves other shards as they are.
 
-    `sizes` has the bytes of all names, in order; `before` the names of each shard.
+    `members` are all repositories, in order; `before` the names of each shard.
     """
-    groups = [[name for name in names if name in sizes] for names in before]
-    groups = [group for group in groups if group]
-    known = {name for group in groups for name in group}
-    filled = [sum(sizes[name] for name in group) for group in groups]
-    for name, size in sizes.items():
-        if name in known:
-            continue
-        if not groups or filled[-1] + size > most:
-            groups.append([])
-            filled.append(0)
-        groups[-1].append(name)
-        filled[-1] += size
-    return groups
+    shards: list[list[str]] = []
+    open_ones: dict[str, int] = {}
+    """Group → the number of its last shard."""
+    left = dict(members)
+    for names in before:
+        present = [name for name in names if name in left]
+        stay = [name for name in present if members[name].group == members[present[0]].group]
+        if stay:
+            open_ones[members[stay[0]].group] = len(shards)
+            shards.append(stay)
+            for name in stay:
+                del left[name]
+    for name, member in left.items():
+        last = open_ones.get(member.group)
+        if last is None or sum(members[other].bytes for other in shards[last]) + member.bytes > most:
+            last = open_ones[member.group] = len(shards)
+            shards.append([])
+        shards[last].append(name)
+    return shards

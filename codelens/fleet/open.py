@@ -97,14 +97,22 @@ class FleetConnection:
         """The shards that answer and may be seen, as one store. Raises FleetIncomplete."""
         seen, missing = self._seen(place)
         lost = {number: why for number, why in self._shards.lost.items() if number in seen}
-        absent = [f"{self._named(number)} did not answer: {why}; the answer is without it" for number, why in lost.items()]
+        absent = [
+            f"{self._named(number)} did not answer: {why}; the answer is without it" for number, why in lost.items()
+        ]
         if absent and (place.require_complete or len(lost) == len(seen)):
             raise FleetIncomplete(absent[0].partition(";")[0] + (f", and {len(absent) - 1} more" if absent[1:] else ""))
         answering = frozenset(seen - lost.keys())
         if answering not in self._stores:
             facts = {number: of_shard for number, of_shard in self._shards.facts.items() if number in answering}
             self._stores[answering] = ShardedStore(
-                Path(place.store), self._shards, facts, self._homes(answering), self.manifest.snapshot, (*absent, *missing), self._rest
+                Path(place.store),
+                self._shards,
+                facts,
+                self._homes(answering),
+                snapshot=self.manifest.snapshot,
+                missing=(*absent, *missing),
+                released=self._rest,
             )
         return self._stores[answering]
 

@@ -6,6 +6,7 @@ A list is a folder of clones, JSON Lines, or TOML:
     name = "shop"                          # by default the last part of the path or URL
     url = "https://example.org/shop.git"   # or path = "clones/shop"
     ref = "main"                           # branch, tag or commit; by default HEAD, and of a path its files as they are
+    group = "payments"                     # shares its shard with no repository of another group
     team = "checkout"                      # anything else is metadata
 """
 
@@ -33,7 +34,7 @@ from codelens.worktree.place import INDEX_FOLDER
 from codelens.worktree.remote import fetch_tree, remote_commit
 from codelens.worktree.repository import GitError, Repository, bare_repository_at
 
-OWN_KEYS = ("name", "path", "url", "ref")
+OWN_KEYS = ("name", "path", "url", "ref", "group")
 URL = re.compile(r"(?:https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+")
 """The protocols that git may use: no other program is started, and nothing is asked."""
 LONGEST_NAME = 200
@@ -50,6 +51,8 @@ class FleetSource:
     """Absolute; empty if there is a URL."""
     url: str = ""
     ref: str = ""
+    group: str = ""
+    """Repositories share a shard only with others of their group."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -136,7 +139,9 @@ def _source(row: Any, place: str, fleet: Path) -> FleetSource:
     if len(name) > LONGEST_NAME or not name.isprintable() or any(part in ("", ".", "..") for part in parts):
         raise UsageError(f"{place}: '{name[:LONGEST_NAME]}' cannot be a name", "give it a `name`")
     own = {key: value for key, value in row.items() if key not in OWN_KEYS}
-    return FleetSource(name, path, url, ref, parse_json(json.dumps(own, default=str)))  # TOML has dates, JSON has none
+    return FleetSource(
+        name, path, url, ref, row.get("group", ""), parse_json(json.dumps(own, default=str))
+    )  # TOML has dates, JSON has none
 
 
 def _refuse_repeated(sources: Sequence[FleetSource], fleet: Path) -> None:

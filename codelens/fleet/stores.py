@@ -68,8 +68,8 @@ class FleetStore(Protocol):
         """A file's bytes; None if it is missing."""
         ...
 
-    def stamp(self, name: str) -> str:
-        """Another text whenever a file was replaced; empty if it is missing."""
+    def stamp(self, name: str) -> str | None:
+        """Another value whenever a file was replaced; None if it is missing."""
         ...
 
     def files(self, folder: str) -> list[StoredFile]:
@@ -136,11 +136,11 @@ class FolderStore:
         except FileNotFoundError:
             return None
 
-    def stamp(self, name: str) -> str:
+    def stamp(self, name: str) -> str | None:
         try:
             found = (self._folder / name).stat()
         except FileNotFoundError:
-            return ""
+            return None
         return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
 
     def remove(self, name: str) -> None:
@@ -248,21 +248,21 @@ class ObjectStore:
             raise self._fault("read", name, fault) from None
 
     def size(self, name: str) -> int | None:
+        found = self._info(name)
+        return None if found is None else int(found["size"])
+
+    def stamp(self, name: str) -> str | None:
+        found = self._info(name)
+        return None if found is None else f"{found.get('ETag') or found.get('etag')} {_stored('', found).modified}"
+
+    def _info(self, name: str) -> dict[str, Any] | None:
         try:
-            return int(self._system.info(self._place(name))["size"])
+            found: dict[str, Any] = self._system.info(self._place(name))
         except FileNotFoundError:
             return None
         except Exception as fault:
             raise self._fault("read", name, fault) from None
-
-    def stamp(self, name: str) -> str:
-        try:
-            found = self._system.info(self._place(name))
-        except FileNotFoundError:
-            return ""
-        except Exception as fault:
-            raise self._fault("read", name, fault) from None
-        return " ".join(str(found.get(key, "")) for key in ("ETag", "etag", "generation", "LastModified", "updated", "size"))
+        return found
 
     def remove(self, name: str) -> None:
         try:

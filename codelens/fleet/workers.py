@@ -15,10 +15,10 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.errors import CannotWrite, CodelensError, MissingExtra
-from codelens.fleet.manifest import FleetRepository, ShardEntry, shard_of, to_json
+from codelens.fleet.manifest import FleetRepository, ShardEntry, row_of, shard_of, to_json
 from codelens.fleet.sources import FleetSource, SourceLook, laid, place_of
 from codelens.fleet.stores import FleetStore, digest_of, open_store
-from codelens.model.fast_dataclass import dataclass, field, names_of, replace, values_of
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.text.notation import parse_json
 from codelens.worktree.repository import GitError
 
@@ -208,7 +208,7 @@ def _indexed(
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     indexed = tuple(
         FleetRepository(
-            **_row(source),
+            **row_of(source),
             root=str(root),
             commit=seen.commit,
             state=seen.state,
@@ -222,7 +222,7 @@ def _indexed(
     names = tuple(dict.fromkeys((*(r.name for r in job.kept), *trees)))
     entry = ShardEntry(file, names, index.stat().st_size, digest_of(index))
     store.upload(index, file)
-    record = {"shard": _row(entry), "indexed": [_row(repository) for repository in indexed]}
+    record = {"shard": row_of(entry), "indexed": [row_of(repository) for repository in indexed]}
     store.write(record_of(file), to_json(record))
     return ShardBuilt(entry, indexed)
 
@@ -246,7 +246,3 @@ def _take_base(store: FleetStore, job: ShardJob, index: Path) -> bool:
     with Store.write(index, accepted=True) as opened:
         opened.take_over(index, list(before.values()))
     return True
-
-
-def _row(noun: Any) -> dict[str, Any]:
-    return dict(zip(names_of(type(noun)), values_of(noun), strict=True))
