@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 from collections.abc import Callable
@@ -113,7 +114,7 @@ def test_each_change_of_a_tree_gives_another_state(kind: str, tmp_path: Path) ->
         change()
         states.append(look(source).state)
     assert len(set(states) - {states[0]}) >= len(changes) - 1  # the file that came and went leaves no trace
-    assert all(one != other for one, other in zip(states, states[1:], strict=False))
+    assert all(one != other for one, other in itertools.pairwise(states))
 
 
 def test_the_files_of_codelens_and_git_are_no_part_of_a_state(tmp_path: Path) -> None:
