@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import xxhash
+
 from codelens.config import Settings
 from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, grouped, row_of
@@ -184,6 +186,8 @@ class _FleetRun:
         return found
 
     def _submit(self, group: _Group) -> Any:
+        from distributed import fire_and_forget
+
         chunk = group.chunks[0]
         kept = tuple(group.records[name] for name in group.base.repositories) if group.base else ()
         job = ShardJob(
@@ -198,7 +202,11 @@ class _FleetRun:
         )
         others = sorted(set(self._threads()) - group.tried)
         place = {"workers": others, "allow_other_workers": True} if group.tried and others else {}
-        return self._client.submit(build_shard, job, pure=False, **place)
+        # Another coordinator that asks for the same, because this one was killed, waits for the same task.
+        key = f"codelens-{xxhash.xxh3_128_hexdigest(repr((job, group.tries)).encode('utf-8', 'surrogateescape'))}"
+        future = self._client.submit(build_shard, job, key=key, **place)
+        fire_and_forget(future)
+        return future
 
     def _take(self, group: _Group, built: ShardBuilt) -> None:
         """Note what came of a group's chunk: it is tried again, goes on, or is split."""
@@ -283,16 +291,16 @@ class _FleetRun:
         """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""
         named = {shard.file for shard in self._manifest.shards}
         kept = named | {record_of(file) for file in named}
+        left = {record_of(file): at for file, at in self._manifest.superseded.items()} | dict(self._manifest.superseded)
         until = time.time() - GRACE_SECONDS
         removed = set()
         for file in sorted(self._store.files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
-            shard = file.name.replace(".json", ".db")
-            if file.name not in kept and max(file.modified, self._manifest.superseded.get(shard, 0)) < until:
+            if file.name not in kept and max(file.modified, left.get(file.name, 0)) < until:
                 self._store.remove(file.name)
-                removed.add(shard)
+                removed.add(file.name)
         if gone := removed & self._manifest.superseded.keys():
-            left = {file: at for file, at in self._manifest.superseded.items() if file not in gone}
-            self._manifest = replace(self._manifest, superseded=left).write(self._store)
+            rest = {file: at for file, at in self._manifest.superseded.items() if file not in gone}
+            self._manifest = replace(self._manifest, superseded=rest).write(self._store)
 
 
 def _died(future: Any) -> ShardBuilt:
