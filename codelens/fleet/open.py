@@ -128,7 +128,8 @@ class FleetConnection:
             if all(may):
                 seen.add(number)
             cut += 0 if all(may) else sum(may)
-        text = f"{cut} repositories share a shard with others that this key may not see, and were not searched"
+        share = "1 repository shares" if cut == 1 else f"{cut} repositories share"
+        text = f"{share} a shard with others that this key may not see, and that was not searched"
         return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []
 
     def _named(self, number: int) -> str:

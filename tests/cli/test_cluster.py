@@ -28,7 +28,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for name in ("notes", "shop"):
         shutil.copytree(SAMPLES / name / "repo", folder / "clones" / name)
     (folder / "clones/extra").mkdir()
-    (folder / "clones/extra/coupon.py").write_text("def apply_coupon(order, coupon):\n    return order.total - coupon\n")
+    (folder / "clones/extra/coupon.py").write_text(
+        "def apply_coupon(order, coupon):\n    return order.total - coupon\n"
+    )
     with client_of("", workers=1) as client:
         index_fleet(client, read_fleet(folder / "clones"), str(folder / "store"), Settings(), most=1)
     yield folder
