@@ -64,7 +64,11 @@ class CommonFlags:
 
 FLEET = "Fleet"
 STORE: Any = option(
-    None, "--store", section=FLEET, metavar="PLACE", help="The fleet's store: a folder, or a URL such as s3://BUCKET/NAME"
+    None,
+    "--store",
+    section=FLEET,
+    metavar="PLACE",
+    help="The fleet's store: a folder, or a URL such as s3://BUCKET/NAME",
 )
 SCHEDULER: Any = option(
     None,

@@ -70,7 +70,9 @@ def serve(flags: ServeFlags) -> int:
     place.open().close()  # an unreadable index is reported now, not at the first request
     listener = listening(flags.host, flags.port)
     mounted = [] if find_spec("mcp") is None else [_tools(place)]
-    desk = QueryDesk(place.fleet or place.index_path, place.settings, workers_here() if flags.workers is None else flags.workers)
+    desk = QueryDesk(
+        place.fleet or place.index_path, place.settings, workers_here() if flags.workers is None else flags.workers
+    )
     write([f"{address_of(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
     if not flags.quiet:
         say(f"serving {place.index_path}; {'a key is needed; ' if rules.keys_needed else ''}Ctrl-C ends it")

@@ -33,14 +33,14 @@ class Request(NamedTuple):
 
 
 class ShardFacts(NamedTuple):
-    """What is known of a shard before it is asked."""
+    """Facts about a shard that hold for as long as it is open."""
 
     repositories: Sequence[RepositoryRow]
     """In order of their ids."""
     totals: Mapping[RepositoryId, tuple[int, int]]
     """(number of documents, bytes of source) of each."""
     meta: Mapping[str, str]
-    """What all shards must agree on."""
+    """Values that all shards must agree on."""
     indexed_at: str
 
 
@@ -61,7 +61,7 @@ class Shard:
         self._sets: dict[int, UnitSet] = {}
 
     def facts(self) -> ShardFacts:
-        """What is known of it before it is asked."""
+        """Its facts."""
         meta = {key: value for key in SHARED if (value := self.store.meta(key))}
         rows = sorted(self.store.documents.repositories(), key=lambda row: row.id)
         totals = {row.id: self.store.documents.totals(row.id) for row in rows}

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from codelens.cluster.exact import (
     ShardEdges,
@@ -72,28 +72,31 @@ class Gateway:
         return tuple(value for value in bound.args[1:] if not callable(value))
 
 
+class Whole(NamedTuple):
+    """The shards as one: what answers say of it."""
+
+    place: Path
+    """The index that answers name."""
+    snapshot: str = ""
+    missing: Sequence[str] = ()
+    """See `Store.missing`."""
+    released: Callable[[], None] = lambda: None
+    """Called at the end of each use."""
+
+
 class ShardedStore(Store):
     """Several indexes, read as one."""
 
     def __init__(
-        self,
-        place: Path,
-        transport: Transport,
-        facts: Mapping[int, ShardFacts],
-        homes: Sequence[Home],
-        snapshot: str = "",
-        missing: Sequence[str] = (),
-        released: Callable[[], None] = lambda: None,
+        self, whole: Whole, transport: Transport, facts: Mapping[int, ShardFacts], homes: Sequence[Home]
     ) -> None:
-        """`place`: what answers name as the index; `homes`: the repositories in the order of one index; `released` is called when
-        nobody asks any more. Raises UsageError if the shards were not built in the same way.
-        """
-        self.path, self.ours = place, True
+        """`homes`: the repositories in the order of one index. Raises UsageError if the shards were not built in the same way."""
+        self.path, self.ours = whole.place, True
         self.budget = TimeBudget()
         numbers = Numbers(homes)
         self.ask = ask = FanOut(transport, numbers)
-        self._meta = {**_shared(facts), "snapshot": snapshot}
-        self.missing, self._released = missing, released
+        self._meta = {**_shared(facts), "snapshot": whole.snapshot}
+        self.missing, self._released = whole.missing, whole.released
         postings = ShardWords(ask)
         special: dict[str, object] = {
             "documents": ShardRepositories(numbers, facts),

@@ -13,13 +13,11 @@ from codelens.errors import CannotWrite, unwritable
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import PART, FleetStore, StoreFault, digest_of
 
-CACHE_BYTES = 50_000_000_000
-"""Bytes of shards that a worker keeps by default. Chosen."""
 _held: dict[Path, IO[bytes]] = {}
 """Shard → its lock, for as long as this process has it open."""
 
 
-def local_copy(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int = CACHE_BYTES) -> Path:
+def local_copy(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int) -> Path:
     """The shard's file on this machine, copied to `folder` if it is not there. It stays until this process ends or releases it.
 
     A store that is a folder needs no copy. Raises StoreFault if the shard is not as it was stored, and CannotWrite if there is

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from codelens.cluster.shards import Request, Shard, ShardFacts
-from codelens.config import Settings
+from codelens.config import Settings, shard_folder
 from codelens.errors import CodelensError, IndexCorrupt
+from codelens.fleet.cache import local_copy, release
 from codelens.fleet.manifest import ShardEntry
+from codelens.fleet.stores import open_store
 from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
-
 
 FETCH_SECONDS = 1.0
 """For an answer that is ready when the time is over. Chosen."""
@@ -31,7 +33,7 @@ class OpenShards:
         self.lost: dict[int, str] = {}
         """Shard → why it does not answer."""
         self.facts: dict[int, ShardFacts] = {}
-        """Of those that answer."""
+        """Shard → its facts, for those that answer."""
 
     def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
         """Shard → its answers, from all at once. Raises ShardLostError."""
@@ -42,7 +44,7 @@ class OpenShards:
         return self._all("statuses", dict.fromkeys(shards, (settings,)))
 
     def _read_facts(self, shards: Sequence[int]) -> None:
-        """Those that do not answer are lost."""
+        """Ask for them; shards that do not answer are lost."""
         self.facts |= self._each("facts", dict.fromkeys(shards, ()))
 
     def _all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
@@ -62,11 +64,16 @@ class OpenShards:
 class HeldShard:
     """A shard that is open in this process."""
 
-    def __init__(self, url: str, entry: ShardEntry) -> None:
-        file = str(Path(url) / entry.file)
-        store = _OPEN.get(file)
+    def __init__(self, url: str, entry: ShardEntry, most_bytes: int) -> None:
+        """`most_bytes`: what copies of shards may take on this machine."""
+        key = f"{url} {entry.file}"
+        store = _OPEN.get(key)
         if store is None:
-            store = _OPEN[file] = Store.read(Path(file), accepted=True)
+            file = local_copy(
+                open_store(url), entry, shard_folder() or Path(gettempdir(), "codelens-shards"), most_bytes
+            )
+            store = _OPEN[key] = Store.read(file, accepted=True)
+            finalize(store, release, file)
         self._store, self._shard = store, Shard(store)
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
@@ -75,7 +82,7 @@ class HeldShard:
             return self._shard.answers(message)
 
     def facts(self) -> ShardFacts:
-        """What is known of it before it is asked."""
+        """Its facts."""
         return self._shard.facts()
 
     def statuses(self, settings: Settings) -> list[RepositoryStatus]:
@@ -86,18 +93,18 @@ class HeldShard:
 
 
 _OPEN: WeakValueDictionary[str, Store] = WeakValueDictionary()
-"""File → its store, which all who ask one worker share."""
+"""Shard → its store, which all who ask one worker share."""
 
 
 class ShardsHere(OpenShards):
     """Shards that this process opens itself, and asks one after the other."""
 
-    def __init__(self, url: str, entries: Sequence[ShardEntry]) -> None:
+    def __init__(self, url: str, entries: Sequence[ShardEntry], most_bytes: int) -> None:
         super().__init__()
         self._held: dict[int, HeldShard] = {}
         for number, entry in enumerate(entries):
             try:
-                self._held[number] = HeldShard(url, entry)
+                self._held[number] = HeldShard(url, entry, most_bytes)
             except CodelensError as fault:
                 self.lost[number] = str(fault)
         self._read_facts(list(self._held))
@@ -115,14 +122,20 @@ class ShardsHere(OpenShards):
 class ShardsOfWorkers(OpenShards):
     """Shards that workers hold: one message to each that a call concerns, all sent before the first answer is read."""
 
-    def __init__(self, client: Any, url: str, entries: Sequence[ShardEntry], seconds: float) -> None:
+    def __init__(self, client: Any, url: str, entries: Sequence[ShardEntry], seconds: float, most_bytes: int) -> None:
         """`seconds`: how long an answer may take."""
         super().__init__()
         self._client, self._seconds = client, seconds
         names = sorted(client.scheduler_info(n_workers=-1)["workers"])
         placed = {
             number: client.submit(
-                HeldShard, url, entry, actor=True, pure=False, workers=[names[number % len(names)]] if names else None
+                HeldShard,
+                url,
+                entry,
+                most_bytes,
+                actor=True,
+                pure=False,
+                workers=[names[number % len(names)]] if names else None,
             )
             for number, entry in enumerate(entries)
         }
@@ -138,7 +151,7 @@ class ShardsOfWorkers(OpenShards):
         return self._results({number: getattr(self._actors[number], method)(*given) for number, given in calls.items()})
 
     def _results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
-        """What came in time; a fault of codelens in a shard is raised as it is."""
+        """Wait for results; shards without one in time are lost."""
         until, found = time.monotonic() + self._seconds, {}
         for number, future in futures.items():
             left = until - time.monotonic()

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from codelens.cluster.numbers import Home
-from codelens.cluster.store import ShardedStore
+from codelens.cluster.store import ShardedStore, Whole
 from codelens.config import Settings
 from codelens.errors import FleetIncomplete, MissingExtra, UsageError
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
-from codelens.fleet.manifest import FleetManifest, ShardEntry
+from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry
 from codelens.fleet.stores import open_store
 from codelens.index import Index
-from codelens.model.code import UnitRow
+from codelens.model.code import IndexInfo, UnitRow
+from codelens.model.fast_dataclass import replace
 from codelens.model.runs import Status
 from codelens.model.search import SearchOptions, SearchResult, WhyResult
 
@@ -33,7 +34,7 @@ MOST_NAMED = 3
 
 
 class FleetPlace(NamedTuple):
-    """Where a fleet lies, who asks its shards, and what of it may be seen."""
+    """The place of a fleet: its store, who asks the shards, and which repositories may be seen."""
 
     store: str
     """A folder, or a URL."""
@@ -48,12 +49,16 @@ class FleetPlace(NamedTuple):
         """The fleet as an index, for one caller at a time. Raises NoIndex and FleetIncomplete."""
         connection = self._at_rest()
         if connection is None:
-            connection = FleetConnection(self)
+            connection = FleetConnection(self, settings)
         return FleetIndex(connection, self, settings)
 
-    def snapshot(self) -> str:
-        """Another value whenever the manifest is another one. Raises NoIndex."""
+    def stamp(self) -> str:
+        """Another text whenever the manifest is another one. Raises NoIndex."""
         return FleetManifest.stamp(open_store(self.store))
+
+    def snapshot(self) -> str:
+        """A hash of what the shards hold, as answers name it. Raises NoIndex."""
+        return FleetManifest.read(open_store(self.store)).snapshot
 
     def _at_rest(self) -> FleetConnection | None:
         for connection in list(_RESTING):
@@ -63,7 +68,7 @@ class FleetPlace(NamedTuple):
                 _RESTING.remove(connection)
             except ValueError:  # another thread was faster
                 continue
-            if connection.snapshot == self.snapshot() and not connection.is_worth_another_try():
+            if connection.stamp == self.stamp() and not connection.is_worth_another_try():
                 return connection
             connection.close()
         return None
@@ -72,13 +77,12 @@ class FleetPlace(NamedTuple):
 class FleetConnection:
     """The open shards of one manifest."""
 
-    def __init__(self, place: FleetPlace) -> None:
+    def __init__(self, place: FleetPlace, settings: Settings) -> None:
         self.shards_of = place[:3]
-        self._place = place
-        self.snapshot = place.snapshot()
+        self.stamp = place.stamp()
         self.manifest = FleetManifest.read(open_store(place.store))
         self._opened_at = time.monotonic()
-        self._shards = _open_shards(place, self.manifest.shards)
+        self._shards = _open_shards(place, self.manifest.shards, settings.shard_cache)
         self._stores: dict[frozenset[int], ShardedStore] = {}
 
     def close(self) -> None:
@@ -93,19 +97,20 @@ class FleetConnection:
         """The shards that answer and may be seen, as one store. Raises FleetIncomplete."""
         seen, missing = self._seen(place)
         lost = {number: why for number, why in self._shards.lost.items() if number in seen}
-        absent = [f"{self._named(number)} did not answer: {why}; the answer is without it" for number, why in lost.items()]
+        absent = [
+            f"{self._named(number)} did not answer: {why}; the answer is without it" for number, why in lost.items()
+        ]
         if absent and (place.require_complete or len(lost) == len(seen)):
             raise FleetIncomplete(absent[0].partition(";")[0] + (f", and {len(absent) - 1} more" if absent[1:] else ""))
         answering = frozenset(seen - lost.keys())
         if answering not in self._stores:
             facts = {number: of_shard for number, of_shard in self._shards.facts.items() if number in answering}
-            self._stores[answering] = ShardedStore(
-                Path(place.store), self._shards, facts, self._homes(answering), self.snapshot, (*absent, *missing), self._rest
-            )
+            whole = Whole(Path(place.store), self.manifest.snapshot, (*absent, *missing), self._rest)
+            self._stores[answering] = ShardedStore(whole, self._shards, facts, self._homes(answering))
         return self._stores[answering]
 
     def status(self, place: FleetPlace, settings: Settings, index: Index) -> Status:
-        """What the shards hold that may be seen."""
+        """The contents of the shards that may be seen."""
         seen, _ = self._seen(place)
         told = self._shards.statuses(sorted(seen - self._shards.lost.keys()), settings)
         repositories = [repository for number in sorted(told) for repository in told[number]]
@@ -123,7 +128,8 @@ class FleetConnection:
             if all(may):
                 seen.add(number)
             cut += 0 if all(may) else sum(may)
-        text = f"{cut} repositories share a shard with others that this key may not see, and were not searched"
+        share = "1 repository shares" if cut == 1 else f"{cut} repositories share"
+        text = f"{share} a shard with others that this key may not see, and that was not searched"
         return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []
 
     def _named(self, number: int) -> str:
@@ -135,13 +141,18 @@ class FleetConnection:
         """The repositories in the order of the manifest, as one index would have them."""
         place = {repository.name: at for at, repository in enumerate(self.manifest.repositories)}
         found = [
-            (place[name], Home(number, row))
+            (place[name], Home(number, row, name, self._root(self.manifest.repositories[place[name]])))
             for number in sorted(shards)
             for name, row in zip(
                 self.manifest.shards[number].repositories, self._shards.facts[number].repositories, strict=True
             )
         ]
         return [home for _, home in sorted(found, key=lambda pair: pair[0])]
+
+    @staticmethod
+    def _root(repository: FleetRepository) -> Path:
+        """The folder of its files; its name, if they are in none as they were indexed."""
+        return Path(repository.name if repository.url or repository.ref else repository.path)
 
     def _rest(self) -> None:
         """Keep it for the next question."""
@@ -154,9 +165,9 @@ class FleetConnection:
 _RESTING: list[FleetConnection] = []
 
 
-def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry]) -> OpenShards:
+def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry], most_bytes: int) -> OpenShards:
     if not place.scheduler:
-        return ShardsHere(place.store, entries)
+        return ShardsHere(place.store, entries, most_bytes)
     try:
         from distributed import Client
     except ImportError:
@@ -165,7 +176,7 @@ def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry]) -> OpenShards
         client = Client(place.scheduler, timeout=place.seconds)
     except (OSError, ValueError) as fault:
         raise UsageError(f"no scheduler at {place.scheduler}: {fault}", "`dask scheduler` starts one") from None
-    return ShardsOfWorkers(client, place.store, entries, place.seconds)
+    return ShardsOfWorkers(client, place.store, entries, place.seconds, most_bytes)
 
 
 class FleetIndex(Index):
@@ -174,6 +185,9 @@ class FleetIndex(Index):
     def __init__(self, connection: FleetConnection, place: FleetPlace, settings: Settings) -> None:
         super().__init__(connection.store(place), settings)
         self._connection, self._place = connection, place
+
+    def _read_info(self) -> IndexInfo:
+        return replace(super()._read_info(), path=self._place.store)
 
     def renew(self) -> None:
         """Go on without shards that were lost. Raises FleetIncomplete."""
@@ -208,5 +222,5 @@ class FleetIndex(Index):
         return self._again(lambda: super(FleetIndex, self).symbols(path))
 
     def status(self, check: bool = False) -> Status:
-        """What the shards hold. The trees are elsewhere, so they are not compared."""
+        """The contents of the shards. The trees may be elsewhere, so they are not compared."""
         return self._again(lambda: self._connection.status(self._place, self._settings, self))

@@ -74,7 +74,7 @@ class Store:
     """An open index file. Close it, or use it as a context manager."""
 
     missing: Sequence[str] = ()
-    """What answers are without, in sentences: nothing, for a file."""
+    """Sentences about what answers are without: none, for a file."""
 
     def __init__(
         self,

@@ -109,13 +109,17 @@ class FleetState:
 
     def __init__(self, fleet: FleetPlace) -> None:
         self._fleet = fleet
+        self._known = ("", "")
 
     def known(self) -> None:
         """Nothing: a store may be far away."""
 
     def read(self) -> str:
         """Raises what opening the fleet raises."""
-        return self._fleet.snapshot()
+        stamp = self._fleet.stamp()
+        if self._known[0] != stamp:
+            self._known = stamp, self._fleet.snapshot()
+        return self._known[1]
 
 
 class Beside:
