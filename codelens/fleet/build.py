@@ -104,9 +104,9 @@ class _FleetRun:
         if shown and not waiting:
             self._replace(groups)
         for group in self._run(waiting):
-            self._tell(group)
             if shown:
                 self._replace(groups)
+            self._tell(group)
         if not shown:
             self._replace(groups)
         self._clean()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.text.notation import parse_json
 from codelens.worktree.repository import GitError
 
+UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""Code for the start of a local worker: Ctrl-C reaches it, too, and the coordinator answers it."""
 SHARDS = "shards"
 """Folder of a store."""
 
@@ -40,10 +43,10 @@ def client_of(scheduler: str, workers: int) -> Iterator[Any]:
         with Client(scheduler) as client:
             yield client
         return
+    quiet = {"silence_logs": logging.CRITICAL, "preload": [UNINTERRUPTED]}  # results tell what fails
+    place = {"processes": True, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with (
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-        ) as cluster,
+        LocalCluster(n_workers=workers, **place, **quiet) as cluster,
         Client(cluster) as client,
     ):
         yield client

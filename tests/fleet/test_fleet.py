@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +31,8 @@ from codelens.model.search import SearchOptions
 from codelens.store.store import Store
 from tests.dump import dump
 from tests.fleet.clones import clone, commit, git
+from tools.campaign import Report
+from tools.faults.fleet import run
 
 UNLIMITED = Settings(query_seconds=0)
 
@@ -279,3 +284,55 @@ def test_a_new_repository_leaves_other_shards_as_they_are() -> None:
     assert grouped(members, 20, [["a"], ["c"]]) == [["a"], ["c", "b"], ["d"]]
     assert grouped(members | {"b": Member(10, "x")}, 40, [["a", "b"]]) == [["a", "c", "d"], ["b"]]
     assert grouped({"a": Member(99), "b": Member(1)}, 20, []) == [["a"], ["b"]]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_killed_workers_and_coordinators_lose_nothing(tmp_path: Path) -> None:
+    """A few kills; `make faults ONLY=fleet` tries more."""
+    pytest.importorskip("distributed")
+    report = Report("fleet")
+    run(4, 3, tmp_path, report)
+    assert report.tried >= 4
+    assert report.failures == []
+
+
+_INTERRUPTED = """
+import sys
+from pathlib import Path
+from codelens.config import Settings
+from codelens.fleet.build import index_fleet
+from codelens.fleet.sources import read_fleet
+from codelens.fleet.workers import client_of
+if __name__ == "__main__":
+    try:
+        with client_of("", workers=1) as client:
+            told = lambda line: print(line, flush=True)
+            index_fleet(client, read_fleet(Path(sys.argv[1])), sys.argv[2], Settings(), most=1, told=told)
+    except KeyboardInterrupt as ending:
+        print(ending, file=sys.stderr)
+        sys.exit(130)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_ctrl_c_ends_a_run_with_one_line_and_the_next_goes_on(fleet: Fleet, tmp_path: Path) -> None:
+    """The signal reaches the workers, too, as on a terminal."""
+    for name in "defghi":
+        clone(fleet.clones / name, files=20)
+    program = tmp_path / "program.py"
+    program.write_text(_INTERRUPTED)
+    command = [sys.executable, str(program), str(fleet.clones), fleet.url]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(command, **pipes) as running:
+        assert running.stdout and running.stderr
+        assert [running.stdout.readline() for _ in range(2)][1].startswith("shard 1 of 9")
+        os.killpg(running.pid, signal.SIGINT)
+        message = running.stderr.read()
+    assert running.returncode == 130
+    assert re.fullmatch(r"\d of 9 shards are stored; `codelens cluster index` goes on from there\n", message)
+    stored = len(FleetManifest.read(open_store(fleet.url)).shards)
+    assert stored >= 1
+    assert len(fleet.index(most=1).shards) == 9
+    assert f"{9 - stored} of 9 shards to build" in fleet.lines[0]
