@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from codelens.cluster.numbers import Numbers, by_shard, document_of, split, unit_of
+from codelens.cluster.shards import IN_PARTS, REHEARSE, Read
 from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.graph import EXTERNAL
 from codelens.store.documents import InOrder
 from codelens.store.units import UnitSet
 
@@ -54,7 +56,18 @@ def _within(_: Numbers, units: UnitSet | None) -> Parts | None:
     return None if units is None else {shard: UnitSet(map(UnitId, own)) for shard, own in by_shard(units).items()}
 
 
+def _of_units(_: Numbers, numbers: Mapping[int, Any] | Iterable[int] | None) -> Parts | None:
+    if not isinstance(numbers, dict):
+        return None if numbers is None else by_shard(numbers)
+    found: dict[int, dict[int, Any]] = {}
+    for number, value in numbers.items():
+        shard, local = split(number)
+        found.setdefault(shard, {})[local] = value
+    return found
+
+
 MANY: Cut = _many
+OF_UNITS: Cut = _of_units
 NODES: Cut = _nodes
 ONE: Cut = _one
 REPOSITORY: Cut = _repository
@@ -159,6 +172,37 @@ def either(lift: Lift) -> Lift:
     return apply
 
 
+class Known(NamedTuple):
+    """What a shard has read of its own units, documents or nodes: one answer, or elements by the first argument."""
+
+    method: str
+    arguments: tuple[Any, ...]
+    answer: Any
+
+
+def _part(numbers: Numbers, shard: int, part: Any) -> Any:
+    return part and (keyed(UNIT)(numbers, shard, part[0]), part[1])
+
+
+def _reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[Known]:
+    """What other shards cannot know better."""
+    found = []
+    for read in reads:
+        how = CALLS.get(read.method)
+        if how is None or not how.cuts or how.cuts[0][0] != 0 or not (how.each or how.cuts[0][1] is ONE):
+            continue
+        first, *further = read.arguments
+        if how.cuts[0][1] is ONE:
+            known: Any = unit_of(shard, first)
+        elif first is None:
+            continue
+        else:
+            raised = (numbers.node(shard, one) if how.cuts[0][1] is NODES else unit_of(shard, one) for one in first)
+            known = [one for one in raised if one < EXTERNAL]
+        found.append(Known(read.method, (known, *further), how.gives(numbers, shard, read.answer)))
+    return found
+
+
 # Merging
 
 Merge = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -168,6 +212,11 @@ Merge = Callable[[Sequence[Any], Sequence[Any]], Any]
 def only(answers: Sequence[Any], _: Sequence[Any]) -> Any:
     """The answer of the one shard that was asked."""
     return answers[0]
+
+
+def as_they_are(answers: Sequence[Any], _: Sequence[Any]) -> list[Any]:
+    """Each answer, shard by shard."""
+    return list(answers)
 
 
 def joined(answers: Sequence[Any], _: Sequence[Any]) -> list[Any]:
@@ -299,6 +348,8 @@ def _of_document(found: Any) -> Any:
 _ENDING: Callable[[Any], Any] = lambda d: (len(d.path), d.path, d.repository)  # noqa: E731
 
 CALLS: Mapping[str, Call] = {
+    IN_PARTS: call(_part, as_they_are, (1, OF_UNITS)),
+    REHEARSE: call(_reads, joined, (1, OF_UNITS)),
     "documents.rows": call(listed(DOCUMENT_ROW), ordered(_of_document), (0, MANY), each=BY_ID),
     "documents.by_path": call(listed(DOCUMENT_ROW), ordered(lambda d: d.repository)),
     "documents.ending_in": call(listed(DOCUMENT_ROW), ordered(_ENDING, 1)),

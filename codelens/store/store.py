@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
@@ -58,6 +58,9 @@ class Features:
 
 Expected = tuple[str, tuple[Any, ...]]
 """A method of a gateway, as `units.rows`, and its arguments."""
+T = TypeVar("T")
+Part = tuple[dict[UnitId, T], tuple[int, ...]]
+"""What is known of some units, and counts."""
 
 
 def _home(index: Path) -> str:
@@ -305,6 +308,21 @@ class Store:
         elsewhere asks for all of it at once.
         """
 
+    def at_once(self, *tasks: Callable[[], T]) -> list[T]:
+        """The results of tasks that do not need each other's. A store that lies elsewhere asks for what all of them wait for at once."""
+        return [task() for task in tasks]
+
+    def in_parts(self, work: Callable[[Store, Any], Part[T]], numbers: Any = None) -> list[Part[T]]:
+        """Do work where its data lie: each index that this store is made of does it with its own of these units or documents, a
+        list or the keys of a mapping; None for all. `work` belongs to a module, or is a `partial` of what does. Raises OutOfTime.
+        """
+        return [work(self, numbers)]
+
+    def rehearse(self, work: Callable[[Store, Any], object], numbers: Any) -> None:
+        """Hint that this work will be done, with all of these units; does nothing here. A store made of several indexes lets each do
+        it with its own units, and keeps what it read.
+        """
+
     def journal_mode(self) -> str:
         """`delete` at rest, `truncate` in a build, `wal` in an update, or after one if a reader kept it from ending."""
         return str(self._connection.pragma("journal_mode"))
@@ -338,11 +356,15 @@ class Store:
         if before.limited and apart:
             self.budget = before.rest()
         elif seconds and not before.limited:
-            self.budget = TimeBudget(seconds)
+            self.budget = self.limited_to(seconds)
         try:
             yield
         finally:
             self.budget = before
+
+    def limited_to(self, seconds: float) -> TimeBudget:
+        """A budget for one query."""
+        return TimeBudget(seconds)
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
