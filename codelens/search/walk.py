@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
@@ -70,10 +70,20 @@ def spread(ranked: Sequence[tuple[float, Candidate]], spreading: Spreading, stor
     best, low = symbols[0][1], symbols[-1][1] if len(symbols) > 1 else 0.0
     reach = best - low
     symbols = [(c, score) for c, score in symbols[: spreading.seeds] if score > low] or symbols[:1]
-    around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
     seeds: dict[int, float] = {c.unit.id: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
-    pushed = push(around, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
+    push_from = partial(_push_from, spreading=spreading, whole=math.fsum(seeds.values()))
+    store.rehearse(push_from, seeds)
+    around, pushed = push_from(store, seeds)
     return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around)
+
+
+def _push_from(
+    store: Store, seeds: Mapping[int, float], spreading: Spreading, whole: float
+) -> tuple[Surroundings, Push]:
+    """Push from these seeds, or from some of them: `whole` is the weight of all, and mass below that part of epsilon stays."""
+    around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
+    epsilon = spreading.epsilon * (whole / (math.fsum(seeds.values()) or whole))
+    return around, push(around, seeds, spreading.restart, epsilon, spreading.nodes)
 
 
 def _arrived(pushed: Push, seeds: Mapping[int, float], restart: float) -> dict[UnitId, float]:
