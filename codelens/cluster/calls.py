@@ -16,6 +16,7 @@ from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import InOrder
+from codelens.store.store import Part
 from codelens.store.units import UnitSet
 
 # Arguments
@@ -181,7 +182,7 @@ class Known(NamedTuple):
 
 
 def _part(numbers: Numbers, shard: int, part: Any) -> Any:
-    return part and (keyed(UNIT)(numbers, shard, part[0]), part[1])
+    return part and Part(listed(UNIT)(numbers, shard, part.units), keyed(UNIT)(numbers, shard, part.of), part.counts)
 
 
 def _reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[Known]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import apsw
 
@@ -59,8 +59,15 @@ class Features:
 Expected = tuple[str, tuple[Any, ...]]
 """A method of a gateway, as `units.rows`, and its arguments."""
 T = TypeVar("T")
-Part = tuple[dict[UnitId, T], tuple[int, ...]]
-"""What is known of some units, and counts."""
+
+
+class Part(NamedTuple, Generic[T]):
+    """The result of work that a store does on its own data."""
+
+    units: list[UnitId] = []
+    of: dict[UnitId, T] = {}
+    """What was found out of some units."""
+    counts: tuple[int, ...] = ()
 
 
 def _home(index: Path) -> str:
