@@ -206,7 +206,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.metadata = load_metadata(settings.metadata)
     if asks_for_changes(query):
         scope.changes = LastChanges(store, texts)
-    conditions = Conditions(query, options, matching, scope.metadata, {r.root: r.name for r in rows})
+    conditions = Conditions(query, options, matching, texts, scope.metadata, {r.root: r.name for r in rows})
     with store.budget.part(CONDITIONS, "conditions were not decided"):
         parts = store.in_parts(conditions.satisfying)
         scope.units = UnitSet(chain.from_iterable(part.units for part in parts))
@@ -226,6 +226,7 @@ class Conditions:
     query: Query
     options: SearchOptions
     matching: Matching
+    texts: Texts
     metadata: Metadata
     names: Mapping[Path, str]
     """Root of each repository → its name."""
@@ -234,7 +235,7 @@ class Conditions:
         """The units that satisfy them, with `Satisfying.reach`; counts are the files, and those for which there was no time."""
         names = {int(row.id): self.names[row.root] for row in store.documents.repositories()}
         matching = replace(self.matching, budget=store.budget)
-        scope = SearchScope(self.query, self.options, matching, Texts(store), names, self.metadata)
+        scope = SearchScope(self.query, self.options, matching, self.texts.within(store), names, self.metadata)
         if asks_for_changes(self.query):
             scope.changes = LastChanges(store, scope.texts)
         node = with_words_together(self.query.node, matching)
