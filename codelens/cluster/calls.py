@@ -174,7 +174,7 @@ def either(lift: Lift) -> Lift:
 
 
 class Known(NamedTuple):
-    """What a shard has read of its own units, documents or nodes: one answer, or elements by the first argument."""
+    """What shards have read ahead: the answer to a call of the whole."""
 
     method: str
     arguments: tuple[Any, ...]
@@ -186,21 +186,53 @@ def _part(numbers: Numbers, shard: int, part: Any) -> Any:
 
 
 def _reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[Known]:
-    """What other shards cannot know better."""
     found = []
     for read in reads:
-        how = CALLS.get(read.method)
-        if how is None or not how.cuts or how.cuts[0][0] != 0 or not (how.each or how.cuts[0][1] is ONE):
+        if (how := CALLS.get(read.method)) is None or _depends(how, read.arguments):
             continue
-        first, *further = read.arguments
-        if how.cuts[0][1] is ONE:
-            known: Any = unit_of(shard, first)
-        elif first is None:
-            continue
-        else:
-            raised = (numbers.node(shard, one) if how.cuts[0][1] is NODES else unit_of(shard, one) for one in first)
-            known = [one for one in raised if one < EXTERNAL]
-        found.append(Known(read.method, (known, *further), how.gives(numbers, shard, read.answer)))
+        arguments = read.arguments
+        if (cut := _cut_of(how, arguments)) is not None:
+            arguments = (_raised(numbers, shard, cut, arguments[0]), *arguments[1:])
+        found.append(Known(read.method, arguments, how.gives(numbers, shard, read.answer)))
+    return found
+
+
+def _cut_of(how: Call, arguments: Sequence[Any]) -> Cut | None:
+    """How the first argument names a part of the whole; None if it does not."""
+    return next((cut for place, cut in how.cuts if place == 0 and arguments[0] is not None), None)
+
+
+def _depends(how: Call, arguments: Sequence[Any]) -> bool:
+    """True if the answer depends on numbers that another shard may have too, or that the whole names otherwise."""
+    cut = _cut_of(how, arguments)
+    return any(arguments[place] is not None for place, _ in how.cuts if place) or not (
+        cut is None or cut is ONE or how.each
+    )
+
+
+def _raised(numbers: Numbers, shard: int, cut: Cut, first: Any) -> Any:
+    if cut is ONE:
+        return unit_of(shard, first)
+    raised = (numbers.node(shard, one) if cut is NODES else unit_of(shard, one) for one in first)
+    return [one for one in raised if one < EXTERNAL]
+
+
+def _learnt(answers: Sequence[Sequence[Known]], arguments: Sequence[Any]) -> list[Known]:
+    """The calls that one shard alone answers, and those that all of them have read."""
+    found, everywhere = list[Known](), dict[Any, list[Known]]()
+    for answer in answers:
+        of_all = {}
+        for known in answer:
+            if _cut_of(CALLS[known.method], known.arguments) is not None:
+                found.append(known)
+            elif arguments[1] is None:  # all shards were asked
+                of_all[known.method, frozen(known.arguments)] = known
+        for key, known in of_all.items():
+            everywhere.setdefault(key, []).append(known)
+    for (method, _), own in everywhere.items():
+        if len(own) == len(answers):
+            merged = CALLS[method].merge([one.answer for one in own], own[0].arguments)
+            found.append(Known(method, own[0].arguments, merged))
     return found
 
 
@@ -350,7 +382,7 @@ _ENDING: Callable[[Any], Any] = lambda d: (len(d.path), d.path, d.repository)  #
 
 CALLS: Mapping[str, Call] = {
     IN_PARTS: call(_part, as_they_are, (1, OF_UNITS)),
-    REHEARSE: call(_reads, joined, (1, OF_UNITS)),
+    REHEARSE: call(_reads, _learnt, (1, OF_UNITS)),
     "documents.rows": call(listed(DOCUMENT_ROW), ordered(_of_document), (0, MANY), each=BY_ID),
     "documents.by_path": call(listed(DOCUMENT_ROW), ordered(lambda d: d.repository)),
     "documents.ending_in": call(listed(DOCUMENT_ROW), ordered(_ENDING, 1)),
@@ -438,3 +470,30 @@ CALLS: Mapping[str, Call] = {
     "lines.by_path": call(SAME, only, (0, REPOSITORY)),
 }
 """Method of a gateway → how shards are asked for it."""
+
+
+class _Same:
+    """A set of units as a key: the object itself, so that comparing costs nothing."""
+
+    def __init__(self, units: UnitSet) -> None:
+        self.units = units  # also keeps its id from being used again
+
+    def __hash__(self) -> int:
+        return id(self.units)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.units is self.units
+
+
+def frozen(value: Any) -> Any:
+    """A key for arguments. A set of units is the one object, which is never changed."""
+    match value:
+        case UnitSet():
+            return _Same(value)
+        case dict():
+            return tuple((key, frozen(one)) for key, one in value.items())
+        case list() | tuple():
+            return tuple(map(frozen, value))
+        case set() | frozenset():
+            return frozenset(value)
+    return value

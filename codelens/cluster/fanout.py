@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from codelens.cluster.calls import BY_KEY, CALLS, WITHIN, Call, Known
+from codelens.cluster.calls import BY_KEY, CALLS, WITHIN, Call, Known, frozen
 from codelens.cluster.numbers import Numbers
-from codelens.cluster.shards import SETS_HELD, HeldSet, Request, Transport
+from codelens.cluster.shards import REHEARSE, SETS_HELD, HeldSet, Request, Transport
 from codelens.errors import UsageError
 from codelens.store.units import UnitSet
 
@@ -67,7 +67,11 @@ class FanOut:
         if self.numbers.unknown:
             self._name_externals()
             lifted = [self._lifted(one.call, own) for one, own in zip(open_calls, given, strict=True)]
-        return [one.answer(own) for one, own in zip(open_calls, lifted, strict=True)]
+        found = [one.answer(own) for one, own in zip(open_calls, lifted, strict=True)]
+        for (method, _), answer in zip(calls, found, strict=True):
+            if method == REHEARSE:
+                self._learn(answer)
+        return found
 
     def at_once(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """The results of tasks. Each goes on until it needs shards; once all wait, one round asks for what they wait for.
@@ -93,18 +97,19 @@ class FanOut:
                 raise one.fault
         return [one.result for one in begun]
 
-    def learn(self, known: Known) -> None:
-        """Remember what a shard said ahead."""
-        how = CALLS[known.method]
-        if how.each is None:
-            self.known_of(how)[known.method, frozen(known.arguments)] = known.answer
-            return
-        elements = self.elements_of(known.method, known.arguments[1:])
-        new = {one: list[Any]() for one in known.arguments[0] if one not in elements}
-        for key, element in how.each(known.answer):
-            if key in new:
-                new[key].append(element)
-        elements |= new
+    def _learn(self, reads: Sequence[Known]) -> None:
+        """Remember what shards read ahead."""
+        for known in reads:
+            how = CALLS[known.method]
+            if how.each is None:
+                self.known_of(how)[known.method, frozen(known.arguments)] = known.answer
+                continue
+            elements = self.elements_of(known.method, known.arguments[1:])
+            new = {one: list[Any]() for one in known.arguments[0] if one not in elements}
+            for key, element in how.each(known.answer):
+                if key in new:
+                    new[key].append(element)
+            elements |= new
 
     def known_of(self, call: Call) -> dict[Any, Any]:
         """The place of answers to such a call."""
@@ -241,30 +246,3 @@ class _OpenCall:
                 self._elements[key].append(element)
         found = [element for one in dict.fromkeys(self._arguments[0]) for element in self._elements[one]]
         return self.call.merge([found if self.call.each is not BY_KEY else dict(found)], self._arguments)
-
-
-class _Same:
-    """A set of units as a key: the object itself, so that comparing costs nothing."""
-
-    def __init__(self, units: UnitSet) -> None:
-        self.units = units  # also keeps its id from being used again
-
-    def __hash__(self) -> int:
-        return id(self.units)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.units is self.units
-
-
-def frozen(value: Any) -> Any:
-    """A key for arguments. A set of units is the one object, which is never changed."""
-    match value:
-        case UnitSet():
-            return _Same(value)
-        case dict():
-            return tuple((key, frozen(one)) for key, one in value.items())
-        case list() | tuple():
-            return tuple(map(frozen, value))
-        case set() | frozenset():
-            return frozenset(value)
-    return value

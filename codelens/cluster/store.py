@@ -23,7 +23,7 @@ from codelens.cluster.numbers import Home, Numbers
 from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, Transport, in_order
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.store.documents import RepositoryRow
-from codelens.store.store import Features, Part, Store
+from codelens.store.store import Expected, Features, Part, Store
 
 T = TypeVar("T")
 
@@ -95,12 +95,15 @@ class ShardedStore(Store):
         """True: shards load the functions when they are opened."""
         return True
 
-    def foresee(self, *calls: Asked) -> None:
+    def foresee(self, *calls: Expected) -> None:
         """Ask for all of these at once."""
         expected: list[Asked] = []
         for method, arguments in calls:
-            name, _, own = method.partition(".")
-            expected += self._gateways[name].ahead(own, arguments)
+            if isinstance(method, str):
+                name, _, own = method.partition(".")
+                expected += self._gateways[name].ahead(own, arguments)
+            else:
+                expected.append((REHEARSE, (method, arguments, self.budget.left)))
         self.ask.together(expected)
 
     def at_once(self, *tasks: Callable[[], T]) -> list[T]:
@@ -126,12 +129,6 @@ class ShardedStore(Store):
         if None in found:
             raise OutOfTime
         return found
-
-    def rehearse(self, work: Callable[[Store, Any], object], numbers: Any) -> None:
-        """Let shards do it with their own, and remember what they read."""
-        self.budget.check()
-        for read in self.ask(REHEARSE, work, numbers, self.budget.left):
-            self.ask.learn(read)
 
     @property
     def budget(self) -> TimeBudget:  # type: ignore[override]

@@ -75,18 +75,10 @@ def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Fin
     found: dict[UnitId, Find] = {}
     if not words or run.options.literal or run.options.regex or not run.store.features().fuzzy:
         return found
-    windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
-    run.store.foresee(*_matching(windows, run))
-    tokens = tokens_of(words, run)
-    if fragment in tokens:
+    if words == [fragment] and tokens_of(words, run):
         found |= known
-    codes = [_in_code(token) for token in tokens if token != fragment]
-    run.store.foresee(*_matching([text for texts in codes for text in texts], run))
-    following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
-    texts: list[Sequence[str]] = [*codes, list(windows)]
-    ways: list[Places] = [_tokens_in] * len(codes)
-    ways.append(partial(_runs_in, windows=windows, words=words, following=following))
-    searches = zip(ways, run.store.at_once(*(partial(_documents, one, run) for one in texts)), strict=True)
+    codes = partial(_of_tokens, words, run, fragment)
+    searches = chain(*run.store.at_once(codes, partial(_of_runs, words, run)))
     for finds in _finds(run, [*searches], len(words)):
         for unit, find in finds.items():
             if unit not in found or find.value > found[unit].value:
@@ -139,8 +131,8 @@ def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
     store = run.store
     folded = {word: fold_identifier(_last_name(word)) for word in words if _NAME.fullmatch(word)}
     plain = [word.casefold() for word in folded if not _is_code(word)]
-    store.rehearse(partial(_look_up, names=[folded[word] for word in folded if _is_code(word)]), None)
     store.foresee(
+        (partial(_look_up, names=[folded[word] for word in folded if _is_code(word)]), None),
         *(("units.named", (name, None, MOST_NAMED)) for name in folded.values()),
         *(("postings.document_frequency", (word,)) for word in plain),
     )
@@ -251,6 +243,21 @@ def _finds(run: SearchRun, searches: Sequence[tuple[Places, Documents]], words: 
         if within is None or unit in within:
             found[search][unit] = find
     return found
+
+
+def _of_tokens(words: Sequence[str], run: SearchRun, without: str) -> list[tuple[Places, Documents]]:
+    """A search for each token of the query but one."""
+    codes = [_in_code(token) for token in tokens_of(words, run) if token != without]
+    run.store.foresee(*_matching([text for texts in codes for text in texts], run))
+    return [(_tokens_in, found) for found in run.store.at_once(*(partial(_documents, code, run) for code in codes))]
+
+
+def _of_runs(words: Sequence[str], run: SearchRun) -> list[tuple[Places, Documents]]:
+    """The search for its runs of words."""
+    windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
+    following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
+    ways = partial(_runs_in, windows=windows, words=words, following=following)
+    return [(ways, _documents(list(windows), run))]
 
 
 Wanted = tuple[int, int, Sequence[str], Sequence[int]]

@@ -72,7 +72,7 @@ def spread(ranked: Sequence[tuple[float, Candidate]], spreading: Spreading, stor
     symbols = [(c, score) for c, score in symbols[: spreading.seeds] if score > low] or symbols[:1]
     seeds: dict[int, float] = {c.unit.id: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
     push_from = partial(_push_from, spreading=spreading, whole=math.fsum(seeds.values()))
-    store.rehearse(push_from, seeds)
+    store.foresee((push_from, seeds))
     around, pushed = push_from(store, seeds)
     return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around)
 

@@ -56,8 +56,8 @@ class Features:
     vector: bool
 
 
-Expected = tuple[str, tuple[Any, ...]]
-"""A method of a gateway, as `units.rows`, and its arguments."""
+Expected = tuple[str, tuple[Any, ...]] | tuple[Callable[..., object], Any]
+"""A method of a gateway, as `units.rows`, and its arguments; or work and its units."""
 T = TypeVar("T")
 
 
@@ -311,8 +311,10 @@ class Store:
         return load_vector_extension(self._connection)
 
     def foresee(self, *calls: Expected) -> None:
-        """Hint that these methods of gateways, given by name and arguments, will be called; does nothing here. A store that lies
-        elsewhere asks for all of it at once.
+        """Hint what will be asked; does nothing here. A store that lies elsewhere asks for all of it at once.
+
+        Each is a method of a gateway by name and its arguments, or work as of `in_parts` and its units: each index that the store
+        is made of rehearses it with its own, and what it read need not be asked for again.
         """
 
     def at_once(self, *tasks: Callable[[], T]) -> list[T]:
@@ -324,11 +326,6 @@ class Store:
         list or the keys of a mapping; None for all. `work` belongs to a module, or is a `partial` of what does. Raises OutOfTime.
         """
         return [work(self, numbers)]
-
-    def rehearse(self, work: Callable[[Store, Any], object], numbers: Any) -> None:
-        """Hint that this work will be done, with all of these units; does nothing here. A store made of several indexes lets each do
-        it with its own units, and keeps what it read.
-        """
 
     def journal_mode(self) -> str:
         """`delete` at rest, `truncate` in a build, `wal` in an update, or after one if a reader kept it from ending."""
