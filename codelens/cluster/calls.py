@@ -362,11 +362,31 @@ class Call:
     """For a first argument of many: how an answer falls into what belongs to each of them, so that only new ones are asked for."""
 
 
-Each = Callable[[Any], Iterable[tuple[Any, Any]]]
-"""An answer → pairs (element of the first argument, element of the answer)."""
-BY_KEY: Each = lambda answer: ((key, (key, value)) for key, value in answer.items())  # noqa: E731
-BY_FIRST: Each = lambda answer: ((found[0], found) for found in answer)  # noqa: E731
-BY_ID: Each = lambda answer: ((found.id, found) for found in answer)  # noqa: E731
+class Each(NamedTuple):
+    """How an answer falls into elements for those of the first argument."""
+
+    split: Callable[[Any], Iterable[tuple[Any, Any]]]
+    """An answer → pairs (element of the first argument, element of the answer)."""
+    made: Callable[[list[Any], Sequence[Any]], Any] = lambda found, _: found
+    """Elements and the arguments → an answer."""
+
+
+def _of_files(answer: tuple[dict[Any, int], list[dict[Any, int]]]) -> Iterable[tuple[Any, Any]]:
+    lengths, holding = answer
+    for document in lengths.keys() | chain.from_iterable(holding):
+        yield document, (document, lengths.get(document), [held.get(document) for held in holding])
+
+
+def _in_files(found: list[Any], arguments: Sequence[Any]) -> tuple[dict[Any, int], list[dict[Any, int]]]:
+    lengths = {document: length for document, length, _ in found if length is not None}
+    holding = [{d: held[at] for d, _, held in found if held[at] is not None} for at in range(len(arguments[1]))]
+    return lengths, holding
+
+
+BY_KEY = Each(lambda answer: ((key, (key, value)) for key, value in answer.items()), lambda found, _: dict(found))
+BY_FIRST = Each(lambda answer: ((found[0], found) for found in answer))
+BY_ID = Each(lambda answer: ((found.id, found) for found in answer))
+BY_FILE = Each(_of_files, _in_files)
 
 
 def call(gives: Lift, merge: Merge, *cuts: tuple[int, Cut], kept: bool = False, each: Each | None = None) -> Call:
@@ -413,7 +433,7 @@ CALLS: Mapping[str, Call] = {
     "units.of_todos": call(listed(UNIT), best(1), (0, MANY)),
     "units.of_documents": call(listed(UNIT), joined, (0, MANY)),
     "units.grouped": call(listed(row(UNIT)), best(None), (0, MANY)),
-    "units.inside": call(listed(row(UNIT, UNIT)), joined, (0, MANY)),
+    "units.inside": call(listed(row(UNIT, UNIT)), joined, (0, MANY), each=BY_FIRST),
     "units.around": call(keyed(UNIT, UNIT), united, (0, MANY), each=BY_KEY),
     "units.decorators": call(keyed(UNIT), united, (0, MANY), each=BY_KEY),
     "units.top_level": call(listed(row(DOCUMENT, UNIT)), joined, (0, MANY)),
@@ -431,11 +451,11 @@ CALLS: Mapping[str, Call] = {
     "postings.names_with": call(listed(row(UNIT, DOCUMENT)), best(2), (1, WITHIN)),
     "postings.names_resembling": call(listed(row(UNIT)), best(2), (1, WITHIN)),
     "occurrences.files": call(SAME, summed, kept=True),
-    "occurrences.in_units": call(keyed(UNIT), united, (0, WITHIN)),
-    "occurrences.in_files": call(row(keyed(DOCUMENT), listed(keyed(DOCUMENT))), in_columns, (0, MANY)),
+    "occurrences.in_units": call(keyed(UNIT), united, (0, WITHIN), each=BY_KEY),
+    "occurrences.in_files": call(row(keyed(DOCUMENT), listed(keyed(DOCUMENT))), in_columns, (0, MANY), each=BY_FILE),
     "vectors.width": call(SAME, most, kept=True),
     "vectors.of_files": call(keyed(DOCUMENT), united, (1, MANY)),
-    "vectors.distances": call(keyed(UNIT), united, (0, WITHIN)),
+    "vectors.distances": call(keyed(UNIT), united, (0, WITHIN), each=BY_KEY),
     "vectors.of_units": call(SAME, joined, (0, PAIRS)),
     "vectors.sign_counts": call(SAME, counted, (1, WITHIN)),
     "vectors.nearest_below": call(listed(row(UNIT)), ordered(lambda found: found[1], 2), (1, WITHIN)),

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from codelens.cluster.calls import BY_KEY, CALLS, WITHIN, Call, Known, frozen
+from codelens.cluster.calls import CALLS, WITHIN, Call, Known, frozen
 from codelens.cluster.numbers import Numbers
 from codelens.cluster.shards import REHEARSE, SETS_HELD, HeldSet, Request, Transport
 from codelens.errors import UsageError
@@ -50,6 +50,9 @@ class FanOut:
 
     def together(self, calls: Sequence[Asked]) -> list[Any]:
         """The answers to several calls, with one message to each shard that any of them concerns."""
+        calls = [
+            (method, tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)) for method, arguments in calls
+        ]
         task: _Task | None = getattr(self._of_thread, "task", None)
         if task is not None and not all(self.knows(method, *arguments) for method, arguments in calls):
             return task.wait_for(calls)
@@ -106,7 +109,7 @@ class FanOut:
                 continue
             elements = self.elements_of(known.method, known.arguments[1:])
             new = {one: list[Any]() for one in known.arguments[0] if one not in elements}
-            for key, element in how.each(known.answer):
+            for key, element in how.each.split(known.answer):
                 if key in new:
                     new[key].append(element)
             elements |= new
@@ -146,7 +149,7 @@ class FanOut:
 
     def _cut(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
         parts: Mapping[int, Any] | None = how(self.numbers, argument)
-        if how is not WITHIN or parts is None:
+        if how is not WITHIN or parts is None or not isinstance(argument, UnitSet):
             return parts
         known = next((held for held in self._sets if held[0] is argument), None)
         if known is None:
@@ -210,7 +213,7 @@ class _OpenCall:
         self.places: dict[int, int] = {}
         """Shard → place of the request in its message."""
         self._fan, self._method = fan, method
-        self._arguments = tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)
+        self._arguments = arguments
         self._key = (method, frozen(self._arguments))
         self._known = fan.known_of(self.call)
         self._elements: dict[Any, list[Any]] | None = None
@@ -242,7 +245,7 @@ class _OpenCall:
         assert self.call.each is not None
         if self._missing:
             self._elements.update((one, []) for one in self._missing)
-            for key, element in self.call.each(self.call.merge(lifted, self._arguments)):
+            for key, element in self.call.each.split(self.call.merge(lifted, self._arguments)):
                 self._elements[key].append(element)
         found = [element for one in dict.fromkeys(self._arguments[0]) for element in self._elements[one]]
-        return self.call.merge([found if self.call.each is not BY_KEY else dict(found)], self._arguments)
+        return self.call.merge([self.call.each.made(found, self._arguments)], self._arguments)

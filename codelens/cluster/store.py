@@ -37,9 +37,7 @@ class Gateway:
     def __getattr__(self, method: str) -> Any:
         if self._special is not None and hasattr(self._special, method):
             return getattr(self._special, method)
-        return lambda *given, **named: self._ask(
-            f"{self._name}.{method}", *in_order(self._name, method, given, named)
-        )
+        return lambda *given, **named: self._ask(f"{self._name}.{method}", *in_order(self._name, method, given, named))
 
     def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
         """The first calls that a method will make."""
@@ -106,7 +104,7 @@ class ShardedStore(Store):
                 expected.append((REHEARSE, (method, arguments, self.budget.left)))
         self.ask.together(expected)
 
-    def at_once(self, *tasks: Callable[[], T]) -> list[T]:
+    def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
         """Let all tasks go on until they wait for shards, then ask for what they wait for in one round."""
         budgets = [self.budget.apart() for _ in tasks]
         try:

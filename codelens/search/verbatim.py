@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId
@@ -68,26 +68,43 @@ class Find:
     """True for a token, False for a run of words."""
 
 
-def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Find] = {}) -> Mapping[UnitId, Find]:
-    """Unit → the best find in it. `known` are the finds of the fragment, if it was looked for. Raises OutOfTime."""
+class Typed(NamedTuple):
+    """What of a query stands in the code as it was typed."""
+
+    finds: Mapping[UnitId, Find] = {}
+    """Unit → the best find in it."""
+    fragment: str = ""
+    """The query, if it may be a part of a line: no unit has one of its words as a word."""
+    of_fragment: Mapping[UnitId, Find] = {}
+
+
+def find_verbatim(run: SearchRun) -> Typed:
+    """The finds of the fragment, of tokens and of runs of words. Raises OutOfTime."""
+    if not run.store.features().fuzzy:
+        return Typed()
     plain = (text.encode("utf-8", "replace").decode() for text in run.terms.texts)  # no half of a surrogate pair
     words = [piece.strip(_EDGES) or piece for text in plain for piece in text.split()]
-    found: dict[UnitId, Find] = {}
-    if not words or run.options.literal or run.options.regex or not run.store.features().fuzzy:
-        return found
-    if words == [fragment] and tokens_of(words, run):
-        found |= known
-    codes = partial(_of_tokens, words, run, fragment)
-    searches = chain(*run.store.at_once(codes, partial(_of_runs, words, run)))
-    for finds in _finds(run, [*searches], len(words)):
-        for unit, find in finds.items():
-            if unit not in found or find.value > found[unit].value:
-                found[unit] = find
-    return found
+    fragment, typed = _fragment(run), not run.options.literal and not run.options.regex
+    searches: list[Search] = []
+    for found in run.store.at_once(
+        partial(_of_fragment, fragment, run),
+        partial(_of_tokens, words if typed else (), fragment, run),
+        partial(_of_runs, words if typed else (), run),
+    ):
+        searches += found
+    finds = _finds(run, searches, len(words))
+    of_fragment = finds.pop(0) if fragment else {}
+    best: dict[UnitId, Find] = {}
+    if typed and words == [fragment] and _is_token(fragment, run):
+        best |= of_fragment
+    for own in finds:
+        for unit, find in own.items():
+            if unit not in best or find.value > best[unit].value:
+                best[unit] = find
+    return Typed(best, fragment, of_fragment)
 
 
-def find_fragment(run: SearchRun) -> tuple[str, Mapping[UnitId, Find]]:
-    """(the query, unit → where it stands there) if the query may be a part of a line: no unit has one of its words as a word."""
+def _fragment(run: SearchRun) -> str:
     texts = run.terms.texts if not run.options.literal else ()
     text = run.query.text if texts and run.query.plain else texts[0] if len(texts) == 1 else ""
     text = text.strip().encode("utf-8", "replace").decode()
@@ -96,11 +113,9 @@ def find_fragment(run: SearchRun) -> tuple[str, Mapping[UnitId, Find]]:
         not SHORTEST <= len(text) <= LONGEST_FRAGMENT
         or any(word.endswith(BEGINNING) for word in words)
         or all(map(run.store.postings.document_frequency, words))
-        or not run.store.features().fuzzy
     ):
-        return "", {}
-    (found,) = _finds(run, [(_tokens_in, _documents([text], run))], 1)
-    return text, found
+        return ""
+    return text
 
 
 def find_parts(
@@ -131,8 +146,9 @@ def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
     store = run.store
     folded = {word: fold_identifier(_last_name(word)) for word in words if _NAME.fullmatch(word)}
     plain = [word.casefold() for word in folded if not _is_code(word)]
+    like_code = [folded[word] for word in folded if _is_code(word)]
     store.foresee(
-        (partial(_look_up, names=[folded[word] for word in folded if _is_code(word)]), None),
+        *([(partial(_look_up, names=like_code), None)] if like_code else []),
         *(("units.named", (name, None, MOST_NAMED)) for name in folded.values()),
         *(("postings.document_frequency", (word,)) for word in plain),
     )
@@ -226,7 +242,10 @@ Documents = Mapping[DocumentId, tuple[Sequence[str], Sequence[int]]]
 """Document → texts that it may hold, and parts of a large one."""
 
 
-def _finds(run: SearchRun, searches: Sequence[tuple[Places, Documents]], words: int) -> list[dict[UnitId, Find]]:
+Search = tuple[Places, Documents]
+
+
+def _finds(run: SearchRun, searches: Sequence[Search], words: int) -> list[dict[UnitId, Find]]:
     """For each search: unit → the best find in it, in the order of the documents. Raises OutOfTime."""
     wanted: dict[DocumentId, list[Wanted]] = {}
     for search, (_, documents) in enumerate(searches):
@@ -245,19 +264,22 @@ def _finds(run: SearchRun, searches: Sequence[tuple[Places, Documents]], words: 
     return found
 
 
-def _of_tokens(words: Sequence[str], run: SearchRun, without: str) -> list[tuple[Places, Documents]]:
-    """A search for each token of the query but one."""
+def _of_fragment(fragment: str, run: SearchRun) -> list[Search]:
+    return [(_tokens_in, _documents([fragment], run))] if fragment else []
+
+
+def _of_tokens(words: Sequence[str], without: str, run: SearchRun) -> list[Search]:
+    """A search for each token among these words but one."""
     codes = [_in_code(token) for token in tokens_of(words, run) if token != without]
     run.store.foresee(*_matching([text for texts in codes for text in texts], run))
     return [(_tokens_in, found) for found in run.store.at_once(*(partial(_documents, code, run) for code in codes))]
 
 
-def _of_runs(words: Sequence[str], run: SearchRun) -> list[tuple[Places, Documents]]:
-    """The search for its runs of words."""
+def _of_runs(words: Sequence[str], run: SearchRun) -> list[Search]:
     windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
     following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
     ways = partial(_runs_in, windows=windows, words=words, following=following)
-    return [(ways, _documents(list(windows), run))]
+    return [(ways, _documents(list(windows), run))] if windows else []
 
 
 Wanted = tuple[int, int, Sequence[str], Sequence[int]]

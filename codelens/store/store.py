@@ -317,7 +317,7 @@ class Store:
         is made of rehearses it with its own, and what it read need not be asked for again.
         """
 
-    def at_once(self, *tasks: Callable[[], T]) -> list[T]:
+    def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
         """The results of tasks that do not need each other's. A store that lies elsewhere asks for what all of them wait for at once."""
         return [task() for task in tasks]
 
