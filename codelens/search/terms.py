@@ -213,11 +213,12 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
     else:
         terms = _reader(profile)(plain_texts(query), query.identifiers, query.text)
         store.budget.limits += terms.left_out
-        store.foresee(
-            *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
-            *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
-            *(("units.named", (t.text, None, 1)) for t in terms.names),
-        )
+    store.foresee(
+        *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
+        *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
+        *(("units.named", (t.text, None, 1)) for t in terms.names),
+    )
+    if not run.likeness:
         if profile.aliases or own:
             terms = with_aliases(terms, own, shipped=profile.aliases)
         if "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):

@@ -74,7 +74,7 @@ class Typed(NamedTuple):
     finds: Mapping[UnitId, Find] = {}
     """Unit → the best find in it."""
     fragment: str = ""
-    """The query, if it may be a part of a line: no unit has one of its words as a word."""
+    """As of `fragment_of`."""
     of_fragment: Mapping[UnitId, Find] = {}
 
 
@@ -84,7 +84,7 @@ def find_verbatim(run: SearchRun) -> Typed:
         return Typed()
     plain = (text.encode("utf-8", "replace").decode() for text in run.terms.texts)  # no half of a surrogate pair
     words = [piece.strip(_EDGES) or piece for text in plain for piece in text.split()]
-    fragment, typed = _fragment(run), not run.options.literal and not run.options.regex
+    fragment, typed = fragment_of(run), not run.options.literal and not run.options.regex
     searches: list[Search] = []
     for found in run.store.at_once(
         partial(_of_fragment, fragment, run),
@@ -104,7 +104,8 @@ def find_verbatim(run: SearchRun) -> Typed:
     return Typed(best, fragment, of_fragment)
 
 
-def _fragment(run: SearchRun) -> str:
+def fragment_of(run: SearchRun) -> str:
+    """The query, if it may be a part of a line: no unit has one of its words as a word. Empty otherwise, and without trigrams."""
     texts = run.terms.texts if not run.options.literal else ()
     text = run.query.text if texts and run.query.plain else texts[0] if len(texts) == 1 else ""
     text = text.strip().encode("utf-8", "replace").decode()
@@ -113,6 +114,7 @@ def _fragment(run: SearchRun) -> str:
         not SHORTEST <= len(text) <= LONGEST_FRAGMENT
         or any(word.endswith(BEGINNING) for word in words)
         or all(map(run.store.postings.document_frequency, words))
+        or not run.store.features().fuzzy
     ):
         return ""
     return text

@@ -13,7 +13,7 @@ from codelens.model.code import DocumentId, UnitId
 from codelens.model.search import Match
 from codelens.search.run import SearchRun
 from codelens.search.terms import LETTERS_PER_SLIP, MOST_UNKNOWN, Term
-from codelens.search.verbatim import MOST_TOKENS, Typed, find_parts, find_verbatim
+from codelens.search.verbatim import MOST_TOKENS, Typed, find_parts, find_verbatim, fragment_of
 from codelens.store.store import Expected
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
@@ -60,9 +60,10 @@ class FuzzyChannel:
         """
         parts = run.options.mode == "fuzzy" or run.profile.as_written
         unknown, typing = self._unknown(run), run.profile.channels.get(self.name)
-        found, typed, *near = run.store.at_once(
+        found, typed, bearing, *near = run.store.at_once(
             partial(_with_parts, run, limit) if parts else partial(self._named, run, unknown, limit),
             partial(find_verbatim, run) if typing else Typed,
+            partial(_bearing, fragment_of(run) if typing else "", run, limit),
             *(partial(_resembling, word, run) for word in unknown),
         )
         if typing:
@@ -70,7 +71,7 @@ class FuzzyChannel:
             for unit, find in run.verbatim.items():
                 if (unit not in found or find.value > found[unit].raw_score) and not (parts and find.token):
                     found[unit] = Match(unit, find.value, f"holds '{find.text}'")
-            for match in _with_fragment(run, typed, limit):
+            for match in _with_fragment(typed, bearing):
                 found[match.unit] = match
             least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
             run.fragments = {m.unit: m for m in found.values() if m.raw_score > least}
@@ -159,13 +160,19 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     }
 
 
-def _with_fragment(run: SearchRun, typed: Typed, limit: int) -> list[Match]:
+def _with_fragment(typed: Typed, bearing: Mapping[UnitId, float]) -> list[Match]:
     """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
-    (least, more), text = IN_LINE, typed.fragment
-    found = {unit: least + more * find.value for unit, find in typed.of_fragment.items()}
+    least, more = IN_LINE
+    found = {unit: least + more * find.value for unit, find in typed.of_fragment.items()} | bearing
+    return [Match(unit, FRAGMENT + value, f"holds {typed.fragment} as a part") for unit, value in found.items()]
+
+
+def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
+    """Units with a name of which a text is a part → value of that."""
     dotted = re.sub("::|->|#", ".", text).lower()
     holder, _, last = dotted.rpartition(".")
     folded = fold_identifier(last)
+    found: dict[UnitId, float] = {}
     if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
         units = run.store.postings.names_containing(folded, run.within, limit)
         for row in run.store.units.rows(units).values():
@@ -173,7 +180,7 @@ def _with_fragment(run: SearchRun, typed: Typed, limit: int) -> list[Match]:
                 found[row.id] = 1.0
             elif not holder:
                 found[row.id] = OTHER_SPELLING
-    return [Match(unit, FRAGMENT + value, f"holds {text} as a part") for unit, value in found.items()]
+    return found
 
 
 def _resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:
