@@ -65,15 +65,15 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     shown = sorted({c.unit.document for c in page})
     ways = run.evidence.ways if run.evidence and options.reasons else None
     of_page = [*(("documents.snapshot", (document,)) for document in shown), ("documents.rows", (shown,))]
-    inner, *_ = store.at_once(
+    inner, said, *_ = store.at_once(
         partial(_inner, run, page),
+        partial(QueryWords, run),
         partial(store.foresee, *of_page),
         *([partial(ways.find, [c.unit for c in page])] if ways else []),
     )
     documents = {d.id: d for d in store.documents.rows(shown)}
     roots = {r.id: r.root for r in store.documents.repositories()}
     hits: list[Hit] = []
-    said = QueryWords(run)
     brief = 0
     for place, candidate in enumerate(page):
         document = documents[candidate.unit.document]
@@ -160,8 +160,9 @@ class QueryWords:
         self._stems = dict.fromkeys((self._stem(w) for w in words if not w.endswith(BEGINNING)), 1.0)
         self._few = (*self._stems, *self._begun) if len(words) <= FEW_WORDS else ()
         if 1 < len(words) <= FEW_WORDS:
-            total = run.store.units.count()
-            for word in (w for w in words if not w.endswith(BEGINNING)):
+            total, whole = run.store.units.count(), [w for w in words if not w.endswith(BEGINNING)]
+            run.store.foresee(*(("postings.document_frequency", (word,)) for word in whole))
+            for word in whole:
                 frequency = run.store.postings.document_frequency(word)
                 self._stems[self._stem(word)] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
         self._known: dict[str, frozenset[str]] = {}
