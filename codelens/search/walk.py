@@ -189,6 +189,7 @@ class Ways:
         for unit in wanted:
             way = _way(self._trails.to(numbers[unit]), numbers[unit], self._senders)
             self._ways[unit] = [nodes.unit[node] for node in way]
+        self._found.around.read_kinds({station for unit in wanted for station in self._ways[unit][:-1]})
         others = {station for unit in wanted for station in self._ways[unit] if station not in self._names}
         if others:
             self._names |= {row.id: row.qualified_name for row in self._store.units.rows(others).values()}
