@@ -110,24 +110,26 @@ class ShardBuilt:
     """Name → why a source cannot be reached."""
     fault: str = ""
     """Why the shard as a whole could not be built."""
-    is_full: bool = False
-    """True if a disk was full: fewer repositories would not help."""
+    is_hopeless: bool = False
+    """True if fewer repositories would not help: a disk is full, or the worker is of no use."""
     worker: str = ""
+    """Address; empty if it died."""
 
 
 def build_shard(job: ShardJob) -> ShardBuilt:
     """Build one shard on this worker and store it. Faults are part of the result; whoever dies has none."""
     built = ShardBuilt()
     try:
-        if fleet_recipe(job.settings) != job.recipe:
-            text = "this worker has another version of codelens, or of its grammars or model, than the coordinator"
-            raise CodelensError(text)
-        built = _built(job)
+        if fleet_recipe(job.settings) == job.recipe:
+            built = _built(job)
+        else:
+            text = "the worker has another version of codelens, of a grammar or of the model than the coordinator"
+            built = ShardBuilt(fault=text, is_hopeless=True)
     except CannotWrite as fault:
-        built = ShardBuilt(fault=str(fault), is_full=True)
+        built = ShardBuilt(fault=str(fault), is_hopeless=True)
     except OSError as fault:
         full = fault.errno in (errno.ENOSPC, errno.EDQUOT)
-        built = ShardBuilt(fault=f"{fault.filename or 'disk'}: {fault.strerror or fault}", is_full=full)
+        built = ShardBuilt(fault=f"{fault.filename or 'disk'}: {fault.strerror or fault}", is_hopeless=full)
     except CodelensError as fault:
         built = ShardBuilt(fault=str(fault))
     except Exception as fault:  # a defect must not end the others' work
