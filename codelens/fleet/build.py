@@ -140,8 +140,8 @@ class _FleetRun:
                 size = known[name].bytes if name in old else self._looks[name].bytes
                 members[name] = Member(size, self._sources[name].group)
         groups, used = [], set()
-        for names in grouped(members, most, [shard.repositories for shard in shards]):
-            shard = old.get(names[0])
+        for names in grouped(members, most, self._before.planned):
+            shard = next((old[name] for name in names if name in old), None)
             shard = None if shard is None or shard.file in used else shard  # those that changed their group start again
             used |= {shard.file} if shard else set()
             held = shard.repositories if shard else ()
@@ -261,31 +261,34 @@ class _FleetRun:
 
     def _as_is(self, groups: Sequence[_Group]) -> FleetManifest:
         shards: list[ShardEntry] = []
+        planned: list[tuple[str, ...]] = []
         held: dict[str, FleetRepository] = {}
         failures = {name: seen.fault for name, seen in self._looks.items() if seen.fault}
         for group in groups:
             failures |= group.failures
             shard = self._shard_of(group)
+            names = tuple(group.names) if group.chunks else shard.repositories if shard else ()
+            planned += [names] if names else []
             if shard is not None:
                 shards.append(shard)
                 held |= {name: replace(group.records[name], shard=shard.file) for name in shard.repositories}
+        names_in_order = dict.fromkeys((*(r.name for r in self._before.repositories), *self._sources))
         repositories = [
-            self._shown(held[name], failures.get(name, ""))
-            for name in dict.fromkeys((*(r.name for r in self._before.repositories), *self._sources))
-            if name in held
+            self._shown(held.get(name), name, failures.get(name, ""))
+            for name in names_in_order
+            if name in held or name in self._sources
         ]
-        missing = [
-            FleetRepository(**row_of(s), failure=failures.get(name, ""))
-            for name, s in self._sources.items()
-            if name not in held
-        ]
+        repositories.sort(
+            key=lambda r: bool(r.failure) and not r.shard
+        )  # they come after all others when they are mended
         named = {shard.file for shard in shards}
         superseded = {file: at for file, at in self._manifest.superseded.items() if file not in named}
         gone = {shard.file: int(time.time()) for shard in self._manifest.shards if shard.file not in named}
         return replace(
             self._manifest,
-            repositories=(*repositories, *missing),
+            repositories=tuple(repositories),
             shards=tuple(shards),
+            planned=tuple(planned),
             recipe=self._recipe,
             superseded=gone | superseded,
         )
@@ -297,8 +300,11 @@ class _FleetRun:
         lost = group.failures.keys() & set(group.old.repositories) - set(group.base.repositories if group.base else ())
         return group.old if group.chunks or group.base is None or lost else group.base
 
-    def _shown(self, held: FleetRepository, failure: str) -> FleetRepository:
-        source = self._sources.get(held.name)
+    def _shown(self, held: FleetRepository | None, name: str, failure: str) -> FleetRepository:
+        source = self._sources.get(name)
+        if held is None:
+            assert source
+            return FleetRepository(**row_of(source), failure=failure)
         if source is None:
             return replace(held, failure="not in the fleet any more; its shard must yet be built without it")
         return replace(held, group=source.group, metadata=source.metadata, failure=failure)

@@ -205,6 +205,22 @@ def test_a_shard_that_is_gone_is_built_again(fleet: Fleet) -> None:
     assert fleet.finds("first") == ["a", "b", "c"]
 
 
+def test_a_killed_run_leaves_its_plan(fleet: Fleet) -> None:
+    """Where the last shard of three was stored first, and has room: the next run builds the others as they were planned."""
+    size = sum(file.stat().st_size for file in (fleet.clones / "a").glob("*.py"))
+    for name in "de":
+        clone(fleet.clones / name)
+    whole = fleet.index(most=2 * size)
+    assert [shard.repositories for shard in whole.shards] == [("a", "b"), ("c", "d"), ("e",)]
+    store = open_store(fleet.url)
+    pending = [replace(r, shard="" if r.name != "e" else r.shard) for r in whole.repositories]
+    replace(whole, repositories=tuple(pending), shards=whole.shards[2:]).write(store)
+    again = fleet.index(most=2 * size)
+    assert again.shards == whole.shards
+    assert [r.name for r in again.repositories] == list("abcde")
+    assert len([file for file in store.files("shards") if file.name.endswith(".db")]) == 3  # found, not built again
+
+
 def test_a_damaged_shard_is_no_base_for_an_update(fleet: Fleet) -> None:
     file = Path(fleet.url) / fleet.index().shards[0].file
     with file.open("r+b") as opened:
