@@ -76,10 +76,13 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
             store.download(entry.file, copy)
             if copy.stat().st_size != entry.bytes or digest_of(copy) != entry.digest:
                 raise StoreFault(f"{store.url}/{entry.file} is not as it was stored", "remove it, and index again")
-            copy.replace(place)
+            with _locked(place.parent / "room.lock"):
+                copy.replace(place)
+                room.unlink()
         finally:
             copy.unlink(missing_ok=True)
-            room.unlink(missing_ok=True)
+            with _locked(place.parent / "room.lock"):
+                room.unlink(missing_ok=True)
 
 
 def _make_room(place: Path, wanted: int, limit: int) -> None:
