@@ -13,11 +13,14 @@ from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, grouped, row_of
 from codelens.fleet.sources import FleetSource, SourceLook, look
 from codelens.fleet.stores import FleetStore, open_store
-from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, record_of
+from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, record_of, sketch_file
 from codelens.model.fast_dataclass import dataclass, field, replace
 
 SHARD_BYTES = 500_000_000
-"""Bytes of source that small repositories share a shard for. Chosen."""
+"""Most bytes of source that small repositories share a shard for. Chosen."""
+LEAST_SHARD_BYTES = 8_000_000
+SHARDS_PER_WORKER = 4
+"""A small fleet has smaller shards, so that every worker has some to build, and the last to end is not long alone. Chosen."""
 GO_ON = "run the command again: it goes on where it was"
 RETRIES = 2
 """Times that a shard is tried again, each time on another worker while there is one. Chosen."""
@@ -36,11 +39,11 @@ def index_fleet(
     settings: Settings,
     *,
     allow_network: bool = False,
-    most: int = SHARD_BYTES,
+    most: int | None = None,
     told: Callable[[str], None] = lambda line: None,
 ) -> FleetManifest:
     """Build the shards whose repositories changed, and replace the manifest after each. What cannot be built is listed in it;
-    the rest goes on.
+    the rest goes on. `most` are the bytes of source that small repositories share a shard for [default: by number of workers].
 
     A line for each step goes to the last argument. Raises UsageError for URLs without `allow_network`, IndexBusy if another
     coordinator writes to the store, CannotWrite, and KeyboardInterrupt with a message: the next run goes on.
@@ -96,7 +99,7 @@ class _FleetRun:
         self._sources: dict[str, FleetSource] = {}
         self._looks: dict[str, SourceLook] = {}
 
-    def finish(self, fleet: Sequence[FleetSource], most: int) -> FleetManifest:
+    def finish(self, fleet: Sequence[FleetSource], most: int | None) -> FleetManifest:
         """Look at all repositories, build what changed, and remove what is not needed any more."""
         self._sources = {source.name: source for source in fleet}
         self._looks = dict(zip(self._sources, self._looked(), strict=True))
@@ -128,7 +131,7 @@ class _FleetRun:
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
             yield from threads.map(look, self._sources.values())
 
-    def _groups(self, most: int) -> list[_Group]:
+    def _groups(self, most: int | None) -> list[_Group]:
         """The shards that there should be."""
         there = {file.name: file.bytes for file in self._store.files(SHARDS)}
         shards = [shard for shard in self._before.shards if there.get(shard.file) == shard.bytes]
@@ -139,6 +142,10 @@ class _FleetRun:
             if name in self._sources and (name in old or not self._looks[name].fault):
                 size = known[name].bytes if name in old else self._looks[name].bytes
                 members[name] = Member(size, self._sources[name].group)
+        if most is None:
+            workers = len(self._client.scheduler_info(n_workers=-1)["workers"]) or 1
+            share = sum(member.bytes for member in members.values()) // (SHARDS_PER_WORKER * workers)
+            most = min(SHARD_BYTES, max(LEAST_SHARD_BYTES, share))
         groups, used = [], set()
         for names in grouped(members, most, self._before.planned):
             shard = next((old[name] for name in names if name in old), None)
@@ -312,8 +319,8 @@ class _FleetRun:
     def _clean(self) -> None:
         """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""
         named = {shard.file for shard in self._manifest.shards}
-        kept = named | {record_of(file) for file in named}
-        left = {record_of(file): at for file, at in self._manifest.superseded.items()} | dict(self._manifest.superseded)
+        kept = {beside for file in named for beside in _with_its_own(file)}
+        left = {beside: at for file, at in self._manifest.superseded.items() for beside in _with_its_own(file)}
         until = time.time() - GRACE_SECONDS
         removed = set()
         for file in sorted(self._store.files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
@@ -323,6 +330,11 @@ class _FleetRun:
         if gone := removed & self._manifest.superseded.keys():
             rest = {file: at for file, at in self._manifest.superseded.items() if file not in gone}
             self._manifest = replace(self._manifest, superseded=rest).write(self._store)
+
+
+def _with_its_own(file: str) -> tuple[str, str, str]:
+    """A shard with its record and its sketch."""
+    return file, record_of(file), sketch_file(file)
 
 
 def _died(future: Any) -> ShardBuilt:

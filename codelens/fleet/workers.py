@@ -201,6 +201,11 @@ def record_of(file: str) -> str:
     return f"{file.rpartition('-')[0]}.json"
 
 
+def sketch_file(file: str) -> str:
+    """The name of a shard's sketch."""
+    return f"{file.removesuffix('.db')}.sketch"
+
+
 def _stored_before(store: FleetStore, name: str) -> ShardBuilt | None:
     content = store.read(name)
     if content is None:
@@ -214,7 +219,9 @@ def _stored_before(store: FleetStore, name: str) -> ShardBuilt | None:
 def _indexed(
     job: ShardJob, store: FleetStore, name: str, index: Path, trees: Mapping[str, tuple[FleetSource, Path, SourceLook]]
 ) -> ShardBuilt:
+    from codelens.cluster.sketch import sketch_of
     from codelens.index import Index
+    from codelens.store.store import Store
 
     roots = [root for _, root, _ in trees.values()]
     reports = Index.build(index, roots, replace(job.settings, jobs=1))
@@ -237,6 +244,9 @@ def _indexed(
     )
     names = tuple(dict.fromkeys((*(r.name for r in job.kept), *trees)))
     entry = ShardEntry(file, names, index.stat().st_size, digest)
+    with Store.read(index, accepted=True) as opened:
+        sketch = sketch_of(opened).to_bytes()
+    store.write(sketch_file(file), sketch)
     store.upload(index, file)
     record = {"shard": row_of(entry), "indexed": [row_of(repository) for repository in indexed]}
     store.write(name, to_json(record))

@@ -43,8 +43,9 @@ SEPARATE = {"shop": "till", "shop-copy": "till", "notes": "office"}
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A store `fleet.d` with a shard for each of two groups, and indexes of all and of the first two repositories. A pack counts the characters of
-    their paths, which are equally long.
+    """A store `fleet.d` with a shard for each of two groups, and indexes of all and of the first two repositories.
+
+    A pack counts the characters of their paths, which are equally long.
     """
     folder = tmp_path_factory.mktemp("fleet")
     lines = []
