@@ -204,7 +204,7 @@ class _FleetRun:
         try:
             found: Mapping[str, int] = self._client.nthreads()
         except OSError as fault:
-            raise CodelensError(f"the scheduler does not answer: {fault}", GO_ON) from None
+            raise CodelensError(f"the scheduler does not answer ({type(fault).__name__})", GO_ON) from None
         return found
 
     def _begin(self, group: _Group) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import xxhash
 
 from codelens.config import Settings
-from codelens.errors import CannotWrite, CodelensError, MissingExtra
+from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError
 from codelens.fleet.manifest import FleetRepository, ShardEntry, row_of, shard_of, to_json
 from codelens.fleet.sources import FleetSource, SourceLook, laid, place_of
 from codelens.fleet.stores import FleetStore, digest_of, open_store
@@ -33,14 +33,20 @@ SHARDS = "shards"
 def client_of(scheduler: str, workers: int) -> Iterator[Any]:
     """A connection to a scheduler; without an address, to a cluster of processes on this machine that ends with it.
 
-    Raises MissingExtra if Dask is not installed.
+    Raises MissingExtra if Dask is not installed, and UsageError if the scheduler does not answer.
     """
     try:
         from distributed import Client, LocalCluster
     except ImportError:
         raise MissingExtra("a cluster", ["distributed"], "cluster") from None
+    for name in ("distributed", "distributed.client"):  # they log with tracebacks what codelens reports in a line
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler:
-        with Client(scheduler) as client:
+        try:
+            connected = Client(scheduler)
+        except (OSError, ValueError) as fault:
+            raise UsageError(f"no scheduler at {scheduler}: {fault}", "`dask scheduler` starts one") from None
+        with connected as client:
             yield client
         return
     quiet = {"silence_logs": logging.CRITICAL, "preload": [UNINTERRUPTED]}  # results tell what fails

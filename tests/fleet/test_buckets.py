@@ -190,7 +190,7 @@ for _ in range(30):
     copy = local_copy(store, entry, Path({str(tmp_path / "cache")!r}), 3500)
     assert digest_of(copy) == entry.digest
     with _locked(copy.parent / "room.lock"):  # copies come and go while a folder is listed
-        copies = {{file.stem for file in copy.parent.iterdir() if file.suffix in (".db", ".part")}}
+        copies = {{file.stem for file in copy.parent.iterdir() if file.suffix in (".db", ".room")}}
     assert len(copies) <= 3, copies
     release(copy)
 """
