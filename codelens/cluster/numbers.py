@@ -64,6 +64,10 @@ class Numbers:
         """The number of a shard's repository."""
         return self._number[shard, local]
 
+    def names_by_root(self) -> dict[Path, str]:
+        """Root of each repository in its shard → its name."""
+        return {home.row.root: self._name[home.shard, home.row.name] for home in self._homes.values()}
+
     def name(self, shard: int, name: str) -> str:
         """The name of a shard's repository; other names stay."""
         return self._name.get((shard, name), name)

@@ -107,6 +107,10 @@ class ShardedStore(Store):
         """The schema version of the shards."""
         return int(self.meta("schema", "0"))
 
+    def names_by_root(self) -> dict[Path, str]:
+        """Roots as the shards have them."""
+        return self.ask.numbers.names_by_root()
+
     def strays(self) -> list[RepositoryRow]:
         """Shards hold repositories wherever these lay."""
         return []

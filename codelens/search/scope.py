@@ -206,7 +206,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.metadata = load_metadata(settings.metadata)
     if asks_for_changes(query):
         scope.changes = LastChanges(store, texts)
-    conditions = Conditions(query, options, matching, texts, scope.metadata, {r.root: r.name for r in rows})
+    conditions = Conditions(query, options, matching, texts, scope.metadata, store.names_by_root())
     with store.budget.part(CONDITIONS, "conditions were not decided"):
         parts = store.in_parts(conditions.satisfying)
         scope.units = UnitSet(chain.from_iterable(part.units for part in parts))
@@ -229,7 +229,7 @@ class Conditions:
     texts: Texts
     metadata: Metadata
     names: Mapping[Path, str]
-    """Root of each repository → its name."""
+    """See `Store.names_by_root`."""
 
     def satisfying(self, store: Store, _: None) -> Part[Span]:
         """The units that satisfy them, with `Satisfying.reach`; counts are the files, and those for which there was no time."""

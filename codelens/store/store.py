@@ -305,6 +305,10 @@ class Store:
         """Record the folder of the index; part of the caller's transaction."""
         self.set_meta("home", _home(self.path))
 
+    def names_by_root(self) -> dict[Path, str]:
+        """Root of each repository, as the index has it that holds it → its name."""
+        return {row.root: row.name for row in self.documents.repositories()}
+
     def strays(self) -> list[RepositoryRow]:
         """Repositories that are missing because the index was moved without its tree; empty if it was not moved."""
         if self.meta("home") in ("", _home(self.path)):

@@ -127,5 +127,5 @@ def test_an_open_fleet_shows_one_state_and_the_next_question_the_new_one(held: H
 
 
 def test_a_scheduler_that_is_not_there_is_named(held: Held) -> None:
-    with pytest.raises(UsageError, match="no scheduler at tcp://127.0.0.1:1"):
+    with pytest.raises(UsageError, match=r"no scheduler at tcp://127\.0\.0\.1:1"):
         FleetPlace(held.store, "tcp://127.0.0.1:1", 1.0).open(UNLIMITED)
