@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from codelens.cluster.calls import CALLS, WITHIN, Call, Known, frozen
+from codelens.cluster.calls import CALLS, WITHIN, Call, ReadAhead, frozen
 from codelens.cluster.numbers import Numbers
 from codelens.cluster.shards import REHEARSE, SETS_HELD, HeldSet, Request, Transport
 from codelens.errors import UsageError
@@ -53,7 +53,7 @@ class FanOut:
         calls = [
             (method, tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)) for method, arguments in calls
         ]
-        task: _Task | None = getattr(self._of_thread, "task", None)
+        task: _Turn | None = getattr(self._of_thread, "task", None)
         if task is not None and not all(self.knows(method, *arguments) for method, arguments in calls):
             return task.wait_for(calls)
         open_calls, pending = list[_OpenCall](), set[Any]()
@@ -81,7 +81,7 @@ class FanOut:
 
         One of them goes on at a time, in their order, so that nothing depends on chance. Raises the first fault.
         """
-        begun = [_Task(task, self._of_thread) for task in tasks]
+        begun = [_Turn(task, self._of_thread) for task in tasks]
         going = begun
         while going:
             for one in going:
@@ -100,7 +100,7 @@ class FanOut:
                 raise one.fault
         return [one.result for one in begun]
 
-    def _learn(self, reads: Sequence[Known]) -> None:
+    def _learn(self, reads: Sequence[ReadAhead]) -> None:
         """Remember what shards read ahead."""
         for known in reads:
             how = CALLS[known.method]
@@ -161,7 +161,7 @@ class FanOut:
         return sent
 
 
-class _Task:
+class _Turn:
     """A thread of its own, which goes on only while who began it waits."""
 
     def __init__(self, task: Callable[[], Any], of_thread: threading.local) -> None:
@@ -171,7 +171,7 @@ class _Task:
         self.calls: Sequence[Asked] = ()
         """The calls that it waits for."""
         self.answers: list[Any] = []
-        self._task, self._of_thread = task, of_thread
+        self._work, self._of_thread = task, of_thread
         self._turn, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -195,7 +195,7 @@ class _Task:
         self._of_thread.task = self
         self._turn.acquire()
         try:
-            self.result = self._task()
+            self.result = self._work()
         except BaseException as fault:
             self.fault = fault
         self.done = True
