@@ -18,25 +18,25 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 MOST_PARAMETERS = 6
-PUBLIC_ENTRIES = {("index", "build")}
+PUBLIC_ENTRIES = {("index", "build"), ("build", "index_fleet")}
 """Functions that callers know by their keywords: more parameters than six are options with defaults."""
 MOST_MODULES: dict[str, int] = {
-    "cli": 47,
+    "cli": 48,
     "cluster": 9,
     "context": 8,
     "embed": 12,
     "evaluation": 16,
-    "fleet": 4,
+    "fleet": 10,
     "graph": 11,
     "indexing": 19,
     "lang": 9,
     "linking": 15,
     "memory": 2,
-    "model": 11,
+    "model": 12,
     "notes": 4,
     "processes": 5,
     "query": 9,
-    "render": 17,
+    "render": 18,
     "search": 39,
     "server": 24,
     "snapshots": 4,
@@ -45,7 +45,7 @@ MOST_MODULES: dict[str, int] = {
     "traces": 3,
     "training": 8,
     "watching": 4,
-    "worktree": 15,
+    "worktree": 16,
 }
 """Package → most modules, `__init__.py` included. A new module needs a reason; often it belongs inside its only importer."""
 VAGUE = frozenset({"common", "data", "handler", "helper", "helpers", "info", "manager", "misc", "util", "utils"})

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from codelens.model.budget import OutOfTime, TimeBudget
+from codelens.model.code import RepositoryId
 from codelens.model.fast_dataclass import dataclass
-from codelens.store.documents import Documents, Parts
+from codelens.store.documents import Documents, Parts, RepositoryRow
 from codelens.store.edges import EdgeTable, References
 from codelens.store.history import Histories, LineHistories
 from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
-from codelens.store.store import Store
+from codelens.store.store import INDEXED_AT, Store
 from codelens.store.units import Units, UnitSet
 from codelens.store.vectors import Vectors
 
@@ -44,6 +45,8 @@ def in_order(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[s
     return tuple(value for value in bound.args[1:] if not callable(value))
 
 
+SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
+"""Keys of `meta` that shards must agree on."""
 SETS_HELD = 8
 """Sets of units that a shard remembers; a search has a scope and a pool of candidates. Chosen."""
 
@@ -62,6 +65,18 @@ class Request(NamedTuple):
     arguments: tuple[Any, ...]
 
 
+class ShardFacts(NamedTuple):
+    """Facts about a shard that hold for as long as it is open."""
+
+    repositories: Sequence[RepositoryRow]
+    """In order of their ids."""
+    totals: Mapping[RepositoryId, tuple[int, int]]
+    """(number of documents, bytes of source) of each."""
+    meta: Mapping[str, str]
+    """Values that all shards must agree on."""
+    indexed_at: str
+
+
 class Transport(Protocol):
     """Asks shards."""
 
@@ -77,6 +92,13 @@ class Shard:
         store.load_vectors()
         self.store = store
         self._sets: dict[int, UnitSet] = {}
+
+    def facts(self) -> ShardFacts:
+        """Its facts."""
+        meta = {key: value for key in SHARED if (value := self.store.meta(key))}
+        rows = sorted(self.store.documents.repositories(), key=lambda row: row.id)
+        totals = {row.id: self.store.documents.totals(row.id) for row in rows}
+        return ShardFacts(rows, totals, {**meta, "schema": str(self.store.schema())}, self.store.meta(INDEXED_AT))
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
         """The results of several requests."""

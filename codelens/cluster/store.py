@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from codelens.cluster.exact import (
     ShardEdges,
@@ -20,10 +20,11 @@ from codelens.cluster.exact import (
 )
 from codelens.cluster.fanout import Asked, FanOut
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, Transport, in_order
+from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, ShardFacts, Transport, in_order
+from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.store.documents import RepositoryRow
-from codelens.store.store import Expected, Features, Part, Store
+from codelens.store.store import INDEXED_AT, Expected, Features, Part, Store
 
 T = TypeVar("T")
 
@@ -47,19 +48,34 @@ class Gateway:
         return [(f"{self._name}.{method}", in_order(self._name, method, arguments, {}))]
 
 
+class Whole(NamedTuple):
+    """The shards as one: what answers say of it."""
+
+    place: Path
+    """The index that answers name."""
+    snapshot: str = ""
+    missing: Sequence[str] = ()
+    """See `Store.missing`."""
+    released: Callable[[], None] = lambda: None
+    """Called at the end of each use."""
+
+
 class ShardedStore(Store):
     """Several indexes, read as one."""
 
-    def __init__(self, place: Path, transport: Transport, homes: Sequence[Home], meta: Mapping[str, str]) -> None:
-        """`place`: what answers name as the index; `meta`: values that all shards share."""
-        self.path, self.ours = place, True
+    def __init__(
+        self, whole: Whole, transport: Transport, facts: Mapping[int, ShardFacts], homes: Sequence[Home]
+    ) -> None:
+        """`homes`: the repositories in the order of one index. Raises UsageError if the shards were not built in the same way."""
+        self.path, self.ours = whole.place, True
         self._of_thread, self._unlimited = threading.local(), TimeBudget()
         numbers = Numbers(homes)
         self.ask = ask = FanOut(transport, numbers)
-        self._meta = meta
+        self._meta = {**_shared(facts), "snapshot": whole.snapshot}
+        self.missing, self._released = whole.missing, whole.released
         postings = ShardWords(ask)
         special: dict[str, object] = {
-            "documents": ShardRepositories(numbers),
+            "documents": ShardRepositories(numbers, facts),
             "postings": postings,
             "occurrences": ShardLengths(ask, postings),
             "vectors": ShardVectors(ask),
@@ -71,7 +87,8 @@ class ShardedStore(Store):
         self.unit_sets = cast(Any, ShardSets())
 
     def close(self) -> None:
-        """Nothing to close: shards belong to the transport."""
+        """Let others use the shards."""
+        self._released()
 
     def meta(self, key: str, default: str = "") -> str:
         """A value that all shards share."""
@@ -153,3 +170,14 @@ class ShardedStore(Store):
         """Time is checked between calls."""
         self.budget.check()
         yield
+
+
+def _shared(facts: Mapping[int, ShardFacts]) -> dict[str, str]:
+    """The values of `meta` that shards share, and when the last of them was written."""
+    metas = [dict(of_shard.meta) for of_shard in facts.values()] or [{}]
+    for meta in metas:
+        for key in meta.keys() | metas[0].keys():
+            if meta.get(key) != metas[0].get(key):
+                values = f"{meta.get(key)} and {metas[0].get(key)}"
+                raise UsageError(f"the shards differ in {key}: {values}", "`codelens cluster index` builds them again")
+    return {**metas[0], INDEXED_AT: max((of_shard.indexed_at for of_shard in facts.values()), default="")}

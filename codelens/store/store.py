@@ -45,6 +45,8 @@ from codelens.store.vectors import Vectors
 if TYPE_CHECKING:
     from codelens.store.checks import Finding
 
+INDEXED_AT = "indexed_at"
+"""Key of `meta`: the time of the last run that wrote."""
 _KINDS = "kinds:"
 """Start of the keys of `meta` for the numbers of units; a repository's name follows."""
 
@@ -81,6 +83,9 @@ STEPS = 1000
 
 class Store:
     """An open index file. Close it, or use it as a context manager."""
+
+    missing: Sequence[str] = ()
+    """Sentences about what answers are without: none, for a file."""
 
     def __init__(
         self,
