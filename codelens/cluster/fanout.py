@@ -6,7 +6,7 @@ import copy
 import itertools
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from codelens.cluster.calls import CALLS, WITHIN, Call, ReadAhead, frozen
 from codelens.cluster.numbers import Numbers
@@ -29,8 +29,8 @@ class FanOut:
         self._known: dict[Any, Any] = {}
         self._each: dict[Any, dict[Any, list[Any]]] = {}
         """(method, further arguments) → element of the first argument → its elements of the answer."""
-        self._sets: list[tuple[UnitSet, int, set[int]]] = []
-        """(set, its number, the shards that have it), the last ones."""
+        self._sets: list[_Shipped] = []
+        """The last ones."""
         self._counter = itertools.count()
         self._of_thread = threading.local()
 
@@ -148,17 +148,28 @@ class FanOut:
         self.numbers.name_externals({shard: held for shard, (held,) in found.items()})
 
     def _cut(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
-        parts: Mapping[int, Any] | None = how(self.numbers, argument)
-        if how is not WITHIN or parts is None or not isinstance(argument, UnitSet):
+        if how is not WITHIN or not isinstance(argument, UnitSet):
+            parts: Mapping[int, Any] | None = how(self.numbers, argument)
             return parts
-        known = next((held for held in self._sets if held[0] is argument), None)
+        known = next((held for held in self._sets if held.units is argument), None)
         if known is None:
-            known = (argument, next(self._counter), set())
+            known = _Shipped(argument, next(self._counter), how(self.numbers, argument) or {}, set())
             self._sets = [*self._sets, known][-SETS_HELD:]
-        _, number, having = known
-        sent = {shard: HeldSet(number, None if shard in having else units) for shard, units in parts.items()}
-        having.update(parts)
+        sent = {
+            shard: HeldSet(known.number, None if shard in known.having else own) for shard, own in known.parts.items()
+        }
+        known.having.update(known.parts)
         return sent
+
+
+class _Shipped(NamedTuple):
+    """A set of units that shards have."""
+
+    units: UnitSet
+    number: int
+    parts: Mapping[int, UnitSet]
+    having: set[int]
+    """The shards that it was sent to."""
 
 
 class _Turn:
