@@ -193,8 +193,8 @@ def either(lift: Lift) -> Lift:
     return apply
 
 
-class Known(NamedTuple):
-    """What shards have read ahead: the answer to a call of the whole."""
+class ReadAhead(NamedTuple):
+    """The answer to a call of the whole that shards have read ahead."""
 
     method: str
     arguments: tuple[Any, ...]
@@ -205,7 +205,7 @@ def _part(numbers: Numbers, shard: int, part: Any) -> Any:
     return part and Part(listed(UNIT)(numbers, shard, part.units), keyed(UNIT)(numbers, shard, part.of), part.counts)
 
 
-def _reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[Known]:
+def _reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[ReadAhead]:
     found = []
     for read in reads:
         if (how := CALLS.get(read.method)) is None or _depends(how, read.arguments):
@@ -213,7 +213,7 @@ def _reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[Known]:
         arguments = read.arguments
         if (cut := _cut_of(how, arguments)) is not None:
             arguments = (_raised(numbers, shard, cut, arguments[0]), *arguments[1:])
-        found.append(Known(read.method, arguments, how.gives(numbers, shard, read.answer)))
+        found.append(ReadAhead(read.method, arguments, how.gives(numbers, shard, read.answer)))
     return found
 
 
@@ -237,9 +237,9 @@ def _raised(numbers: Numbers, shard: int, cut: Cut, first: Any) -> Any:
     return [one for one in raised if one < EXTERNAL]
 
 
-def _learnt(answers: Sequence[Sequence[Known]], arguments: Sequence[Any]) -> list[Known]:
+def _learnt(answers: Sequence[Sequence[ReadAhead]], arguments: Sequence[Any]) -> list[ReadAhead]:
     """The calls that one shard alone answers, and those that all of them have read."""
-    found, everywhere = list[Known](), dict[Any, list[Known]]()
+    found, everywhere = list[ReadAhead](), dict[Any, list[ReadAhead]]()
     for answer in answers:
         of_all = {}
         for known in answer:
@@ -252,7 +252,7 @@ def _learnt(answers: Sequence[Sequence[Known]], arguments: Sequence[Any]) -> lis
     for (method, _), own in everywhere.items():
         if len(own) == len(answers):
             merged = CALLS[method].merge([one.answer for one in own], own[0].arguments)
-            found.append(Known(method, own[0].arguments, merged))
+            found.append(ReadAhead(method, own[0].arguments, merged))
     return found
 
 

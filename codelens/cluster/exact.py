@@ -135,10 +135,10 @@ class ShardEdges:
     ) -> Iterator[tuple[int, int, int, int, int]]:
         asked = list(nodes)
         externals = [node for node in asked if node >= EXTERNAL]
-        counts = self._ask("edges.incoming_counts", externals) if externals else {}
-        for found in self._ask("edges.around", asked, widest, outside):
-            if counts.get(found[0], 0) <= widest:
-                yield found
+        of_all = [("edges.incoming_counts", (externals,))] if externals else []
+        edges, *more = self._ask.together([("edges.around", (asked, widest, outside)), *of_all])
+        counts = more[0] if more else {}
+        return iter([found for found in edges if counts.get(found[0], 0) <= widest])
 
 
 class ShardSets:

@@ -6,9 +6,9 @@ import copy
 import itertools
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from codelens.cluster.calls import CALLS, WITHIN, Call, Known, frozen
+from codelens.cluster.calls import CALLS, WITHIN, Call, ReadAhead, frozen
 from codelens.cluster.numbers import Numbers
 from codelens.cluster.shards import REHEARSE, SETS_HELD, HeldSet, Request, Transport
 from codelens.errors import UsageError
@@ -29,8 +29,8 @@ class FanOut:
         self._known: dict[Any, Any] = {}
         self._each: dict[Any, dict[Any, list[Any]]] = {}
         """(method, further arguments) → element of the first argument → its elements of the answer."""
-        self._sets: list[tuple[UnitSet, int, set[int]]] = []
-        """(set, its number, the shards that have it), the last ones."""
+        self._sets: list[_Shipped] = []
+        """The last ones."""
         self._counter = itertools.count()
         self._of_thread = threading.local()
 
@@ -53,7 +53,7 @@ class FanOut:
         calls = [
             (method, tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)) for method, arguments in calls
         ]
-        task: _Task | None = getattr(self._of_thread, "task", None)
+        task: _Turn | None = getattr(self._of_thread, "task", None)
         if task is not None and not all(self.knows(method, *arguments) for method, arguments in calls):
             return task.wait_for(calls)
         open_calls, pending = list[_OpenCall](), set[Any]()
@@ -81,7 +81,7 @@ class FanOut:
 
         One of them goes on at a time, in their order, so that nothing depends on chance. Raises the first fault.
         """
-        begun = [_Task(task, self._of_thread) for task in tasks]
+        begun = [_Turn(task, self._of_thread) for task in tasks]
         going = begun
         while going:
             for one in going:
@@ -100,7 +100,7 @@ class FanOut:
                 raise one.fault
         return [one.result for one in begun]
 
-    def _learn(self, reads: Sequence[Known]) -> None:
+    def _learn(self, reads: Sequence[ReadAhead]) -> None:
         """Remember what shards read ahead."""
         for known in reads:
             how = CALLS[known.method]
@@ -124,13 +124,21 @@ class FanOut:
 
     def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
         """Shard → the arguments that it is asked with."""
-        cut = {place: parts for place, how in call.cuts if (parts := how(self.numbers, arguments[place])) is not None}
+        sets = {
+            place: self._shipped(arguments[place])
+            for place, how in call.cuts
+            if how is WITHIN and isinstance(arguments[place], UnitSet)
+        }
+        cut: dict[int, Mapping[int, Any]] = {place: known.parts for place, known in sets.items()}
+        for place, how in call.cuts:
+            if place not in sets and (parts := how(self.numbers, arguments[place])) is not None:
+                cut[place] = parts
         shards: Collection[int] = self.numbers.shards
         for parts in cut.values():
             shards = [shard for shard in shards if shard in parts]
-        for place, how in call.cuts:
-            if how is WITHIN and isinstance(arguments[place], UnitSet):
-                cut[place] = self._held(arguments[place], {shard: cut[place][shard] for shard in shards})
+        for place, known in sets.items():
+            cut[place] = {s: HeldSet(known.number, None if s in known.having else known.parts[s]) for s in shards}
+            known.having.update(shards)
         return {
             shard: tuple(cut[place][shard] if place in cut else a for place, a in enumerate(arguments))
             for shard in shards
@@ -150,19 +158,26 @@ class FanOut:
         found = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
         self.numbers.name_externals({shard: held for shard, (held,) in found.items()})
 
-    def _held(self, argument: UnitSet, parts: Mapping[int, UnitSet]) -> Mapping[int, HeldSet]:
-        """A set by its number, for these shards; its units go to those that do not have it yet."""
-        known = next((held for held in self._sets if held[0] is argument), None)
+    def _shipped(self, units: UnitSet) -> _Shipped:
+        """A set that shards are sent."""
+        known = next((held for held in self._sets if held.units is units), None)
         if known is None:
-            known = (argument, next(self._counter), set())
+            known = _Shipped(units, next(self._counter), WITHIN(self.numbers, units) or {}, set())
             self._sets = [*self._sets, known][-SETS_HELD:]
-        _, number, having = known
-        sent = {shard: HeldSet(number, None if shard in having else units) for shard, units in parts.items()}
-        having.update(parts)
-        return sent
+        return known
 
 
-class _Task:
+class _Shipped(NamedTuple):
+    """A set of units that shards have."""
+
+    units: UnitSet
+    number: int
+    parts: Mapping[int, UnitSet]
+    having: set[int]
+    """The shards that it was sent to."""
+
+
+class _Turn:
     """A thread of its own, which goes on only while who began it waits."""
 
     def __init__(self, task: Callable[[], Any], of_thread: threading.local) -> None:
@@ -172,7 +187,7 @@ class _Task:
         self.calls: Sequence[Asked] = ()
         """The calls that it waits for."""
         self.answers: list[Any] = []
-        self._task, self._of_thread = task, of_thread
+        self._work, self._of_thread = task, of_thread
         self._turn, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -196,7 +211,7 @@ class _Task:
         self._of_thread.task = self
         self._turn.acquire()
         try:
-            self.result = self._task()
+            self.result = self._work()
         except BaseException as fault:
             self.fault = fault
         self.done = True

@@ -32,7 +32,7 @@ GATEWAYS: Mapping[str, type] = {
     "lines": LineHistories,
 }
 IN_PARTS, REHEARSE = "in_parts", "rehearse"
-"""The two requests that are no method of a gateway: work that the shard does on its store."""
+"""The two requests for work that the shard does on its store, which name no method."""
 
 
 def in_order(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -108,16 +108,16 @@ class Shard:
         """The result of a method of the store; iterators as lists."""
         arguments = tuple(map(self._opened, request.arguments))
         if request.method == IN_PARTS:
-            return self._done(*arguments, store=self.store)
+            return self._done(self.store, *arguments)
         if request.method == REHEARSE:
             rehearsal = Rehearsal(self.store)
-            self._done(*arguments, store=rehearsal)
+            self._done(rehearsal, *arguments)
             return rehearsal.record
         gateway, _, name = request.method.partition(".")
         found = getattr(getattr(self.store, gateway), name)(*arguments)
         return list(found) if isinstance(found, Iterator) else found
 
-    def _done(self, work: Callable[[Any, Any], Any], numbers: Any, seconds: float, store: Any) -> Any:
+    def _done(self, store: Any, work: Callable[[Any, Any], Any], numbers: Any, seconds: float) -> Any:
         """The result of work; None if there was no time for it."""
         before, self.store.budget = self.store.budget, TimeBudget(seconds)
         try:
@@ -138,7 +138,7 @@ class Shard:
 
 
 class Read(NamedTuple):
-    """What a method answered in a rehearsal."""
+    """The answer of a method in a rehearsal."""
 
     method: str
     arguments: tuple[Any, ...]

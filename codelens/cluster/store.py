@@ -155,7 +155,7 @@ class ShardedStore(Store):
         return found
 
     @property
-    def budget(self) -> TimeBudget:  # type: ignore[override]
+    def budget(self) -> TimeBudget:
         """The budget of this thread: tasks that go on at once each have theirs."""
         found: TimeBudget = getattr(self._of_thread, "budget", self._unlimited)
         return found

@@ -6,7 +6,7 @@ walk has the whole graph (`WholeGraph`): documents and what lies outside are sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -24,6 +24,10 @@ UNKNOWN = "unknown"
 """The name, among the weights of kinds, of the weight of kinds that are not named."""
 BACK: Mapping[str, str] = {"tests": "tested_by"}
 """Kind of edge → the kind that has its weight against its direction, where the weights name it."""
+
+
+Stored = Iterable[tuple[int, int, int, int, int]]
+Further = Iterable[tuple[int, int, str]]
 
 
 class Surroundings:
@@ -47,16 +51,16 @@ class Surroundings:
         """Node → (neighbour, weight), in no order; parallel edges count once, by the heaviest, since calls are kept by line."""
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}
         self._store.budget.check()
-        self._store.foresee(("edges.around", (nodes, WIDEST, self.whole)), ("edges.nested", (nodes,)))
+        stored, further = self._read(nodes)
         weight_of = self._weight_of
-        for node, other, number, tier, out in self._store.edges.around(nodes, WIDEST, self.whole):
+        for node, other, number, tier, out in stored:
             weight = weight_of.get((number, tier, out))
             if weight is None:
                 weight = weight_of[number, tier, out] = self._weigh(number, tier, out)
             others = found[node]
             if weight > others.get(other, 0.0):
                 others[other] = weight
-        for node, other, kind in self._further(nodes):
+        for node, other, kind in further:
             others, weight = found[node], self._weights.get(kind, self._unknown)
             if weight > others.get(other, 0.0):
                 others[other] = weight
@@ -99,10 +103,14 @@ class Surroundings:
             weight *= self._precise
         return weight
 
-    def _further(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+    def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
+        self._store.foresee(("edges.around", (nodes, WIDEST, self.whole)), ("edges.nested", (nodes,)))
+        return self._store.edges.around(nodes, WIDEST, self.whole), self._further(nodes)
+
+    def _further(self, nodes: Sequence[int]) -> Further:
         """Tuples (node, neighbour, kind) of edges that are not stored as such."""
-        for node, other, down in self._store.edges.nested(nodes):
-            yield node, other, "contains" if down else "member_of"
+        nested = self._store.edges.nested(nodes)
+        return ((node, other, "contains" if down else "member_of") for node, other, down in nested)
 
 
 class WholeGraph(Surroundings):
@@ -110,15 +118,20 @@ class WholeGraph(Surroundings):
 
     whole = True
 
-    def _further(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str]]:
-        yield from super()._further(nodes)
+    def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
+        around = partial(self._store.edges.around, nodes, WIDEST, self.whole)
+        stored, further = self._store.at_once(around, partial(self._further, nodes))
+        return stored, further
+
+    def _further(self, nodes: Sequence[int]) -> Further:
         units = [node for node in nodes if is_unit(node)]
-        makers = (("co_tested_with", co_tested_with), ("similar_to", similar_to))
-        weighty = [pair for pair in makers if self._weights.get(pair[0], self._weights.get(UNKNOWN))]
-        made = self._store.at_once(*(partial(make, self._store, units) for _, make in weighty))
-        for (kind, _), edges in zip(weighty, made, strict=True):
-            for edge in edges:
-                yield edge.source, edge.target, kind
+        makers = {"co_tested_with": co_tested_with, "similar_to": similar_to}
+        weighty = {kind: make for kind, make in makers.items() if self._weights.get(kind, self._weights.get(UNKNOWN))}
+        nested, *made = self._store.at_once(
+            partial(super()._further, nodes), *(partial(make, self._store, units) for make in weighty.values())
+        )
+        implied = zip(weighty, made, strict=True)
+        return chain(nested, ((edge.source, edge.target, kind) for kind, edges in implied for edge in edges))
 
 
 class ByContent:
@@ -137,8 +150,11 @@ class ByContent:
         """Node → its number, of 63 bits."""
         wanted = list(nodes)
         new = [node for node in wanted if node not in self.number]
-        units = self._store.units.contents(UnitId(node) for node in new if is_unit(node))
-        others = self._store.edges.contents(n for n in new if not is_unit(n)) if self._around.whole else ()
+        inside, outside = [UnitId(node) for node in new if is_unit(node)], [node for node in new if not is_unit(node)]
+        further = [("edges.contents", (outside,))] if self._around.whole and outside else []
+        self._store.foresee(("units.contents", (inside,)), *further)
+        units = self._store.units.contents(inside)
+        others = self._store.edges.contents(outside) if self._around.whole else ()
         for row in chain[tuple[int, *tuple[object, ...]]](units, others):
             number = xxhash.xxh3_64_intdigest(repr([*row[1:]]).encode()) >> 1
             self.number[row[0]], self.unit[number] = number, UnitId(row[0])

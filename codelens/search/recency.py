@@ -56,7 +56,9 @@ def recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, A
     by_file: dict[DocumentId, list[UnitRow]] = {}
     for unit in units:
         by_file.setdefault(unit.document, []).append(unit)
-    read = {row.id: store.history.read(row.id) for row in store.documents.repositories()}
+    repositories = store.documents.repositories()
+    store.foresee(*(("history.read", (row.id,)) for row in repositories))
+    read = {row.id: store.history.read(row.id) for row in repositories}
     found: dict[UnitId, Aged] = {}
     documents = store.documents.rows(by_file)
     store.foresee(

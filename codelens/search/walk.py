@@ -86,7 +86,8 @@ def spread(
     seeds: dict[int, float] = {c.unit.id: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
     whole = math.fsum(seeds.values())
     ahead = partial(_walk_ahead, spreading=spreading, whole=whole, reading=reading)
-    store.foresee((ahead, {**dict.fromkeys((c.unit.id for _, c in ranked), 0.0), **seeds}))
+    weights: dict[int, float] = dict.fromkeys((c.unit.id for _, c in ranked), 0.0)
+    store.foresee((ahead, weights | seeds))
     around, pushed = _push_from(store, seeds, spreading, spreading.epsilon)
     return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around)
 

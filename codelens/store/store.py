@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import apsw
@@ -66,9 +67,9 @@ T = TypeVar("T")
 class Part(NamedTuple, Generic[T]):
     """The result of work that a store does on its own data."""
 
-    units: list[UnitId] = []
-    of: dict[UnitId, T] = {}
-    """What was found out of some units."""
+    units: Sequence[UnitId] = ()
+    of: Mapping[UnitId, T] = MappingProxyType({})
+    """Unit → its result, for some units."""
     counts: tuple[int, ...] = ()
 
 
@@ -327,7 +328,9 @@ class Store:
         """
 
     def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
-        """The results of tasks that do not need each other's. A store that lies elsewhere asks for what all of them wait for at once."""
+        """The results of tasks that do not need each other's. A store that lies elsewhere asks at once for what all of them
+        wait for.
+        """
         return [task() for task in tasks]
 
     def in_parts(self, work: Callable[[Store, Any], Part[T]], numbers: Any = None) -> list[Part[T]]:

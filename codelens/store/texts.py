@@ -201,7 +201,7 @@ class Texts:
     _lines: dict[DocumentId, Sequence[str]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[type[Texts], tuple[None]]:
-        return Texts, (None,)  # where it is sent to, texts are read anew
+        return Texts, (None,)  # where it is sent to, texts are read again
 
     def within(self, store: Store) -> Texts:
         """The texts of this store: these, if they are of it."""

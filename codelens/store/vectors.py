@@ -131,16 +131,20 @@ class Vectors:
         if self._unchanging and self._asked > ASKED_BEFORE and self._signs is None:
             self._signs = _Signs(self._connection.execute("SELECT id, bits FROM vector_bits ORDER BY id"))
         if self._signs is None:
-            sql = f"SELECT b.id, {_FAR} AS far FROM vector_bits b ORDER BY far LIMIT {int(most)}"
-            rows: list[Any] = self._connection.execute(sql, (query,)).fetchall()
-            return sorted(_whole_classes(rows, most))
+            return self._alike_among("vector_bits b", query, most)
         bits: Any = self._connection.execute("SELECT vec_quantize_binary(vec_int8(?))", (query,)).fetchone()
         return self._signs.like(bits[0], most)
 
     def _alike_within(self, query: bytes, within: UnitSet, most: int) -> list[int]:
         self._sets.hold(within)
-        sql = f"SELECT b.id, {_FAR} AS far FROM {_IN_SET} ORDER BY far LIMIT {int(most)}"
-        rows: list[Any] = self._connection.execute(sql, (query,)).fetchall()
+        return self._alike_among(_IN_SET, query, most)
+
+    def _alike_among(self, among: str, query: bytes, most: int) -> list[int]:
+        far = f"SELECT b.id, {_FAR} AS far FROM {among}"
+        rows: list[Any] = self._connection.execute(f"{far} ORDER BY far LIMIT {int(most)}", (query,)).fetchall()
+        if len(rows) >= most and rows[0][1] == rows[-1][1]:  # any choice among these would depend on their numbers
+            tied: list[Any] = self._connection.execute(f"{far} WHERE far = ?2", (query, rows[0][1])).fetchall()
+            return sorted(number for number, _ in tied)
         return sorted(_whole_classes(rows, most))
 
     def distances(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
@@ -190,16 +194,14 @@ class _Signs:
         if len(far) >= most:
             last = numpy.partition(far, most - 1)[most - 1]
             near = self._ids[far < last]
-            chosen = near if len(near) else self._ids[far == last][:most]
+            chosen = near if len(near) else self._ids[far == last]
         found: list[int] = chosen.tolist()
         return found
 
 
 def _whole_classes(near: Sequence[tuple[int, float]], wanted: int) -> list[int]:
-    """Ids without those that tie with the last of a full page, because chance decided which of these were included. All
-    ids if all tie.
-    """
-    if len(near) < wanted or near[0][1] == near[-1][1]:
+    """Ids without those that tie with the last of a full page, because chance decided which of these were included."""
+    if len(near) < wanted:
         return [i for i, _ in near]
     return [i for i, far in near if far < near[-1][1]]
 

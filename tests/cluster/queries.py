@@ -56,7 +56,7 @@ def questions(units: Sequence[UnitRow], repositories: Sequence[str], number: int
         said = " ".join(chance.choice(told or named).doc.split("\n")[0].split()[:14]) or one.name
         word = chance.choice([w for w in said.replace("`", " ").split() if w.isalpha()] or [one.name])
         limit = SearchOptions(limit=50)
-        yield _SHAPES[place % len(_SHAPES)](one, other, said, word, chance.choice(repositories), limit)
+        yield SHAPES[place % len(SHAPES)](one, other, said, word, chance.choice(repositories), limit)
 
 
 def _slip(name: str) -> str:
@@ -70,7 +70,7 @@ def _with(options: SearchOptions, **changes: object) -> SearchOptions:
     return replace(options, **changes)
 
 
-_SHAPES = (
+SHAPES = (
     lambda one, other, said, word, repo, o: (one.name, o),
     lambda one, other, said, word, repo, o: (said, o),
     lambda one, other, said, word, repo, o: (f"{one.name} {other.name}", o),

@@ -160,7 +160,7 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     }
 
 
-def _with_fragment(typed: Typed, bearing: Mapping[UnitId, float]) -> list[Match]:
+def _with_fragment(typed: Typed, bearing: dict[UnitId, float]) -> list[Match]:
     """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
     least, more = IN_LINE
     found = {unit: least + more * find.value for unit, find in typed.of_fragment.items()} | bearing

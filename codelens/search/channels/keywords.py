@@ -13,6 +13,7 @@ from codelens.search.keywords import PAIR
 from codelens.search.run import SearchRun
 from codelens.search.terms import Term
 from codelens.store.postings import InColumns
+from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
@@ -42,6 +43,12 @@ class TieredNames:
         """Names of the query first; its words alone as names only where these gave few. The raw score says the tier."""
         found: dict[UnitId, Match] = {}
         names, words = run.terms.names, [term for term in run.terms.words if not term.text.endswith(BEGINNING)]
+        places = [one for text in names for one in _spellings(text)] + [word.text for word in words]
+        run.store.foresee(
+            *(("units.named_as", _as_named(term, run, limit)) for term in (*names, *words)),
+            *(("units.named_from", (term.text, run.within, PREFIX_CAP)) for term in (*names, *words)),
+            *(("documents.on_paths", (text,)) for text in places),
+        )
         _exactly(names, run, found, limit)
         self._begun([term for term in (*names, *run.terms.words) if term.tier == "prefix"], run, found)
         if len(found) < PREFIX_BELOW:
@@ -52,14 +59,18 @@ class TieredNames:
                 _from(words, run, found)
         texts = {text: term.origin for term in (*names, *words) for text in _spellings(term)}
         if len(found) < SUBSTRING_BELOW:
-            for text in (one for one in texts if len(one) >= SUBSTRING_LETTERS):
+            parts = [one for one in texts if len(one) >= SUBSTRING_LETTERS]
+            run.store.foresee(*(("units.qualified_with", (text, run.within, SUBSTRING_CAP)) for text in parts))
+            for text in parts:
                 units = run.store.units.qualified_with(text, run.within, SUBSTRING_CAP)
                 _add(
                     units, Match(UnitId(0), HOLDS, f"tier 3: qualified name holds {texts[text]}"), SUBSTRING_CAP, found
                 )
         most = int(run.profile.keywords["folders"])
         if len(found) < PATH_BELOW:
-            for text in (one for one in texts if len(one) >= PATH_LETTERS and names_a_place(one, run)):
+            segments = [one for one in texts if len(one) >= PATH_LETTERS and names_a_place(one, run)]
+            run.store.foresee(*(("units.in_segment", (text, run.within, most)) for text in segments))
+            for text in segments:
                 units = run.store.units.in_segment(text, run.within, most)
                 _add(units, Match(UnitId(0), ON_PATH, f"tier 4: lies in {texts[text]}"), most, found)
         return list(found.values())[:limit]
@@ -76,11 +87,16 @@ class TieredNames:
 
 def _exactly(terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match], limit: int) -> None:
     for term in terms:
-        holder, name = split_qualified(term.origin.strip("`"))
-        if fold_identifier(name) != term.text:  # a word of a name, or two words joined
-            holder, name = "", term.text
-        units = run.store.units.named_as(name, holder, run.within, limit)
+        units = run.store.units.named_as(*_as_named(term, run, limit))
         _add(units, Match(UnitId(0), IS_NAMED, f"tier 1: is named {term.origin}"), limit, found)
+
+
+def _as_named(term: Term, run: SearchRun, limit: int) -> tuple[str, str, UnitSet | None, int]:
+    """The arguments of `named_as`."""
+    holder, name = split_qualified(term.origin.strip("`"))
+    if fold_identifier(name) != term.text:  # a word of a name, or two words joined
+        holder, name = "", term.text
+    return name, holder, run.within, limit
 
 
 def _from(terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
@@ -126,7 +142,8 @@ class KeywordTexts:
 
 def path_terms(run: SearchRun) -> list[str]:
     """The words of the query that may begin the name of a folder or file, without the project's own name."""
-    words = (t.text for t in run.terms.words if len(t.text) >= SHORTEST_PATH_TERM and t.text.isalpha())
+    words = [t.text for t in run.terms.words if len(t.text) >= SHORTEST_PATH_TERM and t.text.isalpha()]
+    run.store.foresee(*(("documents.on_paths", (word,)) for word in words))
     return [word for word in words if names_a_place(word, run)]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from codelens.graph.hits import KNOWING, POOL, Adjustments, Hits, adjustment, hits
 from codelens.graph.surroundings import ByContent, WholeGraph
@@ -97,11 +98,15 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
     seeds = choose_seeds(run, matches, Seeding(**sections["seeds"]))
     walked = walk_from({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
     pool = _pool(run, walked, walking, seeds, certain)
-    found, held = _hits(walked, walking, store) if weights.hits else no_hits(), walked.held()
+    found, ways, surest, changed = store.at_once(
+        partial(_hits, walked, walking, store) if weights.hits else no_hits,
+        partial(_ways, pool, walked, walking, store),
+        partial(store.edges.surest_into, pool),
+        partial(recency_of_units, run, pool.values()),
+    )
+    held = walked.held()
     most = max((held.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
-    ways, surest = _ways(pool, walked, walking, store), store.edges.surest_into(pool)
     running = running_by(store, run.options.now, run.notices)(pool.values())
-    changed = recency_of_units(run, pool.values())
     candidates = []
     for unit, row in pool.items():
         fused, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
@@ -204,9 +209,10 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
 
 def directed(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
     """The edges of these kinds among these nodes as they point, stored ones and the nesting of units, each of weight 1."""
-    among = frozenset(nodes)
+    among, stored = frozenset(nodes), [kind for kind in kinds if kind not in ("contains", "member_of")]
+    store.foresee(("edges.outgoing", (among, stored)), ("edges.nested", (among,)))
     targets: dict[Node, set[Node]] = {node: set() for node in sorted(among)}
-    for edge in store.edges.outgoing(among, [kind for kind in kinds if kind not in ("contains", "member_of")]):
+    for edge in store.edges.outgoing(among, stored):
         if edge.target in among and edge.target != edge.source:
             targets[edge.source].add(edge.target)
     for node, other, down in store.edges.nested(among):

@@ -164,6 +164,7 @@ class Standings:
 
     def _read_presents(self) -> dict[str, int]:
         """Repository → its indexed commit's time, else the newest time that the table has."""
+        self._store.foresee(*(("history.read", (row.id,)) for row in self._store.documents.repositories()))
         reads = {row.name: self._store.history.read(row.id) for row in self._store.documents.repositories()}
         return {
             name: self._now if self._now is not None else read.time if read and read.commits else self._metadata.newest
