@@ -180,6 +180,12 @@ def united(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, Any]:
     return {key: value for answer in answers for key, value in answer.items()}
 
 
+def in_columns(answers: Sequence[Any], _: Sequence[Any]) -> tuple[dict[Any, Any], list[dict[Any, Any]]]:
+    """A mapping, and a list of mappings: each with its like."""
+    holding = zip(*(held for _, held in answers), strict=True)
+    return united([first for first, _ in answers], ()), [united(held, ()) for held in holding]
+
+
 def one_set(answers: Sequence[Any], _: Sequence[Any]) -> set[Any]:
     """All elements."""
     return set(chain.from_iterable(answers))
@@ -342,8 +348,7 @@ CALLS: Mapping[str, Call] = {
     "postings.names_resembling": call(listed(row(UNIT)), best(2), (1, WITHIN)),
     "occurrences.files": call(SAME, summed, kept=True),
     "occurrences.in_units": call(keyed(UNIT), united, (0, WITHIN)),
-    "occurrences.in_files": call(keyed(DOCUMENT), united),
-    "occurrences.units_in": call(keyed(DOCUMENT), united, (0, MANY), each=BY_KEY),
+    "occurrences.in_files": call(row(keyed(DOCUMENT), listed(keyed(DOCUMENT))), in_columns, (0, MANY)),
     "vectors.width": call(SAME, most, kept=True),
     "vectors.of_files": call(keyed(DOCUMENT), united, (1, MANY)),
     "vectors.distances": call(keyed(UNIT), united, (0, WITHIN)),

@@ -131,13 +131,13 @@ class Evidence:
         self.units |= {unit.id: unit for unit in new}
         pool = UnitSet(sorted(unit.id for unit in new))
         documents = {unit.document for unit in new}
+        uncounted = documents - self.files.keys()
         self._store.foresee(
             ("occurrences.in_units", (pool, self.terms)),
             *([("vectors.distances", (pool, self._vector))] if self._vector else []),
             ("history.of", (documents,)),
-            ("occurrences.units_in", (documents,)),
             ("edges.files_using", (pool,)),
-            *(("occurrences.in_files", (term,)) for term in self.terms if not self._holding),
+            *([("occurrences.in_files", (uncounted, self.terms))] if uncounted else []),
         )
         found = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
         self.found |= found
@@ -152,7 +152,7 @@ class Evidence:
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
         self._store.budget.check()
         self.gather_history({unit.document: unit.repository for unit in new})
-        self._gather_files({unit.document for unit in new} - self.files.keys())
+        self._gather_files(uncounted)
         self.uses |= self._store.edges.files_using([unit.id for unit in new])
         if first:
             self.best_bm25 = max(self.bm25.values(), default=0.0)

@@ -11,8 +11,9 @@ import pytest
 
 from codelens.config import Settings
 from codelens.fleet.build import index_fleet, read_fleet
+from codelens.fleet.holding import DaskShards
 from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry, grouped
-from codelens.fleet.workers import DaskShards, client_of
+from codelens.fleet.workers import client_of
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.search import SearchOptions
