@@ -261,7 +261,7 @@ def _client(workers: int) -> Iterator[Any]:
 
 
 def _held(client: Any, paths: Sequence[Path], roots: Sequence[str]) -> tuple[Transport, ShardedStore]:
-    from codelens.fleet.workers import DaskShards
+    from codelens.fleet.holding import DaskShards
 
     shards = DaskShards(client, paths, seconds=600)
     return shards, shards.store(paths[0], roots)
