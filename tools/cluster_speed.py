@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from codelens.cluster.calls import CALLS
 from codelens.cluster.local import sharded
-from codelens.cluster.shards import LocalShards, Request, Shard, Transport
+from codelens.cluster.shards import HeldSet, LocalShards, Request, Shard, Transport
 from codelens.cluster.store import ShardedStore
 from codelens.model.code import UnitRow
 from codelens.store.store import Store
@@ -52,6 +53,8 @@ class Round(NamedTuple):
     """CPU seconds of each shard that was asked, its packing and unpacking included."""
     empty: int
     """Shards of which all answers were empty: perfect routing would not have asked them."""
+    ids: int
+    """Units, documents or nodes that it names, which bound the shards that it asks; 0 if it asks all, however many there are."""
 
 
 class Timed:
@@ -72,9 +75,26 @@ class Timed:
         answers = {number: pickle.loads(answer) for number, answer in came.items()}
         methods = dict.fromkeys(request.method for message in messages.values() for request in message)
         empty = sum(not any(map(_holds, own)) for own in answers.values())
-        sizes = [sum(map(len, side.values())) for side in (packed, came)]
-        self.rounds.append(Round(" + ".join(methods), *sizes, seconds, empty))
+        sent, got = (sum(map(len, side.values())) for side in (packed, came))
+        self.rounds.append(Round(" + ".join(methods), sent, got, seconds, empty, _named(messages)))
         return answers
+
+
+def _named(messages: Mapping[int, Sequence[Request]]) -> int:
+    """The number of ids that the requests of a round name, if all of them name some."""
+    counts = {0}
+    for request in (request for message in messages.values() for request in message):
+        if not any(place == 0 for place, _ in CALLS[request.method].cuts) or request.arguments[0] is None:
+            return 0
+    for place in range(max(map(len, messages.values()), default=0)):
+        held = [message[place].arguments[0] for message in messages.values() if place < len(message)]
+        counts.add(
+            sum(
+                len(one.units or ()) if isinstance(one, HeldSet) else len(one) if hasattr(one, "__len__") else 1
+                for one in held
+            )
+        )
+    return max(counts)
 
 
 def _holds(answer: Any) -> bool:
@@ -118,9 +138,7 @@ def timed(ask: Callable[[Question], object], asked: Sequence[Question]) -> list[
 def local(folder: Path, shards: int, number: int) -> dict[str, Any]:
     """Figures of a layout with its shards in this process."""
     process, paths = psutil.Process(), files(folder, shards)
-    roots = sorted(
-        {row.root for path in paths for row in _rows(path)},
-    )
+    roots = sorted({row.root for path in paths for row in _rows(path)})
     before = process.memory_full_info()
     with ExitStack() as stack:
         stores = [stack.enter_context(Store.read(path, accepted=True)) for path in paths]
@@ -139,14 +157,16 @@ def local(folder: Path, shards: int, number: int) -> dict[str, Any]:
             "source_mb": round(source / 1e6, 2),
             "index_mb": round(sum(path.stat().st_size for path in paths) / 1e6, 2),
             "memory_mb": {
-                what: {name: round((getattr(at, name) - getattr(before, name)) / 1e6, 1) for name in ("rss", "pss", "uss")}
+                what: {
+                    name: round((getattr(at, name) - getattr(before, name)) / 1e6, 1) for name in ("rss", "pss", "uss")
+                }
                 for what, at in (("opened", opened), ("warm", warm))
             },
         }
         for kind, wanted in kinds.items():
             walls = timed(lambda question: answer_bytes(question, fast, UNLIMITED), wanted)
             profiles = list(_profiles(many, transport, wanted))
-            result[kind] = {"queries": len(wanted), "wall_ms": quantiles(walls, 1e3), **_told(profiles, len(paths))}
+            result[kind] = {"queries": len(wanted), "wall_ms": quantiles(walls, 1e3), **_told(profiles)}
         return result
 
 
@@ -169,9 +189,9 @@ def _profiles(many: ShardedStore, transport: Timed, wanted: Sequence[Question]) 
         yield Profile(transport.rounds, spent - shards)
 
 
-def _told(profiles: Sequence[Profile], shards: int) -> dict[str, Any]:
+def _told(profiles: Sequence[Profile]) -> dict[str, Any]:
     rounds = [one for profile in profiles for one in profile.rounds]
-    wide = [one for one in rounds if len(one.seconds) > shards / 2]
+    wide = [one for one in rounds if not one.ids]
     return {
         "rounds": quantiles([len(p.rounds) for p in profiles]),
         "messages": quantiles([sum(len(r.seconds) for r in p.rounds) for p in profiles]),
@@ -181,9 +201,10 @@ def _told(profiles: Sequence[Profile], shards: int) -> dict[str, Any]:
         "shards_cpu_ms": quantiles([sum(sum(r.seconds) for r in p.rounds) for p in profiles], 1e3),
         "message_cpu_ms": quantiles([s for one in rounds for s in one.seconds], 1e3) if rounds else {},
         "slowest_of_round_ms": quantiles([max(one.seconds) for one in rounds], 1e3) if rounds else {},
-        "wide_rounds": quantiles([sum(len(r.seconds) > shards / 2 for r in p.rounds) for p in profiles]),
+        "wide_rounds": quantiles([sum(not r.ids for r in p.rounds) for p in profiles]),
+        "wide_message_cpu_ms": quantiles([s for one in wide for s in one.seconds] or [0.0], 1e3),
         "wide_empty_fraction": round(sum(r.empty for r in wide) / max(1, sum(len(r.seconds) for r in wide)), 4),
-        "narrow_shards": quantiles([len(r.seconds) for r in rounds if len(r.seconds) <= shards / 2] or [0]),
+        "narrow_shards": quantiles([len(r.seconds) for r in rounds if r.ids] or [0]),
         "profiles": [
             {"coordinator_ms": round(p.coordinator * 1e3, 2), "rounds": [_row(one) for one in p.rounds]}
             for p in profiles
@@ -192,9 +213,10 @@ def _told(profiles: Sequence[Profile], shards: int) -> dict[str, Any]:
 
 
 def _row(one: Round) -> list[float]:
-    """(shards, bytes to, bytes from, mean and greatest CPU milliseconds, shards with empty answers) of a round."""
-    mean, most = statistics.fmean(one.seconds) * 1e3, max(one.seconds) * 1e3
-    return [len(one.seconds), one.sent, one.got, round(mean, 4), round(most, 4), one.empty]
+    """(shards, ids, bytes to, bytes from, mean, deviation and greatest of CPU milliseconds, shards with empty answers)."""
+    mean, spread, most = statistics.fmean(one.seconds), statistics.pstdev(one.seconds), max(one.seconds)
+    times = [round(value * 1e3, 4) for value in (mean, spread, most)]
+    return [len(one.seconds), one.ids, one.sent, one.got, *times, one.empty]
 
 
 def _rows(path: Path) -> list[Any]:
@@ -250,12 +272,13 @@ def _used(pid: int) -> float:
 
 @contextmanager
 def _client(workers: int) -> Iterator[Any]:
-    """As codelens starts it, but asked directly: without that, each message goes through the scheduler."""
-    from distributed import Client, LocalCluster
+    """Workers of this machine, asked directly: otherwise each message goes through the scheduler."""
+    import distributed
 
+    start: Any = distributed  # its functions have no types
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        Client(cluster, direct_to_workers=os.environ.get("THROUGH_SCHEDULER") != "1") as client,
+        start.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        start.Client(cluster, direct_to_workers=os.environ.get("THROUGH_SCHEDULER") != "1") as client,
     ):
         yield client
 
@@ -279,7 +302,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="the layouts")
     parser.add_argument("--queries", type=int, default=30, metavar="N", help="of each kind [default: 30]")
     parser.add_argument("--shards", default="1,6,24,96", metavar="N,…", help="layouts [default: 1,6,24,96]")
-    parser.add_argument("--workers", type=int, default=4, metavar="N", help="processes of Dask; 0 for none [default: 4]")
+    parser.add_argument(
+        "--workers", type=int, default=4, metavar="N", help="processes of Dask; 0 for none [default: 4]"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write all figures as JSON")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

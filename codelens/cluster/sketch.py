@@ -1,8 +1,8 @@
 """A sketch of a shard's terms and names: a few bits for each say which of them the shard cannot hold.
 
 It is a Bloom filter. What was put in is always found, so that a shard that is not asked for a word has no unit with it. A shard
-never changes once it is built, and so its sketch does not either. Words and names are told apart by what the caller puts before
-them. Beginnings of words (`pre*`) and parts of them cannot be looked up.
+never changes once it is built, and so its sketch does not either. The caller puts a mark before each term, for words and names
+to differ. Beginnings of words (`pre*`) and parts of them cannot be looked up.
 """
 
 from __future__ import annotations
