@@ -140,6 +140,8 @@ class Layout:
     straggling: float = 0.0
     """The part of messages that take `slower` times as long: garbage collection, a cold disk, a busy neighbour."""
     slower: float = 10.0
+    weights: Sequence[float] = ()
+    """Service time of each shard over that of a usual one; empty if all are equal."""
 
 
 @dataclass(slots=True)
@@ -268,9 +270,10 @@ class Searching:
             if child.children:
                 self._ask(child, cost, asked, back)
             else:
-                count = self._count(child, asked)
-                seconds = sum(self.drawn(cost.service) for _ in range(count)) + count * self.layout.worker_cpu
-                child.process.do(seconds, back)
+                held = child.shards if asked is None else [shard for shard in child.shards if shard in asked]
+                weights = [self.layout.weights[shard] for shard in held] if self.layout.weights else [1.0] * len(held)
+                seconds = sum(self.drawn(cost.service * weight) for weight in weights)
+                child.process.do(seconds + len(held) * self.layout.worker_cpu, back)
 
         def back() -> None:
             self.clock.after(latency, answered)

@@ -143,6 +143,7 @@ def measure(folder: Path, shards: int, number: int) -> dict[str, Any]:
         probes = random.Random(1).sample(sorted(spread), min(PROBES, len(spread)))
         result: dict[str, Any] = {
             "shards": len(held),
+            "queries": number,
             "source_mb": round(source / 1e6, 2),
             "distinct_terms": len(spread),
             "terms_of_shards": sum(map(len, held)),
@@ -166,11 +167,17 @@ def measure(folder: Path, shards: int, number: int) -> dict[str, Any]:
             ]
             wrong = sum(sketch.may_hold(probe) for sketch, probe in absent)
             size = sum(len(sketch.to_bytes()) for sketch in sketches)
+            start = time.process_time()
+            for probe in probes[:100]:
+                for sketch in sketches:
+                    sketch.may_hold(probe)
+            looked = (time.process_time() - start) / 100 / len(sketches)
             result["bits"][str(bits)] = {
                 "false_positives": round(wrong / len(absent), 6),
                 "probes": len(absent),
                 "mb_a_gb_of_source": round(size / source * 1e3, 3),
                 "mb_a_gb_rare_only": round(sum(map(len, rare)) * bits / 8 / source * 1e3, 3),
+                "lookup_us": round(looked * 1e6, 3),
                 "build_cpu_s_a_gb": round(spent / source * 1e9, 1),
                 **{kind: told(found, sketches) for kind, found in rounds.items()},
             }

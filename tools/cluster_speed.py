@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,9 +26,11 @@ import psutil
 
 from codelens.cluster.calls import CALLS
 from codelens.cluster.local import sharded
+from codelens.cluster.numbers import Home, Numbers
 from codelens.cluster.shards import HeldSet, LocalShards, Request, Shard, Transport
 from codelens.cluster.store import ShardedStore
-from codelens.model.code import UnitRow
+from codelens.model.code import RepositoryId, UnitRow
+from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
 from tests.cluster.queries import Question, answer_bytes, questions
 from tools.cluster_layouts import UNLIMITED, costs, files
@@ -39,6 +42,8 @@ EVERY = 11
 """Each so manieth document gives units to make queries from; all of them would take longer than the measurement."""
 SEED = 20
 EMPTY_CALLS = 50
+STARTING = (500, 1000, 2000)
+"""Numbers of repositories whose naming is measured."""
 
 
 class Round(NamedTuple):
@@ -290,6 +295,27 @@ def _held(client: Any, paths: Sequence[Path], roots: Sequence[str]) -> tuple[Tra
     return shards, shards.store(paths[0], roots)
 
 
+def starting(repositories: int) -> dict[str, float]:
+    """Seconds to number and name so many repositories, which is done when a store of shards is opened; bytes for each."""
+    rows = (
+        RepositoryRow(RepositoryId(n % 50 + 1), f"service-{n}", Path(f"/mirror/org{n % 40}/service-{n}"))
+        for n in range(repositories)
+    )
+    tracemalloc.start()
+    homes = [Home(n // 50, row) for n, row in enumerate(rows)]
+    numbers = Numbers(homes)
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    start = time.process_time()
+    Numbers(homes)
+    seconds = time.process_time() - start
+    return {
+        "repositories": len(numbers.repositories),
+        "seconds": round(seconds, 3),
+        "bytes_each": round(size / repositories),
+    }
+
+
 def machine() -> dict[str, Any]:
     """The place of the measurement."""
     memory = round(psutil.virtual_memory().total / 1e9, 1)
@@ -314,7 +340,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = local(*given) if way == "local" else over_dask(*given, options.workers)
         print(json.dumps(found))
         return 0
-    result: dict[str, Any] = {"machine": machine(), "built": costs(options.folder), "local": {}, "dask": {}}
+    result: dict[str, Any] = {
+        "machine": machine(),
+        "built": costs(options.folder),
+        "starting": list(map(starting, STARTING)),
+        "local": {},
+        "dask": {},
+    }
     for shards in options.shards.split(","):
         for way in ("local", "dask") if options.workers else ("local",):
             result[way][shards] = found = _part(options, f"{way}:{shards}")
