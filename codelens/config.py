@@ -84,6 +84,8 @@ class Settings:
     """Number of earlier index states whose symbols and edges `diff` can compare; 0 logs none."""
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack does not contain the request."""
+    shard_cache: int = 50_000_000_000
+    """Most bytes of copies of shards that a machine keeps of fleets in a bucket; the least recently used go first. Chosen."""
     warm: bool = True
     """Let `codelens search`, `files` and `why` be answered by a running `codelens watch` or `serve` of the same index."""
     memory: bool = False
@@ -103,10 +105,10 @@ class Settings:
 
 
 NOT_FROM_PROJECTS = frozenset(
-    {"hyperlink_format", "allow_network", "memory", "refresh", "requests_per_minute", "trust_indexes"}
+    {"hyperlink_format", "allow_network", "memory", "refresh", "requests_per_minute", "shard_cache", "trust_indexes"}
 )
 """Settings that only the user may change: links, which may name a network or start a program, what leaves the machine, what is
-recorded or written, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a
+recorded, written or kept, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a
 model, or sends texts to it."""
 PATHS = frozenset({"aliases", "classes", "metadata", "model", "weights"})
 """Settings that name a file: relative to the configuration file's folder and, for a project's file, below it."""
@@ -352,6 +354,11 @@ def data_folder() -> Path | None:
 def pack_folder() -> Path | None:
     """The folder of cached context packs; None without a home directory. It may not exist yet."""
     return folder / "packs" if (folder := _users("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
+
+
+def shard_folder() -> Path | None:
+    """The folder of copies of shards; None without a home directory. It may not exist yet."""
+    return folder / "shards" if (folder := _users("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
 
 
 def vectors_file() -> Path | None:

@@ -19,7 +19,8 @@ CodelensError (2)
 ├── SchemaTooNew (3)          the index was written by a newer codelens
 ├── StaleIndex (4)            --require-fresh, and the tree has changed
 ├── IndexBusy (5)             another process is writing this index
-└── FilesFailed (6)           --strict, and some files had errors
+├── FilesFailed (6)           --strict, and some files had errors
+└── FleetIncomplete (7)       no shard of a fleet answers, or --require-complete, and one does not
 """
 
 from __future__ import annotations
@@ -222,3 +223,10 @@ class FilesFailed(CodelensError):
 
     exit_code = 6
     hint = "`codelens status --skipped` lists them"
+
+
+class FleetIncomplete(CodelensError):
+    """No shard of a fleet answers; or one does not, and the caller wants a complete answer."""
+
+    exit_code = 7
+    hint = "try again; `codelens cluster status` tells what the store holds"

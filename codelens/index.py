@@ -38,7 +38,7 @@ from codelens.model.runs import IndexReport, Progress, Status
 from codelens.model.search import SearchOptions, SearchResult, WhyResult
 from codelens.store.connection import holds_index
 from codelens.store.snapshots import LoggedSnapshot
-from codelens.store.store import Store
+from codelens.store.store import INDEXED_AT, Store
 from codelens.worktree.place import traces_place
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ class Index:
         return self._info
 
     def _read_info(self) -> IndexInfo:
-        from codelens.indexing.look import INDEXED_AT, look_at_trees
+        from codelens.indexing.look import look_at_trees
 
         store = self._store
         trees = look_at_trees(store, self._settings) if self._look else {}
@@ -385,6 +385,14 @@ class Index:
         """Names of symbols that begin like this, shortest first; `Class.` stands for the members of the class."""
         with self._store.reading():
             return self._store.units.names_from(beginning, most)
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """What answers are without, in sentences: shards of a fleet that do not answer, or may not be seen."""
+        return self._store.missing
+
+    def renew(self) -> None:
+        """Go on without shards that were lost; nothing for a file."""
 
     def close(self) -> None:
         """Release the state that this index shows; an index opened later shows newer content."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 MOST_PARAMETERS = 6
-PUBLIC_ENTRIES = {("index", "build")}
+PUBLIC_ENTRIES = {("index", "build"), ("build", "index_fleet")}
 """Functions that callers know by their keywords: more parameters than six are options with defaults."""
 MOST_MODULES: dict[str, int] = {
     "cli": 47,
@@ -26,7 +26,7 @@ MOST_MODULES: dict[str, int] = {
     "context": 8,
     "embed": 12,
     "evaluation": 16,
-    "fleet": 9,
+    "fleet": 10,
     "graph": 11,
     "indexing": 19,
     "lang": 9,
@@ -45,7 +45,7 @@ MOST_MODULES: dict[str, int] = {
     "traces": 3,
     "training": 8,
     "watching": 4,
-    "worktree": 15,
+    "worktree": 16,
 }
 """Package → most modules, `__init__.py` included. A new module needs a reason; often it belongs inside its only importer."""
 VAGUE = frozenset({"common", "data", "handler", "helper", "helpers", "info", "manager", "misc", "util", "utils"})

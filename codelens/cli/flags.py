@@ -62,6 +62,37 @@ class CommonFlags:
     debug: bool = option(False, "--debug", help="Show tracebacks")
 
 
+FLEET = "Fleet"
+STORE: Any = option(
+    None,
+    "--store",
+    section=FLEET,
+    metavar="PLACE",
+    help="The fleet's store: a folder, or a URL such as s3://BUCKET/NAME",
+)
+SCHEDULER: Any = option(
+    None,
+    "--scheduler",
+    section=FLEET,
+    metavar="ADDRESS",
+    help="Dask's scheduler, as tcp://head:8786 [default: this machine alone]",
+)
+
+
+class FleetFlags(CommonFlags):
+    """A fleet's store in place of an index file, for commands that read."""
+
+    store: str | None = STORE
+    scheduler: str | None = SCHEDULER
+    timeout: float = option(
+        30.0, "--timeout", section=FLEET, metavar="SECONDS", help="How long a shard may take to answer [default: 30]"
+    )
+    require_complete: bool = option(
+        False, "--require-complete", section=FLEET, help="Fail with 7 if a shard does not answer, in place of a notice"
+    )
+    db: Path | None = option(None, "--db", hidden=True, help="Not for fleets")
+
+
 class JsonFlags:
     """For commands that can print an object."""
 

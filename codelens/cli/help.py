@@ -15,6 +15,7 @@ EXIT_CODES = """\
  4   the tree has changed since it was indexed, and --require-fresh was given
  5   another process is writing this index
  6   files had errors, and --strict was given
+ 7   a shard of a fleet does not answer, and --require-complete was given; or none answers
  130 interrupted
  143 ended by SIGTERM; watch and mcp: 0
 """

@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "files": "search:files",
     },
     "Context and agents": {"context": "context", "test-scope": "test_scope", "mcp": "mcp"},
+    "Many repositories": {"cluster": "cluster"},
     "Keep it fresh": {"status": "status", "watch": "watch", "hooks": "hooks", "serve": "serve"},
     "Your notes and results": {"note": "note", "memory": "memory"},
     "History and graph": {"snapshot": "snapshot", "graph": "graph"},

@@ -184,6 +184,8 @@ def _located(path: Path, index: Index, place: Workplace) -> Path:
 
 def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
     """Say why there is nothing below a PATH that the index leaves out."""
+    if place.fleet:
+        return
     from codelens.render.reports import skip_text
 
     roots = [Path(os.path.realpath(row.root)) for row in index.info().repositories]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codelens.cli.answerer import answering
 from codelens.cli.declare import argument, declare, declare_group, group, option
-from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags
 from codelens.cli.streams import say, say_plain, write, write_record
 from codelens.cli.workplace import Workplace, reading_place
 from codelens.config import keys_file
@@ -28,6 +29,9 @@ NEEDED = ("jinja2", "pydantic", "starlette", "uvicorn")
 class ServeFlags(CommonFlags):
     """Options: the address, access, and the number of processes."""
 
+    store: str | None = STORE
+    scheduler: str | None = SCHEDULER
+
     host: str = option("127.0.0.1", "--host", metavar="HOST", help="The address to listen on [default: 127.0.0.1]")
     port: int = option(8640, "--port", metavar="N", help="The port; 0 takes a free one [default: 8640]")
     require_key: bool = option(False, "--require-key", help="Ask for a key on loopback too")
@@ -43,7 +47,7 @@ def serve(flags: ServeFlags) -> int:
     A JSON API at /api/, a web page at /, tools for agents at /mcp. Prints its address. Programs on this machine need no
     key; others do: `codelens serve keys add NAME`.
     """
-    place = reading_place(flags)
+    place = reading_place(flags) if flags.store is None else _fleet_served(flags)
     _require_extra()
     if flags.watch:
         need_watchfiles()
@@ -66,13 +70,15 @@ def serve(flags: ServeFlags) -> int:
     place.open().close()  # an unreadable index is reported now, not at the first request
     listener = listening(flags.host, flags.port)
     mounted = [] if find_spec("mcp") is None else [_tools(place)]
-    desk = QueryDesk(place.index_path, place.settings, workers_here() if flags.workers is None else flags.workers)
+    desk = QueryDesk(
+        place.fleet or place.index_path, place.settings, workers_here() if flags.workers is None else flags.workers
+    )
     write([f"{address_of(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
     if not flags.quiet:
         say(f"serving {place.index_path}; {'a key is needed; ' if rules.keys_needed else ''}Ctrl-C ends it")
     watch = WatchProcess(place.index_path, tell=_watch_told) if flags.watch else None
     try:
-        with answering(place.index_path, place.settings):
+        with nullcontext() if place.fleet else answering(place.index_path, place.settings):
             run(application(desk, rules, keys, mounted=mounted), listener)
     finally:
         if watch:
@@ -81,13 +87,23 @@ def serve(flags: ServeFlags) -> int:
     return 0
 
 
+def _fleet_served(flags: ServeFlags) -> Workplace:
+    """The store of a fleet. Raises UsageError for options about one index."""
+    from codelens.cli.cluster import fleet_at
+
+    if flags.watch or flags.db:
+        said = "--watch" if flags.watch else "--db"
+        raise UsageError(f"{said} is about one index", "`codelens cluster index` brings a fleet up to date")
+    return fleet_at(flags, flags.store or "", flags.scheduler)
+
+
 def _tools(place: Workplace) -> Mounted:
     """The Model Context Protocol at one address, behind the same gate. It records nothing: many may ask."""
     from codelens.server.http.app import Mounted
     from codelens.server.mcp.sdk import http_app
     from codelens.server.upkeep import Served, Upkeep
 
-    served = Served(Path.cwd(), place.index_path, replace(place.settings, memory=False))
+    served = Served(Path.cwd(), place.index_path, replace(place.settings, memory=False), place.fleet)
     other = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"), None)
     return Mounted("/mcp", other.app, other.running)
 
@@ -110,16 +126,24 @@ class KeyNameFlags(CommonFlags, JsonFlags):
     name: str | None = argument(None, "Whose key it is", "NAME")
 
 
+class KeyAddFlags(KeyNameFlags):
+    """And what it opens."""
+
+    repositories: list[str] | None = option(
+        None, "--repo", metavar="GLOB", help="Only repositories of such names; repeatable [default: all]"
+    )
+
+
 class KeyListFlags(CommonFlags, JsonFlags):
     """Options of every command of `serve keys`."""
 
 
-def add(flags: KeyNameFlags) -> int:
+def add(flags: KeyAddFlags) -> int:
     """Make a key and print it. It is shown this once: what is kept of it is its SHA-256."""
-    from codelens.server.http.keys import add_key
+    from codelens.server.http.keys import EVERY, add_key
 
     path, name = _place(), _name(flags)
-    key = add_key(path, name)
+    key = add_key(path, name, flags.repositories or EVERY)
     if flags.json:
         _write_key_record({"name": name, "key": key})
     else:
@@ -135,10 +159,12 @@ def list_keys(flags: KeyListFlags) -> int:
 
     rows = read_keys(_place())
     if flags.json:
-        _write_key_record({"keys": [{"name": row.name, "sha256": row.sha256} for row in rows]})
+        _write_key_record(
+            {"keys": [{"name": r.name, "sha256": r.sha256, "repositories": list(r.repositories)} for r in rows]}
+        )
     elif not flags.quiet:
         width = max((len(row.name) for row in rows), default=0)
-        write([f"{row.name:{width}}  {row.sha256[:12]}\n" for row in rows])
+        write([f"{row.name:{width}}  {row.sha256[:12]}  {' '.join(row.repositories)}\n" for row in rows])
     return 0 if rows else 1
 
 
@@ -171,7 +197,7 @@ def _write_key_record(record: dict[str, object]) -> None:
     write_record({"schema": SCHEMA, **record, "exit_code": 0})
 
 
-add_command = declare("add", KeyNameFlags, add)
+add_command = declare("add", KeyAddFlags, add)
 list_command = declare("list", KeyListFlags, list_keys, epilog="Exit: 0 keys, 1 none, 2 error.")
 revoke_command = declare("revoke", KeyNameFlags, revoke)
 keys_command = group(

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from codelens.cli.flags import CommonFlags
+from codelens.cli.flags import CommonFlags, FleetFlags
 from codelens.cli.streams import say
 from codelens.config import LoadedSettings, Settings, load_settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, SettingsError, TargetError, UsageError
@@ -20,6 +20,9 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.search import Notice
 from codelens.render.visible import for_line
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top, new_index_place, unfinished_index
+
+if TYPE_CHECKING:
+    from codelens.fleet.open import FleetPlace
 
 T = TypeVar("T", bound=Any)
 
@@ -31,6 +34,8 @@ class Workplace(NamedTuple):
     index_path: Path
     """Absolute; the file may not be there yet."""
     loaded: LoadedSettings
+    fleet: FleetPlace | None = None
+    """The store of a fleet, in place of the file."""
 
     @property
     def settings(self) -> Settings:
@@ -51,6 +56,8 @@ class Workplace(NamedTuple):
 
     def open(self) -> Index:
         """The index, for reading; its `info` tells whether the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
+        if self.fleet:
+            return self.fleet.open(self.settings)
         return Index.reopen(self.index_path, self.settings, look=True)
 
 
@@ -76,6 +83,10 @@ def reading_place(
 ) -> Workplace:
     """For a command that reads: --db, the nearest index upwards, or else that of the first of `paths`. Raises NoIndex."""
     cwd = working_folder()
+    if isinstance(flags, FleetFlags):
+        from codelens.cli.cluster import fleet_meant
+
+        return fleet_meant(flags, overrides)
     index = named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
     if index is None or not index.is_file():
         _tell_unfinished(index or new_index_place(cwd))

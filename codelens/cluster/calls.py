@@ -186,6 +186,11 @@ def in_columns(answers: Sequence[Any], _: Sequence[Any]) -> tuple[dict[Any, Any]
     return united([first for first, _ in answers], ()), [united(held, ()) for held in holding]
 
 
+def by_value(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, Any]:
+    """One mapping, in order of its values; several shards may have the same key, with the same value."""
+    return dict(sorted(united(answers, ()).items(), key=lambda pair: pair[1]))
+
+
 def one_set(answers: Sequence[Any], _: Sequence[Any]) -> set[Any]:
     """All elements."""
     return set(chain.from_iterable(answers))
@@ -256,6 +261,15 @@ def ordered(key: Callable[[Any], Any], limit: int | None = None) -> Merge:
     return merge
 
 
+def distinct(key: Callable[[Any], Any], limit: int) -> Merge:
+    """Each once, in order of what they are."""
+
+    def merge(answers: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+        return sorted(set(chain.from_iterable(answers)), key=key)[: arguments[limit]]
+
+    return merge
+
+
 def as_asked(of: int) -> Merge:
     """Rows in the order of the documents in the first argument; `of` is the row's place of its document."""
 
@@ -307,7 +321,6 @@ CALLS: Mapping[str, Call] = {
     "documents.first_on_paths": call(listed(DOCUMENT), best(1)),
     "documents.on_paths": call(SAME, summed, kept=True),
     "documents.snapshot": call(SAME, only, (0, ONE)),
-    "documents.totals": call(SAME, only, (0, REPOSITORY), kept=True),
     "documents.skips": call(SAME, only, (0, REPOSITORY)),
     "documents.is_skipped": call(SAME, only, (0, REPOSITORY)),
     "documents.holds_below": call(SAME, only, (0, REPOSITORY)),
@@ -335,6 +348,9 @@ CALLS: Mapping[str, Call] = {
     "units.top_level": call(listed(row(DOCUMENT, UNIT)), joined, (0, MANY)),
     "units.briefs": call(listed(row(UNIT, DOCUMENT)), as_asked(1), (0, MANY)),
     "units.spans": call(listed(row(UNIT)), only, (0, ONE)),
+    "units.local": call(listed(UNIT), one_set),
+    "units.namesakes": call(listed(row(UNIT, DOCUMENT)), joined),
+    "units.names_from": call(SAME, distinct(lambda name: (len(name), name), 1)),
     "units.signature": call(SAME, only, (0, ONE)),
     "postings.counts": call(SAME, counted, each=BY_KEY),
     "postings.totals": call(
@@ -364,6 +380,11 @@ CALLS: Mapping[str, Call] = {
     "files.outline": call(SAME, only, (0, ONE)),
     "files.extent": call(SAME, only, (0, ONE)),
     "edges.is_empty": call(SAME, everywhere, kept=True),
+    "edges.count": call(SAME, summed, kept=True),
+    "edges.unlinked_documents": call(SAME, summed, kept=True),
+    "edges.externals_named": call(keyed(NODE), by_value),
+    "edges.outside_of": call(listed(NODE), one_set, (0, NODES)),
+    "edges.every": call(listed(EDGE), joined),
     "edges.outgoing": call(listed(EDGE), joined, (0, NODES)),
     "edges.incoming": call(listed(EDGE), joined, (0, NODES)),
     "edges.around": call(listed(row(NODE, NODE)), joined, (0, NODES), each=BY_FIRST),
@@ -378,6 +399,8 @@ CALLS: Mapping[str, Call] = {
     "references.of_document": call(SAME, only, (0, ONE)),
     "references.imports_of": call(SAME, only, (0, ONE)),
     "references.documents_using": call(listed(DOCUMENT), joined),
+    "references.documents_using_any": call(listed(DOCUMENT), joined),
+    "references.unresolved_in": call(SAME, only, (0, ONE)),
     "history.all": call(keyed(REPOSITORY_ID), united, kept=True),
     "history.read": call(SAME, only, (0, REPOSITORY), kept=True),
     "history.of": call(keyed(DOCUMENT), united, (0, MANY), each=BY_KEY),

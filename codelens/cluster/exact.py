@@ -8,7 +8,8 @@ from typing import Any
 
 from codelens.cluster.fanout import Asked, FanOut
 from codelens.cluster.numbers import Numbers
-from codelens.model.code import UnitId
+from codelens.cluster.shards import ShardFacts
+from codelens.model.code import RepositoryId, UnitId
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import RepositoryRow
 from codelens.store.postings import InColumns, WordStatistics, phrases_alone
@@ -17,8 +18,14 @@ from codelens.store.vectors import FIRST_PASS
 
 
 class ShardRepositories:
-    def __init__(self, numbers: Numbers) -> None:
-        self._numbers = numbers
+    """What is known of repositories without asking."""
+
+    def __init__(self, numbers: Numbers, facts: Mapping[int, ShardFacts]) -> None:
+        self._numbers, self._facts = numbers, facts
+
+    def totals(self, repository: RepositoryId) -> tuple[int, int]:
+        shard, local = self._numbers.home(repository)
+        return self._facts[shard].totals[local]
 
     def repositories(self) -> list[RepositoryRow]:
         return sorted(self._numbers.repositories, key=lambda row: row.name)

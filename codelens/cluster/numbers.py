@@ -5,6 +5,7 @@ are numbered in the order in which one index would have them, and named so that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.fast_dataclass import dataclass
@@ -24,6 +25,10 @@ class Home:
     shard: int
     row: RepositoryRow
     """Its row in the shard."""
+    name: str = ""
+    """What answers call it; empty to tell it by its root from all others."""
+    root: Path | None = None
+    """Where answers say it lies, if not where it was indexed."""
 
 
 class Numbers:
@@ -36,8 +41,8 @@ class Numbers:
         self._number: dict[tuple[int, int], RepositoryId] = {}
         self._name: dict[tuple[int, str], str] = {}
         for place, home in enumerate(homes, start=1):
-            number, name = RepositoryId(place), names[home.row.root]
-            self.repositories.append(RepositoryRow(number, name, home.row.root))
+            number, name = RepositoryId(place), home.name or names[home.row.root]
+            self.repositories.append(RepositoryRow(number, name, home.root or home.row.root))
             self._homes[number] = home
             self._number[home.shard, home.row.id] = number
             self._name[home.shard, home.row.name] = name

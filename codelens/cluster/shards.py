@@ -6,10 +6,14 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from codelens.model.code import RepositoryId
 from codelens.model.fast_dataclass import dataclass
-from codelens.store.store import Store
+from codelens.store.documents import RepositoryRow
+from codelens.store.store import INDEXED_AT, Store
 from codelens.store.units import UnitSet
 
+SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
+"""Keys of `meta` that shards must agree on."""
 SETS_HELD = 8
 """Sets of units that a shard remembers; a search has a scope and a pool of candidates. Chosen."""
 
@@ -28,6 +32,18 @@ class Request(NamedTuple):
     arguments: tuple[Any, ...]
 
 
+class ShardFacts(NamedTuple):
+    """What is known of a shard before it is asked."""
+
+    repositories: Sequence[RepositoryRow]
+    """In order of their ids."""
+    totals: Mapping[RepositoryId, tuple[int, int]]
+    """(number of documents, bytes of source) of each."""
+    meta: Mapping[str, str]
+    """What all shards must agree on."""
+    indexed_at: str
+
+
 class Transport(Protocol):
     """Asks shards."""
 
@@ -43,6 +59,13 @@ class Shard:
         store.load_vectors()
         self.store = store
         self._sets: dict[int, UnitSet] = {}
+
+    def facts(self) -> ShardFacts:
+        """What is known of it before it is asked."""
+        meta = {key: value for key in SHARED if (value := self.store.meta(key))}
+        rows = sorted(self.store.documents.repositories(), key=lambda row: row.id)
+        totals = {row.id: self.store.documents.totals(row.id) for row in rows}
+        return ShardFacts(rows, totals, {**meta, "schema": str(self.store.schema())}, self.store.meta(INDEXED_AT))
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
         """The results of several requests."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -18,13 +18,14 @@ from codelens.cluster.exact import (
 )
 from codelens.cluster.fanout import Asked, FanOut
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import Transport
+from codelens.cluster.shards import ShardFacts, Transport
+from codelens.errors import UsageError
 from codelens.model.budget import TimeBudget
 from codelens.store.documents import Documents, Parts, RepositoryRow
 from codelens.store.edges import EdgeTable, References
 from codelens.store.history import Histories, LineHistories
 from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
-from codelens.store.store import Features, Store
+from codelens.store.store import INDEXED_AT, Features, Store
 from codelens.store.units import Units
 from codelens.store.vectors import Vectors
 
@@ -74,16 +75,28 @@ class Gateway:
 class ShardedStore(Store):
     """Several indexes, read as one."""
 
-    def __init__(self, place: Path, transport: Transport, homes: Sequence[Home], meta: Mapping[str, str]) -> None:
-        """`place`: what answers name as the index; `meta`: values that all shards share."""
+    def __init__(
+        self,
+        place: Path,
+        transport: Transport,
+        facts: Mapping[int, ShardFacts],
+        homes: Sequence[Home],
+        snapshot: str = "",
+        missing: Sequence[str] = (),
+        released: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`place`: what answers name as the index; `homes`: the repositories in the order of one index; `released` is called when
+        nobody asks any more. Raises UsageError if the shards were not built in the same way.
+        """
         self.path, self.ours = place, True
         self.budget = TimeBudget()
         numbers = Numbers(homes)
         self.ask = ask = FanOut(transport, numbers)
-        self._meta = meta
+        self._meta = {**_shared(facts), "snapshot": snapshot}
+        self.missing, self._released = missing, released
         postings = ShardWords(ask)
         special: dict[str, object] = {
-            "documents": ShardRepositories(numbers),
+            "documents": ShardRepositories(numbers, facts),
             "postings": postings,
             "occurrences": ShardLengths(ask, postings),
             "vectors": ShardVectors(ask),
@@ -95,7 +108,8 @@ class ShardedStore(Store):
         self.unit_sets = cast(Any, ShardSets())
 
     def close(self) -> None:
-        """Nothing to close: shards belong to the transport."""
+        """Let others use the shards."""
+        self._released()
 
     def meta(self, key: str, default: str = "") -> str:
         """A value that all shards share."""
@@ -136,3 +150,14 @@ class ShardedStore(Store):
         """Time is checked between calls."""
         self.budget.check()
         yield
+
+
+def _shared(facts: Mapping[int, ShardFacts]) -> dict[str, str]:
+    """The values of `meta` that shards share, and when the last of them was written."""
+    metas = [dict(of_shard.meta) for of_shard in facts.values()] or [{}]
+    for meta in metas:
+        for key in meta.keys() | metas[0].keys():
+            if meta.get(key) != metas[0].get(key):
+                values = f"{meta.get(key)} and {metas[0].get(key)}"
+                raise UsageError(f"the shards differ in {key}: {values}", "`codelens cluster index` builds them again")
+    return {**metas[0], INDEXED_AT: max((of_shard.indexed_at for of_shard in facts.values()), default="")}

@@ -41,7 +41,7 @@ def write_pack(
         return found[0]
     texts = Texts(store)
     source = _source(request, store, texts, settings)
-    phantoms = store.edges.outside_of(wanted.unit.id for wanted in source.wanted)
+    phantoms = len(store.edges.outside_of(wanted.unit.id for wanted in source.wanted))
     exponent = load_profile(request.options, settings.weights).packing.get(EXPONENT)
     if exponent is None:
         exponent = nearness_exponent(phantoms, len(source.wanted))

@@ -1,111 +1,302 @@
-"""A folder of clones → shards in a store, each built by a worker, and the manifest that names them."""
+"""A fleet → shards in a store, each built by a worker, and the manifest that names them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import xxhash
-
 from codelens.config import Settings
-from codelens.errors import NoIndex, UsageError
-from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry, grouped
-from codelens.fleet.workers import RETRIES, build_shard
-from codelens.text.notation import parse_json
+from codelens.errors import CodelensError, NoIndex, UsageError
+from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, grouped, row_of
+from codelens.fleet.sources import FleetSource, SourceLook, look
+from codelens.fleet.stores import FleetStore, open_store
+from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, record_of
+from codelens.model.fast_dataclass import dataclass, field, replace
 
 SHARD_BYTES = 500_000_000
 """Bytes of source that small repositories share a shard for. Chosen."""
-
-
-def read_fleet(fleet: Path) -> list[Path]:
-    """Roots, from a folder of clones or from JSON Lines with a `path` in each. Raises UsageError."""
-    if fleet.is_dir():
-        return sorted(folder.resolve() for folder in fleet.iterdir() if folder.is_dir())
-    try:
-        rows = [parse_json(line) for line in fleet.read_text(encoding="utf-8").splitlines() if line.strip()]
-        return [(fleet.parent / row["path"]).resolve() for row in rows]
-    except (OSError, ValueError, KeyError, TypeError) as fault:
-        raise UsageError(f"{fleet} does not list repositories: {fault}", "a folder of clones, or JSON Lines") from None
+RETRIES = 2
+"""Times that a shard is tried again, each time on another worker while there is one. Chosen."""
+LOOKS_AT_ONCE = 16
+"""Repositories that are looked at together: most of the time goes to waiting for servers and disks. Chosen."""
+GRACE_SECONDS = 3600
+"""How long a superseded shard stays. A search that read the manifest before may yet open it; an hour is far more than one takes."""
 
 
 def index_fleet(
-    client: Any, roots: Sequence[Path], store: Path, settings: Settings, most: int = SHARD_BYTES
+    client: Any,
+    fleet: Sequence[FleetSource],
+    store_url: str,
+    settings: Settings,
+    *,
+    allow_network: bool = False,
+    most: int = SHARD_BYTES,
+    told: Callable[[str], None] = lambda line: None,
 ) -> FleetManifest:
-    """Build the shards that changed, and replace the manifest after each. What cannot be built is listed; the rest goes on."""
-    from distributed import as_completed
+    """Build the shards whose repositories changed, and replace the manifest after each. What cannot be built is listed in it;
+    the rest goes on.
 
-    try:
-        before = FleetManifest.read(store)
-    except NoIndex:
-        before = FleetManifest()
-    repositories = [described(root) for root in roots]
-    groups = grouped(repositories, most, before)
-    (store / "shards").mkdir(parents=True, exist_ok=True)
-    waiting = {}
-    for group in groups:
-        file = store.resolve() / "shards" / f"{_digest(group)}.db"
-        future = client.submit(build_shard, str(file), [r.root for r in group], settings, pure=False, retries=RETRIES)
-        waiting[future] = file, group
-    built: dict[str, tuple[ShardEntry, list[FleetRepository]]] = {}
-    failures: dict[str, str] = {}
-    manifest = before
-    for future in as_completed(list(waiting)):
-        file, group = waiting[future]
-        if future.status == "finished":
-            entry = ShardEntry(f"shards/{file.name}", tuple(r.root for r in group), future.result())
-            built[entry.file] = entry, group
-        else:
-            failures |= {r.root: str(future.exception()) for r in group}
-        manifest = _manifest(repositories, built, failures, groups)
-        if len(built) == len(waiting):
-            break
-    manifest.write(store)
-    _remove_others(store, manifest)
-    return manifest
-
-
-def described(root: Path) -> FleetRepository:
-    """A repository as it is now."""
-    from codelens.worktree.commits import commit_id, repository_of
-    from codelens.worktree.repository import GitError
-
-    state = ""
-    if (found := repository_of(root)) is not None:
+    A line for each step goes to the last argument. Raises UsageError for URLs without `allow_network`, IndexBusy if another
+    coordinator writes to the store, CannotWrite, and KeyboardInterrupt with a message: the next run goes on.
+    """
+    if not allow_network and (urls := [source for source in fleet if source.url]):
+        text = f"{urls[0].name} is fetched from {urls[0].url}, which nobody has allowed"
+        raise UsageError(text, "--allow-network lets git fetch the repositories that have a URL")
+    store = open_store(store_url)
+    with store.writing_alone():
+        run = _FleetRun(client, store, settings, told)
         try:
-            state = commit_id(found, "HEAD")
-        except GitError:
-            state = ""
-    size = sum(file.stat().st_size for file in _files(root))
-    return FleetRepository(str(root), state, size)
+            return run.finish(fleet, most)
+        except KeyboardInterrupt as ending:
+            done = f"{run.stored} of {run.planned} shards are stored; `codelens cluster index` goes on from there"
+            raise type(ending)(done) from None
+        finally:
+            run.abandon()
 
 
-def _files(root: Path) -> Iterable[Path]:
-    return (file for file in root.rglob("*") if ".git" not in file.parts and file.is_file())
+@dataclass(slots=True)
+class _Group:
+    """The repositories of one shard, on their way into it in one chunk, or in several if it failed as a whole."""
+
+    old: ShardEntry | None
+    """The shard that they are in now."""
+    base: ShardEntry | None
+    """The shard to update: the old one, then what the first chunk became."""
+    names: list[str]
+    chunks: list[list[str]]
+    """Names to read."""
+    tries: int = 0
+    tried: set[str] = field(default_factory=set)
+    """Workers."""
+    records: dict[str, FleetRepository] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
 
 
-def _digest(group: Sequence[FleetRepository]) -> str:
-    """The name of a shard's file: another one for other content, as far as commits and sizes tell."""
-    text = json.dumps([[r.root, r.state, r.bytes] for r in group])
-    return xxhash.xxh3_128_hexdigest(text.encode())
+class _FleetRun:
+    """One run of a coordinator."""
+
+    def __init__(self, client: Any, store: FleetStore, settings: Settings, told: Callable[[str], None]) -> None:
+        self._client, self._store, self._settings, self._told = client, store, settings, told
+        self.planned = self.stored = 0
+        self._recipe = fleet_recipe(settings)
+        self._futures: dict[Any, _Group] = {}
+        try:
+            self._before = FleetManifest.read(store)
+        except NoIndex:
+            self._before = FleetManifest()
+        self._manifest = self._before
+        self._sources: dict[str, FleetSource] = {}
+        self._looks: dict[str, SourceLook] = {}
+
+    def finish(self, fleet: Sequence[FleetSource], most: int) -> FleetManifest:
+        """Look at all repositories, build what changed, and remove what is not needed any more."""
+        self._sources = {source.name: source for source in fleet}
+        self._looks = dict(zip(self._sources, self._looked(), strict=True))
+        groups = self._groups(most)
+        waiting = [group for group in groups if group.chunks]
+        self.planned = len(waiting)
+        self._told(f"{len(fleet)} repositories: {len(waiting)} of {len(groups)} shards to build")
+        # Shards of different recipes cannot be searched together: until all are built, the manifest names the old ones.
+        shown = self._before.recipe in ("", self._recipe)
+        if shown and not waiting:
+            self._replace(groups)
+        for group in self._run(waiting):
+            self._tell(group)
+            if shown:
+                self._replace(groups)
+        if not shown:
+            self._replace(groups)
+        self._clean()
+        return self._manifest
+
+    def abandon(self) -> None:
+        """Take back what was not begun. A worker ends the shard that it is at; the next run finds it."""
+        if self._futures:
+            self._client.cancel(list(self._futures), force=True)
+
+    def _looked(self) -> Iterator[SourceLook]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
+            yield from threads.map(look, self._sources.values())
+
+    def _groups(self, most: int) -> list[_Group]:
+        """The shards that there should be."""
+        there = {file.name: file.bytes for file in self._store.files(SHARDS)}
+        shards = [shard for shard in self._before.shards if there.get(shard.file) == shard.bytes]
+        old = {name: shard for shard in shards for name in shard.repositories}
+        known = {r.name: r for r in self._before.repositories}
+        members = {}
+        for name in dict.fromkeys((*known, *self._sources)):
+            if name in self._sources and (name in old or not self._looks[name].fault):
+                size = known[name].bytes if name in old else self._looks[name].bytes
+                members[name] = Member(size, self._sources[name].group)
+        groups = []
+        for names in grouped(members, most, [shard.repositories for shard in shards]):
+            shard = old.get(names[0])
+            held = shard.repositories if shard else ()
+            base = shard if tuple(names[: len(held)]) == held and self._before.recipe == self._recipe else None
+            wanted = [n for n in names if not (base and n in held and self._is_current(known[n]))]
+            readable = [name for name in wanted if not self._looks[name].fault]
+            group = _Group(shard, base, names, [readable] if readable else [])
+            group.records = {name: known[name] for name in held if name in known}
+            group.failures = {name: self._looks[name].fault for name in wanted if self._looks[name].fault}
+            if group.failures and not base:  # the old shard is all that there is of them
+                group.chunks = group.chunks if self._before.recipe != self._recipe else []
+            groups.append(group)
+        return groups
+
+    def _is_current(self, known: FleetRepository) -> bool:
+        """True if a repository need not be read: it has not changed."""
+        return known.is_at(self._sources[known.name], self._looks[known.name])
+
+    def _run(self, waiting: Sequence[_Group]) -> Iterator[_Group]:
+        """Build these groups, as many at once as there are threads, and one more for each; yield each that is done."""
+        from distributed import as_completed
+
+        queue = list(reversed(waiting))
+        running = as_completed()
+
+        def begin(group: _Group) -> None:
+            future = self._submit(group)
+            self._futures[future] = group
+            running.add(future)
+
+        while queue or self._futures:
+            while queue and len(self._futures) < 2 * max(1, sum(self._threads().values())):
+                begin(queue.pop())
+            future = next(running)
+            group = self._futures.pop(future)
+            if future.status == "cancelled" or future.status == "lost":
+                raise CodelensError(
+                    "the scheduler is gone, or has given up this run", "run the command again: it goes on"
+                )
+            built = future.result() if future.status == "finished" else _died(future)
+            self._take(group, built)
+            if group.chunks:
+                begin(group)
+            else:
+                yield group
+
+    def _threads(self) -> Mapping[str, int]:
+        found: Mapping[str, int] = self._client.nthreads()
+        return found
+
+    def _submit(self, group: _Group) -> Any:
+        chunk = group.chunks[0]
+        kept = tuple(group.records[name] for name in group.base.repositories) if group.base else ()
+        job = ShardJob(
+            self._store.url,
+            self._recipe,
+            self._settings,
+            tuple((self._sources[name], self._looks[name]) for name in chunk),
+            group.base,
+            kept,
+            tuple((self._sources[r.name], self._looks[r.name]) for r in kept if r.name not in chunk),
+            last=group.tries == RETRIES,
+        )
+        others = sorted(set(self._threads()) - group.tried)
+        place = {"workers": others, "allow_other_workers": True} if group.tried and others else {}
+        return self._client.submit(build_shard, job, pure=False, **place)
+
+    def _take(self, group: _Group, built: ShardBuilt) -> None:
+        """Note what came of a group's chunk: it is tried again, goes on, or is split."""
+        chunk = group.chunks[0]
+        failed = bool(built.fault) or bool(built.failures)
+        if failed and group.tries < RETRIES and not (built.entry and not built.fault):
+            group.tries += 1
+            group.tried.add(built.worker)
+            return
+        group.tries, group.tried = 0, set()
+        del group.chunks[0]
+        if built.fault and len(chunk) > 1 and not built.is_full:
+            middle = len(chunk) // 2
+            group.chunks[:0] = [chunk[:middle], chunk[middle:]]
+            return
+        group.failures |= dict.fromkeys(chunk, built.fault) if built.fault else built.failures
+        if built.is_full:
+            group.failures |= {name: built.fault for rest in group.chunks for name in rest}
+            group.chunks.clear()
+        if built.entry:
+            group.base = built.entry
+            group.records |= {r.name: r for r in built.indexed}
+
+    def _tell(self, group: _Group) -> None:
+        self.stored += 1
+        size = f"{group.base.bytes / 1e6:.1f} MB" if group.base else "nothing stored"
+        self._told(f"shard {self.stored} of {self.planned}: {len(group.names)} repositories, {size}")
+        for name, reason in group.failures.items():
+            self._told(f"{name}: {reason}")
+
+    def _replace(self, groups: Sequence[_Group]) -> None:
+        """Write the manifest as things are now, unless that is what it says already."""
+        made = self._as_is(groups)
+        if made != self._manifest:
+            self._manifest = made.write(self._store)
+
+    def _as_is(self, groups: Sequence[_Group]) -> FleetManifest:
+        shards: list[ShardEntry] = []
+        held: dict[str, FleetRepository] = {}
+        failures = {name: seen.fault for name, seen in self._looks.items() if seen.fault}
+        for group in groups:
+            failures |= group.failures
+            shard = self._shard_of(group)
+            if shard is not None:
+                shards.append(shard)
+                held |= {name: replace(group.records[name], shard=shard.file) for name in shard.repositories}
+        repositories = [
+            self._shown(held[name], failures.get(name, ""))
+            for name in dict.fromkeys((*(r.name for r in self._before.repositories), *self._sources))
+            if name in held
+        ]
+        missing = [
+            FleetRepository(**row_of(s), failure=failures.get(name, ""))
+            for name, s in self._sources.items()
+            if name not in held
+        ]
+        named = {shard.file for shard in shards}
+        superseded = {file: at for file, at in self._manifest.superseded.items() if file not in named}
+        gone = {shard.file: int(time.time()) for shard in self._manifest.shards if shard.file not in named}
+        return replace(
+            self._manifest,
+            repositories=(*repositories, *missing),
+            shards=tuple(shards),
+            recipe=self._recipe,
+            superseded=gone | superseded,
+        )
+
+    def _shard_of(self, group: _Group) -> ShardEntry | None:
+        """The shard to name for a group: the new one when it is whole, else the old one."""
+        if group.old is None or self._before.recipe != self._recipe:
+            return group.base if not group.chunks else None
+        lost = group.failures.keys() & set(group.old.repositories) - set(group.base.repositories if group.base else ())
+        return group.old if group.chunks or group.base is None or lost else group.base
+
+    def _shown(self, held: FleetRepository, failure: str) -> FleetRepository:
+        source = self._sources.get(held.name)
+        if source is None:
+            return replace(held, failure="not in the fleet any more; its shard must yet be built without it")
+        return replace(held, group=source.group, metadata=source.metadata, failure=failure)
+
+    def _clean(self) -> None:
+        """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""
+        named = {shard.file for shard in self._manifest.shards}
+        kept = named | {record_of(file) for file in named}
+        until = time.time() - GRACE_SECONDS
+        removed = set()
+        for file in sorted(self._store.files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
+            shard = file.name.replace(".json", ".db")
+            if file.name not in kept and max(file.modified, self._manifest.superseded.get(shard, 0)) < until:
+                self._store.remove(file.name)
+                removed.add(shard)
+        if gone := removed & self._manifest.superseded.keys():
+            left = {file: at for file, at in self._manifest.superseded.items() if file not in gone}
+            self._manifest = replace(self._manifest, superseded=left).write(self._store)
 
 
-def _manifest(
-    repositories: Sequence[FleetRepository],
-    built: dict[str, tuple[ShardEntry, list[FleetRepository]]],
-    failures: dict[str, str],
-    groups: Sequence[Sequence[FleetRepository]],
-) -> FleetManifest:
-    order = {group[0].root: place for place, group in enumerate(groups)}
-    shards = sorted((entry for entry, _ in built.values()), key=lambda entry: order[entry.repositories[0]])
-    held = {root for entry in shards for root in entry.repositories}
-    return FleetManifest(tuple(r for r in repositories if r.root in held), tuple(shards), failures)
-
-
-def _remove_others(store: Path, manifest: FleetManifest) -> None:
-    """Delete shards that the manifest does not name. A search that reads them has them open."""
-    named = {store / shard.file for shard in manifest.shards}
-    for file in (store / "shards").glob("*.db"):
-        if file not in named:
-            file.unlink(missing_ok=True)
+def _died(future: Any) -> ShardBuilt:
+    """The result of a job whose workers died, one after the other."""
+    fault = future.exception()
+    reason = "each worker that tried it died, perhaps for lack of memory"
+    return ShardBuilt(fault=reason if type(fault).__name__ == "KilledWorker" else f"{type(fault).__name__}: {fault}")

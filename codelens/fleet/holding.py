@@ -1,96 +1,167 @@
-"""Shards that workers hold open, as actors that answer requests."""
+"""Shards that are open and answer: in this process, or in Dask's workers, which hold them as actors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from tempfile import gettempdir
+from typing import Any
+from weakref import WeakValueDictionary, finalize
 
-from codelens.cluster.numbers import Home
-from codelens.cluster.shards import Request, Shard
-from codelens.cluster.store import ShardedStore
-from codelens.errors import CodelensError, UsageError
-from codelens.store.documents import RepositoryRow
+from codelens.cluster.shards import Request, Shard, ShardFacts
+from codelens.config import Settings, shard_folder
+from codelens.errors import CodelensError, IndexCorrupt
+from codelens.fleet.cache import local_copy, release
+from codelens.fleet.manifest import ShardEntry
+from codelens.fleet.stores import open_store
+from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
 
-T = TypeVar("T")
-
-SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
-"""Keys of `meta` that shards must agree on."""
+FETCH_SECONDS = 1.0
+"""For an answer that is ready when the time is over. Chosen."""
 
 
 class ShardLostError(CodelensError):
-    """A shard did not answer in time, or its worker died."""
+    """Shards did not answer in time, or their worker died; `OpenShards.lost` says which."""
 
-    def __init__(self, shard: int, reason: str) -> None:
-        super().__init__(f"shard {shard} did not answer: {reason}")
-        self.shard = shard
+
+class OpenShards:
+    """The shards of a store, numbered as the manifest lists them. Close it."""
+
+    def __init__(self) -> None:
+        self.lost: dict[int, str] = {}
+        """Shard → why it does not answer."""
+        self.facts: dict[int, ShardFacts] = {}
+        """Of those that answer."""
+
+    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
+        """Shard → its answers, from all at once. Raises ShardLostError."""
+        return self._all("answers", {number: (list(message),) for number, message in messages.items()})
+
+    def statuses(self, shards: Sequence[int], settings: Settings) -> dict[int, list[RepositoryStatus]]:
+        """Shard → the contents of its repositories. Raises ShardLostError."""
+        return self._all("statuses", dict.fromkeys(shards, (settings,)))
+
+    def _read_facts(self, shards: Sequence[int]) -> None:
+        """Those that do not answer are lost."""
+        self.facts |= self._each("facts", dict.fromkeys(shards, ()))
+
+    def _all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        answers = self._each(method, calls)
+        if missing := sorted(calls.keys() - answers.keys()):
+            raise ShardLostError("; ".join(f"shard {number}: {self.lost[number]}" for number in missing))
+        return answers
+
+    def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Shard → what a method of HeldShard gives there; a shard without an answer is noted in `lost`."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Release the files."""
 
 
 class HeldShard:
-    """A shard in a worker's process. It opens its file when it is first asked, and keeps it open."""
+    """A shard that is open in this process."""
 
-    def __init__(self, file: str) -> None:
-        self._shard = Shard(Store.read(Path(file), accepted=True))
+    def __init__(self, url: str, entry: ShardEntry, most_bytes: int) -> None:
+        """`most_bytes`: what copies of shards may take on this machine."""
+        key = f"{url} {entry.file}"
+        store = _OPEN.get(key)
+        if store is None:
+            file = local_copy(
+                open_store(url), entry, shard_folder() or Path(gettempdir(), "codelens-shards"), most_bytes
+            )
+            store = _OPEN[key] = Store.read(file, accepted=True)
+            finalize(store, release, file)
+        self._store, self._shard = store, Shard(store)
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
         """The results of the requests of one message."""
-        return self._shard.answers(message)
+        with self._store.reading():
+            return self._shard.answers(message)
 
-    def described(self) -> tuple[list[RepositoryRow], dict[str, str]]:
-        """(repositories in order of their ids, what all shards must agree on)."""
-        store = self._shard.store
-        meta = {key: value for key in SHARED if (value := store.meta(key))}
-        rows = sorted(store.documents.repositories(), key=lambda row: row.id)
-        return rows, {**meta, "schema": str(store.schema())}
+    def facts(self) -> ShardFacts:
+        """What is known of it before it is asked."""
+        return self._shard.facts()
+
+    def statuses(self, settings: Settings) -> list[RepositoryStatus]:
+        """The contents of its repositories."""
+        from codelens.index import Index
+
+        return list(Index(self._store, settings).status().repositories)
 
 
-class DaskShards:
-    """The transport over workers: one message to each shard that a call concerns, all sent before the first answer is read."""
+_OPEN: WeakValueDictionary[str, Store] = WeakValueDictionary()
+"""Shard → its store, which all who ask one worker share."""
 
-    def __init__(self, client: Any, files: Sequence[Path], seconds: float) -> None:
-        """`seconds`: how long an answer may take."""
-        self._seconds = seconds
-        names = sorted(client.scheduler_info(n_workers=-1)["workers"])
-        placed = [
-            client.submit(HeldShard, str(file), actor=True, pure=False, workers=[names[at % len(names)]])
-            for at, file in enumerate(files)
-        ]
-        self._actors = [future.result() for future in placed]
 
-    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
-        """Shard → its answers. Raises ShardLostError."""
-        sent = {number: self._actors[number].answers(list(message)) for number, message in messages.items()}
-        return {number: self._result(number, future) for number, future in sent.items()}
+class ShardsHere(OpenShards):
+    """Shards that this process opens itself, and asks one after the other."""
 
-    def _result(self, number: int, future: Any) -> Any:
-        try:
-            return future.result(timeout=self._seconds)
-        except (TimeoutError, OSError, RuntimeError) as fault:
-            raise ShardLostError(number, str(fault) or type(fault).__name__) from fault
-
-    def answered(
-        self, place: Path, order: Sequence[str], ask: Callable[[ShardedStore], T]
-    ) -> tuple[T, Mapping[int, ShardLostError]]:
-        """(the answer of all shards that answer, those that do not).
-
-        A shard that is lost on the way is left out from the start: the answer is that of one index of the others.
-        """
-        lost: dict[int, ShardLostError] = {}
-        while True:
+    def __init__(self, url: str, entries: Sequence[ShardEntry], most_bytes: int) -> None:
+        super().__init__()
+        self._held: dict[int, HeldShard] = {}
+        for number, entry in enumerate(entries):
             try:
-                return ask(self.store(place, order, lost)), lost
-            except ShardLostError as fault:
-                lost[fault.shard] = fault
+                self._held[number] = HeldShard(url, entry, most_bytes)
+            except CodelensError as fault:
+                self.lost[number] = str(fault)
+        self._read_facts(list(self._held))
 
-    def store(self, place: Path, order: Sequence[str], without: Collection[int] = ()) -> ShardedStore:
-        """The store that these shards are together; `order` are the roots as the manifest has them."""
-        sent = {number: actor.described() for number, actor in enumerate(self._actors) if number not in without}
-        told = {number: self._result(number, future) for number, future in sent.items()}
-        metas = [meta for _, meta in told.values()]
-        if any(meta != metas[0] for meta in metas):
-            raise UsageError("the shards were not built in the same way", "`codelens cluster index` builds them again")
-        homes = [Home(number, row) for number, (rows, _) in told.items() for row in rows]
-        place_of = {root: at for at, root in enumerate(order)}
-        homes.sort(key=lambda home: place_of[str(home.row.root)])
-        return ShardedStore(place, self, homes, metas[0] if metas else {})
+    def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        found = {}
+        for number, given in calls.items():
+            try:
+                found[number] = getattr(self._held[number], method)(*given)
+            except IndexCorrupt as fault:
+                self.lost[number] = str(fault)
+        return found
+
+
+class ShardsOfWorkers(OpenShards):
+    """Shards that workers hold: one message to each that a call concerns, all sent before the first answer is read."""
+
+    def __init__(self, client: Any, url: str, entries: Sequence[ShardEntry], seconds: float, most_bytes: int) -> None:
+        """`seconds`: how long an answer may take."""
+        super().__init__()
+        self._client, self._seconds = client, seconds
+        names = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        placed = {
+            number: client.submit(
+                HeldShard,
+                url,
+                entry,
+                most_bytes,
+                actor=True,
+                pure=False,
+                workers=[names[number % len(names)]] if names else None,
+            )
+            for number, entry in enumerate(entries)
+        }
+        self._actors: dict[int, Any] = self._results(placed)
+        self._read_facts(list(self._actors))
+
+    def close(self) -> None:
+        """Actors end with the last who names them."""
+        self._actors.clear()
+        self._client.close()
+
+    def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        return self._results({number: getattr(self._actors[number], method)(*given) for number, given in calls.items()})
+
+    def _results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
+        """What came in time; a fault of codelens in a shard is raised as it is."""
+        until, found = time.monotonic() + self._seconds, {}
+        for number, future in futures.items():
+            left = until - time.monotonic()
+            try:
+                if left <= 0 and not future.done():
+                    raise TimeoutError
+                found[number] = future.result(timeout=max(FETCH_SECONDS, left))
+            except CodelensError as fault:
+                self.lost[number] = str(fault)
+            except Exception as fault:  # whatever Dask makes of a worker that died
+                slow = isinstance(fault, TimeoutError)
+                self.lost[number] = f"no answer in {self._seconds:g} s" if slow else f"its worker failed: {fault}"
+        return found

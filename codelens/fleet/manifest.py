@@ -1,29 +1,61 @@
-"""The list of shards of a fleet's store. It is replaced as a whole, so that a reader sees one state; shards never change."""
+"""The list of what a fleet's store holds. It is replaced as a whole, so that a reader sees one state; shards never change."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import Any, NamedTuple
 
-from codelens.errors import NoIndex
-from codelens.model.fast_dataclass import dataclass
+import xxhash
+
+from codelens.errors import IndexBusy, NoIndex
+from codelens.fleet.sources import FleetSource, SourceLook
+from codelens.fleet.stores import FleetStore
+from codelens.model.fast_dataclass import dataclass, field, names_of, replace, values_of
 from codelens.text.notation import parse_json
 
 MANIFEST = "manifest.json"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
 class FleetRepository:
-    """A repository of the fleet."""
+    """A repository of the fleet, as it was indexed last."""
 
-    root: str
-    state: str
-    """Commit; empty if it has none, or is not clean. Such a repository is looked at in each run."""
-    bytes: int
-    """Bytes of its files."""
+    name: str
+    path: str = ""
+    url: str = ""
+    ref: str = ""
+    root: str = ""
+    """The folder that it was indexed in, as its shard names it; empty if it never was."""
+    commit: str = ""
+    """The commit that was indexed; empty outside of git."""
+    state: str = ""
+    """See `SourceLook.state`."""
+    bytes: int = 0
+    """Bytes of its indexed files."""
+    files: int = 0
+    group: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    shard: str = ""
+    """The file that holds it."""
+    indexed: str = ""
+    """Time in UTC."""
+    failure: str = ""
+    """Why its present state could not be indexed; an earlier one may be in a shard."""
+
+    @property
+    def source(self) -> FleetSource:
+        """The folder or URL that it comes from."""
+        return FleetSource(self.name, self.path, self.url, self.ref, self.group, self.metadata)
+
+    def is_at(self, source: FleetSource, seen: SourceLook) -> bool:
+        """True if this state of this source is in a shard."""
+        return bool(self.shard) and self.is_from(source) and self.state == seen.state
+
+    def is_from(self, source: FleetSource) -> bool:
+        """True if it was indexed from this path or URL, and ref."""
+        return (self.path, self.url, self.ref) == (source.path, source.url, source.ref)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,60 +64,138 @@ class ShardEntry:
 
     file: str
     repositories: tuple[str, ...]
-    """Roots."""
+    """Names, in the order in which the shard has them."""
     bytes: int
+    digest: str
+    """xxh3-128 of the file, in hex digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetManifest:
-    """The contents of a store. Repositories stand in the order in which one index would have them."""
+    """The contents of a store. Repositories stand in the order in which one index would have them, those without a shard last."""
 
     repositories: tuple[FleetRepository, ...] = ()
     shards: tuple[ShardEntry, ...] = ()
-    failures: Mapping[str, str] | None = None
-    """Root → why its shard could not be built."""
+    recipe: str = ""
+    """How all shards were built; see `fleet_recipe`."""
+    superseded: Mapping[str, int] = field(default_factory=dict)
+    """Shard that readers of an earlier manifest may still open → time of its replacement, in seconds since 1970."""
+    generation: int = 0
+    """Increases with each manifest of a store."""
+
+    @property
+    def searched(self) -> tuple[FleetRepository, ...]:
+        """The repositories that are in a shard."""
+        return tuple(r for r in self.repositories if r.shard)
+
+    @property
+    def snapshot(self) -> str:
+        """A hash of what the shards hold."""
+        return xxhash.xxh3_128_hexdigest(" ".join(shard.digest for shard in self.shards).encode())
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Name → why its present state could not be indexed."""
+        return {r.name: r.failure for r in self.repositories if r.failure}
 
     @classmethod
-    def read(cls, store: Path) -> FleetManifest:
+    def read(cls, store: FleetStore) -> FleetManifest:
         """The store's manifest. Raises NoIndex."""
-        file = store / MANIFEST
-        if not file.is_file():
-            raise NoIndex(f"no manifest in {store}", "`codelens cluster index` makes one")
-        record = parse_json(file.read_text(encoding="utf-8"))
-        if record.get("version") != VERSION:
-            raise NoIndex(f"{file} is of another version of codelens", "`codelens cluster index` makes it again")
-        shards = tuple(ShardEntry(row["file"], tuple(row["repositories"]), row["bytes"]) for row in record["shards"])
-        return cls(tuple(FleetRepository(**row) for row in record["repositories"]), shards, record["failures"])
+        again = "`codelens cluster index` makes it again"
+        content = store.read(MANIFEST)
+        if content is None:
+            raise NoIndex(f"no manifest in {store.url}", "`codelens cluster index` makes one")
+        try:
+            record = parse_json(content)
+            if record["version"] != VERSION:
+                raise NoIndex(f"{store.url}/{MANIFEST} is of another version of codelens", again)
+            return cls(
+                tuple(FleetRepository(**row) for row in record["repositories"]),
+                tuple(shard_of(row) for row in record["shards"]),
+                *(record[key] for key in ("recipe", "superseded", "generation")),
+            )
+        except (ValueError, KeyError, TypeError) as fault:
+            raise NoIndex(f"{store.url}/{MANIFEST} is damaged: {fault}", again) from None
 
-    def write(self, store: Path) -> None:
-        """Replace the store's manifest, after all that it names was written."""
+    @staticmethod
+    def stamp(store: FleetStore) -> str:
+        """Another value whenever the manifest is another one. Raises NoIndex."""
+        found = store.stamp(MANIFEST)
+        if found is None:
+            raise NoIndex(f"no manifest in {store.url}", "`codelens cluster index` makes one")
+        return xxhash.xxh3_128_hexdigest(found.encode())
+
+    def write(self, store: FleetStore) -> FleetManifest:
+        """Replace the store's manifest by this one as the next generation; return it. Call it after its shards were stored.
+
+        Raises IndexBusy if the store holds another than the one that this was made from. In a bucket, a second coordinator
+        that writes between this look and the end of the write is not noticed until the next one.
+        """
+        try:
+            found = FleetManifest.read(store).generation
+        except NoIndex:
+            found = self.generation
+        if found != self.generation:
+            hint = "wait for it, and run the command again: no shard is lost, and none is built twice"
+            raise IndexBusy(f"another `codelens cluster index` has written to {store.url}", hint)
+        made = replace(self, generation=found + 1)
         record = {
             "version": VERSION,
-            "repositories": [{"root": r.root, "state": r.state, "bytes": r.bytes} for r in self.repositories],
-            "shards": [{"file": s.file, "repositories": list(s.repositories), "bytes": s.bytes} for s in self.shards],
-            "failures": dict(self.failures or {}),
+            "generation": made.generation,
+            "recipe": self.recipe,
+            "superseded": dict(self.superseded),
+            "shards": [row_of(shard) for shard in self.shards],
+            "repositories": [row_of(repository) for repository in self.repositories],
         }
-        store.mkdir(parents=True, exist_ok=True)
-        beside = store / f"{MANIFEST}.{os.getpid()}.new"
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(store / MANIFEST)
+        store.write(MANIFEST, to_json(record))
+        return made
 
 
-def grouped(repositories: Sequence[FleetRepository], most: int, before: FleetManifest) -> list[list[FleetRepository]]:
-    """Repositories by shard, in their order: together until a shard has `most` bytes. What was together stays together, so
-    that a new repository leaves other shards as they are."""
-    by_root = {repository.root: repository for repository in repositories}
-    groups = [[by_root[root] for root in shard.repositories if root in by_root] for shard in before.shards]
-    known = {repository.root for group in groups for repository in group}
-    groups = [group for group in groups if group]
-    for repository in repositories:
-        if repository.root in known:
-            continue
-        if not groups or sum(r.bytes for r in groups[-1]) + repository.bytes > most:
-            groups.append([])
-        groups[-1].append(repository)
-    order = {repository.root: place for place, repository in enumerate(repositories)}
-    return [sorted(group, key=lambda r: order[r.root]) for group in groups]
+def to_json(record: object) -> bytes:
+    """JSON of our own records."""
+    return (json.dumps(record) + "\n").encode()
+
+
+def row_of(noun: Any) -> dict[str, Any]:
+    """The fields of a record."""
+    return dict(zip(names_of(type(noun)), values_of(noun), strict=True))
+
+
+def shard_of(row: Mapping[str, Any]) -> ShardEntry:
+    """The entry in a record."""
+    return ShardEntry(row["file"], tuple(row["repositories"]), row["bytes"], row["digest"])
+
+
+class Member(NamedTuple):
+    """A repository that needs a place in a shard."""
+
+    bytes: int
+    group: str = ""
+    """Only repositories of one group share a shard."""
+
+
+def grouped(members: Mapping[str, Member], most: int, before: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Names by shard: together until a shard has `most` bytes. What was together stays together, and newcomers are put last,
+    so that a new repository leaves other shards as they are.
+
+    `members` are all repositories, in order; `before` the names of each shard.
+    """
+    shards: list[list[str]] = []
+    open_ones: dict[str, int] = {}
+    """Group → the number of its last shard."""
+    left = dict(members)
+    for names in before:
+        present = [name for name in names if name in left]
+        stay = [name for name in present if members[name].group == members[present[0]].group]
+        if stay:
+            open_ones[members[stay[0]].group] = len(shards)
+            shards.append(stay)
+            for name in stay:
+                del left[name]
+    for name, member in left.items():
+        last = open_ones.get(member.group)
+        if last is None or sum(members[other].bytes for other in shards[last]) + member.bytes > most:
+            last = open_ones[member.group] = len(shards)
+            shards.append([])
+        shards[last].append(name)
+    return shards

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import errno
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from codelens.config import Settings
-from codelens.errors import UsageError
+import xxhash
 
-RETRIES = 2
-"""Times that a shard is built again, on another worker if its own died. Chosen."""
+from codelens.config import Settings
+from codelens.errors import CannotWrite, CodelensError, MissingExtra
+from codelens.fleet.manifest import FleetRepository, ShardEntry, row_of, shard_of, to_json
+from codelens.fleet.sources import FleetSource, SourceLook, laid, place_of
+from codelens.fleet.stores import FleetStore, digest_of, open_store
+from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.text.notation import parse_json
+from codelens.worktree.repository import GitError
+
+SHARDS = "shards"
+"""Folder of a store."""
 
 
 @contextmanager
 def client_of(scheduler: str, workers: int) -> Iterator[Any]:
     """A connection to a scheduler; without an address, to a cluster of processes on this machine that ends with it.
 
-    Raises UsageError if Dask is not installed.
+    Raises MissingExtra if Dask is not installed.
     """
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise UsageError("dask.distributed is not installed", "pip install 'codelens[cluster]'") from None
+        raise MissingExtra("a cluster", ["distributed"], "cluster") from None
     if scheduler:
         with Client(scheduler) as client:
             yield client
@@ -35,11 +47,202 @@ def client_of(scheduler: str, workers: int) -> Iterator[Any]:
         yield client
 
 
-def build_shard(file: str, roots: Sequence[str], settings: Settings) -> int:
-    """Build one shard from scratch; returns its size. A file that is there was built before, for the same content."""
+def fleet_recipe(settings: Settings) -> str:
+    """A hash over everything that decides what a shard holds, apart from the repositories' files: 16 hex digits.
+
+    It joins what indexes are compared by: schema, recipes of all languages, rules of walks, links and histories, and the model.
+    """
+    from codelens.indexing.embedding import embedder_of
+    from codelens.indexing.run import current_recipe, skip_rules
+    from codelens.indexing.walk_rules import WALK_KEYS
+    from codelens.lang.registry import languages
+    from codelens.linking.linker import recipe as link_recipe
+    from codelens.store.migrate import migrations
+    from codelens.worktree.changes import RULES
+
+    embedder = embedder_of(settings)
+    parts = [
+        len(migrations()),
+        skip_rules(settings),
+        [getattr(settings, key) for key in (*WALK_KEYS, "max_precise_size", "fuzzy", "vector")],
+        sorted((language, current_recipe(language, settings)) for language in ("", *languages())),
+        link_recipe(),
+        RULES,
+        embedder.fingerprint() if embedder else "",
+    ]
+    return xxhash.xxh3_64_hexdigest(repr(parts).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class ShardJob:
+    """A shard to build: repositories that stay as a base has them, and those that are read."""
+
+    store: str
+    recipe: str
+    settings: Settings
+    wanted: tuple[tuple[FleetSource, SourceLook], ...]
+    base: ShardEntry | None = None
+    """The shard to start from. The wanted repositories are updated in it, or added after its own."""
+    kept: tuple[FleetRepository, ...] = ()
+    """The repositories in the base."""
+    rest: tuple[tuple[FleetSource, SourceLook], ...] = ()
+    """Those of them that are not wanted: they are read, too, where the base is of no use."""
+    last: bool = True
+    """Go on without sources that cannot be reached here; else another worker may try."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardBuilt:
+    """The outcome of a job."""
+
+    entry: ShardEntry | None = None
+    """None if there is no shard."""
+    indexed: tuple[FleetRepository, ...] = ()
+    """The repositories that were read."""
+    found: bool = False
+    """True if the shard was there, from a run whose coordinator was killed."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """Name → why a source cannot be reached."""
+    fault: str = ""
+    """Why the shard as a whole could not be built."""
+    is_full: bool = False
+    """True if a disk was full: fewer repositories would not help."""
+    worker: str = ""
+
+
+def build_shard(job: ShardJob) -> ShardBuilt:
+    """Build one shard on this worker and store it. Faults are part of the result; whoever dies has none."""
+    built = ShardBuilt()
+    try:
+        if fleet_recipe(job.settings) != job.recipe:
+            text = "this worker has another version of codelens, or of its grammars or model, than the coordinator"
+            raise CodelensError(text)
+        built = _built(job)
+    except CannotWrite as fault:
+        built = ShardBuilt(fault=str(fault), is_full=True)
+    except OSError as fault:
+        full = fault.errno in (errno.ENOSPC, errno.EDQUOT)
+        built = ShardBuilt(fault=f"{fault.filename or 'disk'}: {fault.strerror or fault}", is_full=full)
+    except CodelensError as fault:
+        built = ShardBuilt(fault=str(fault))
+    except Exception as fault:  # a defect must not end the others' work
+        built = ShardBuilt(fault=f"{type(fault).__name__}: {fault}")
+    return replace(built, worker=_address())
+
+
+def _address() -> str:
+    from distributed import get_worker
+
+    try:
+        return str(get_worker().address)
+    except ValueError:  # not on a worker
+        return ""
+
+
+def _scratch() -> str | None:
+    """A folder on this worker's disk; Dask removes it, even after a kill. None for the system's, outside of workers."""
+    from distributed import get_worker
+
+    try:
+        return str(get_worker().local_directory)
+    except ValueError:
+        return None
+
+
+def _built(job: ShardJob) -> ShardBuilt:
+    store = open_store(job.store)
+    if found := _stored_before(store, _file_of(job, job.wanted)):
+        return found
+    with ExitStack() as held:
+        scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="codelens-", dir=_scratch())))
+        if not _take_base(store, job, scratch / "shard.db"):
+            every = {source.name: (source, seen) for source, seen in (*job.wanted, *job.rest)}
+            order = dict.fromkeys((*(r.name for r in job.kept), *every))
+            job = replace(job, wanted=tuple(every[name] for name in order), base=None, kept=(), rest=())
+        trees: dict[str, tuple[FleetSource, Path, SourceLook]] = {}
+        failures = {}
+        for source, seen in job.wanted:
+            try:
+                trees[source.name] = source, *held.enter_context(laid(source, seen, job.settings.max_file_size))
+            except (GitError, OSError, CodelensError) as fault:
+                if getattr(fault, "errno", 0) in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                failures[source.name] = str(fault)
+        if not trees or (failures and not job.last):
+            return ShardBuilt(failures=failures)
+        name = _file_of(job, [(source, seen) for source, _, seen in trees.values()])
+        if found := _stored_before(store, name):
+            return replace(found, failures=failures)
+        return replace(_indexed(job, store, name, scratch / "shard.db", trees), failures=failures)
+
+
+def _file_of(job: ShardJob, read: Sequence[tuple[FleetSource, SourceLook]]) -> str:
+    """The name of a shard's file: the same for the same content, so that one that is there is not built again."""
+    states = {r.name: (r.path or r.url, r.ref, r.state) for r in job.kept}
+    states |= {source.name: (source.place, source.ref, seen.state) for source, seen in read}
+    return f"{SHARDS}/{xxhash.xxh3_128_hexdigest(json.dumps([job.recipe, list(states.items())]).encode())}.db"
+
+
+def record_of(file: str) -> str:
+    """The name of the record that is stored after a shard: without it, the shard does not count."""
+    return f"{file.removesuffix('.db')}.json"
+
+
+def _stored_before(store: FleetStore, file: str) -> ShardBuilt | None:
+    content = store.read(record_of(file))
+    if content is None:
+        return None
+    record = parse_json(content)
+    entry = shard_of(record["shard"])
+    indexed = tuple(FleetRepository(**row) for row in record["indexed"])
+    return ShardBuilt(entry, indexed, found=True) if store.size(file) == entry.bytes else None
+
+
+def _indexed(
+    job: ShardJob, store: FleetStore, file: str, index: Path, trees: Mapping[str, tuple[FleetSource, Path, SourceLook]]
+) -> ShardBuilt:
     from codelens.index import Index
 
-    path = Path(file)
-    if not path.is_file():
-        Index.build(path, [Path(root) for root in roots], settings)
-    return path.stat().st_size
+    roots = [root for _, root, _ in trees.values()]
+    reports = Index.build(index, roots, replace(job.settings, jobs=1))
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    indexed = tuple(
+        FleetRepository(
+            **row_of(source),
+            root=str(root),
+            commit=seen.commit,
+            state=seen.state,
+            bytes=report.source_bytes,
+            files=report.indexed,
+            shard=file,
+            indexed=now,
+        )
+        for (source, root, seen), report in zip(trees.values(), reports, strict=True)
+    )
+    names = tuple(dict.fromkeys((*(r.name for r in job.kept), *trees)))
+    entry = ShardEntry(file, names, index.stat().st_size, digest_of(index))
+    store.upload(index, file)
+    record = {"shard": row_of(entry), "indexed": [row_of(repository) for repository in indexed]}
+    store.write(record_of(file), to_json(record))
+    return ShardBuilt(entry, indexed)
+
+
+def _take_base(store: FleetStore, job: ShardJob, index: Path) -> bool:
+    """Copy the base, if it can be updated here, and sign the copy for this place.
+
+    It cannot where a repository would be indexed in another folder than before, or the base is damaged.
+    """
+    from codelens.store.store import Store
+
+    if job.base is None:
+        return False
+    before = {r.name: Path(r.root) for r in job.kept}
+    if any(before.get(source.name, place_of(source, seen)) != place_of(source, seen) for source, seen in job.wanted):
+        return False
+    store.download(job.base.file, index)
+    if digest_of(index) != job.base.digest:
+        index.unlink()
+        return False
+    with Store.write(index, accepted=True) as opened:
+        opened.take_over(index, list(before.values()))
+    return True

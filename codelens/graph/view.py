@@ -377,7 +377,7 @@ class GraphView:
 
     def notices(self, relations: Iterable[Relation]) -> list[Notice]:
         """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""
-        found = []
+        found = [Notice("missing", sentence) for sentence in self.store.missing]
         if unlinked := self.store.edges.unlinked_documents():
             files = "1 file is" if unlinked == 1 else f"{unlinked} files are"
             found.append(Notice("unlinked", f"{files} not in the symbol graph yet; `codelens index` links them"))

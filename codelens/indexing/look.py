@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from codelens.config import Settings
 from codelens.model.code import Freshness, TreeLook, TreeState
 from codelens.store.documents import DocumentRow, RepositoryRow
-from codelens.store.store import Store
+from codelens.store.store import INDEXED_AT, Store
 from codelens.worktree.changes import commit_in_files
 from codelens.worktree.files import freshness, os_path_of, shown_path
 
@@ -41,8 +41,8 @@ MOST_NAMES = 1000
 """Names that are read from all of these."""
 ENOUGH_FILES = 100
 """With fewer, most of a build's time is that of starting processes. Chosen."""
-INDEXED_AT, _PACE = "indexed_at", "pace"
-"""Keys of `meta`: the time of the last run that wrote, and its speed."""
+_PACE = "pace"
+"""Key of `meta`: the speed of the last run that wrote."""
 _ROOT = "/"
 """The root's path in the list. Other folders are relative to it, and end in a slash like all folders."""
 

@@ -33,7 +33,7 @@ from codelens.query.conditions import DocumentFacts, Matching, UnitFacts, evalua
 from codelens.query.facts import EMPTY, LastChanges, Metadata, load_metadata
 from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query, says_text
 from codelens.query.nodes import And, Filter, Node, Not, Pattern, Phrase, Query, asks_todos, positive_leaves
-from codelens.search.run import moved_trees, read_query
+from codelens.search.run import absences, read_query
 from codelens.search.scope import asks_for_changes, asks_metadata, documents_in_scope, trigram_expression, whole_file
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -98,7 +98,7 @@ class LineSearch:
             settings=settings,
             query=query,
             wanted=wanted,
-            notices=[*query.notices, *moved_trees(store)],
+            notices=[*query.notices, *absences(store)],
             roots={row.id: row.root for row in repositories},
             names={row.id: row.name for row in repositories},
             metadata=load_metadata(settings.metadata) if asks_metadata(query.node) else EMPTY,

@@ -91,7 +91,7 @@ class SearchRun:
             notice = Notice("phrase", f"nothing holds {quoted} with all other conditions; it is read as words")
             query = replace(loose, notices=(*query.notices, notice))
             scope = build_scope(store, query, options, texts, settings)
-        notices = [*query.notices, *moved_trees(store), *unknown_repositories(query, scope)]
+        notices = [*query.notices, *absences(store), *unknown_repositories(query, scope)]
         return cls(store, options, settings, profile, query, texts, scope, notices, trace=trace)
 
     @property
@@ -253,10 +253,11 @@ def _with_meta(node: Node | None, comparisons: Sequence[str]) -> Node:
     return And(parts) if len(parts) > 1 else parts[0]
 
 
-def moved_trees(store: Store) -> list[Notice]:
-    """Make a notice for each tree that has left the place where it was indexed."""
+def absences(store: Store) -> list[Notice]:
+    """Make a notice for each tree that has left the place where it was indexed, and for what else the store is without."""
     text = "{}: nothing of what was indexed is there; the index was moved without its tree"
-    return [Notice("moved", text.format(row.root)) for row in store.strays()]
+    moved = [Notice("moved", text.format(row.root)) for row in store.strays()]
+    return [*moved, *(Notice("missing", sentence) for sentence in store.missing)]
 
 
 def _why_no_embedder(store: Store, settings: Settings) -> Notice:

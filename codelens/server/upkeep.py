@@ -21,6 +21,7 @@ from typing import Any
 
 from codelens.config import Settings, with_absolute_paths
 from codelens.errors import IndexCorrupt, NoIndex
+from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass
 from codelens.processes.python import start
@@ -37,9 +38,13 @@ class Served:
     index: Path
     """Absolute; the file may not be there yet."""
     settings: Settings
+    fleet: FleetPlace | None = None
+    """A fleet's store, in place of the file."""
 
     def open(self) -> Index:
         """The index as it is now, for one call. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
+        if self.fleet:
+            return self.fleet.open(self.settings)
         return Index.reopen(self.index, self.settings)
 
 

@@ -44,6 +44,8 @@ from codelens.store.vectors import Vectors
 if TYPE_CHECKING:
     from codelens.store.checks import Finding
 
+INDEXED_AT = "indexed_at"
+"""Key of `meta`: the time of the last run that wrote."""
 _KINDS = "kinds:"
 """Start of the keys of `meta` for the numbers of units; a repository's name follows."""
 
@@ -70,6 +72,9 @@ STEPS = 1000
 
 class Store:
     """An open index file. Close it, or use it as a context manager."""
+
+    missing: Sequence[str] = ()
+    """What answers are without, in sentences: nothing, for a file."""
 
     def __init__(
         self,

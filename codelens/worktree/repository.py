@@ -172,16 +172,27 @@ _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
 }
+_FOR_NETWORK = ("core.sshCommand", "credential.helper")
+"""Programs of the user's own configuration that reach a private repository. The repository there has no configuration."""
+_NETWORK = {
+    "GIT_ALLOW_PROTOCOL": "file:http:https:ssh",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+}
 
 
 class GitError(Exception):
     """git is missing, refuses (safe.directory) or failed; the message is one line for people."""
 
 
-def run_git(repository: Repository, *arguments: str, seconds: float = 120.0, given: bytes = b"") -> bytes:
+def run_git(
+    repository: Repository, *arguments: str, seconds: float = 120.0, given: bytes = b"", network: bool = False
+) -> bytes:
     """The output of a plumbing command in this repository with `given` on stdin. Raises GitError.
 
-    Uses no shell, locks, network or prompt. Like git, refuses a repository that belongs to someone else.
+    Uses no shell, locks or prompt, and no network unless `network` allows it. That is for repositories that codelens itself
+    has just made: the user's own credential helpers and ssh serve there. Like git, refuses a repository of someone else.
     """
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import fails where git is not installed
     import tempfile
@@ -190,7 +201,8 @@ def run_git(repository: Repository, *arguments: str, seconds: float = 120.0, giv
 
     if not os.access(repository.top, os.X_OK):
         raise GitError(f"cannot enter {repository.top}")
-    disarmed = [part for key, value in _DISARMED.items() for part in ("-c", f"{key}={value}")]
+    kept = _FOR_NETWORK if network else ()
+    disarmed = [part for key, value in _DISARMED.items() if key not in kept for part in ("-c", f"{key}={value}")]
     try:
         with tempfile.TemporaryFile() if given else nullcontext() as stdin:
             if stdin:
@@ -199,7 +211,7 @@ def run_git(repository: Repository, *arguments: str, seconds: float = 120.0, giv
             answer = git.Git(repository.top).execute(
                 ["git", "--no-pager", "--no-replace-objects", *disarmed, *arguments],
                 istream=stdin,
-                env=_environment(repository),
+                env=_environment(repository) | (_NETWORK if network else {}),
                 shell=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,

@@ -7,12 +7,15 @@ import math
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
 from codelens.config import Settings
 from codelens.context.counters import counter_of
 from codelens.errors import CodelensError
+from codelens.fleet.holding import ShardLostError
+from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.model.context import FILES, TASK, ContextRequest, Forms
 from codelens.model.fast_dataclass import dataclass, replace
@@ -26,6 +29,7 @@ from codelens.render.relations import related_record
 from codelens.render.reports import status_record
 from codelens.render.why_json import why_record
 from codelens.server.http.faults import UNEXPECTED, Fault, fault_of
+from codelens.server.http.keys import EVERY
 from codelens.server.http.questions import (
     ApiRequest,
     ContextAsked,
@@ -255,17 +259,43 @@ class Outcome:
     snapshot: str
     """Snapshot of the index that answered; empty for a fault."""
     fault: Fault | None = None
+    complete: bool = True
+    """False if the next answer may be another one though the index is the same: a shard was missing."""
 
 
-def outcome(index: Path, settings: Settings, name: str, body: str) -> Outcome:
+class _NotVisibleError(Exception):
+    """An index file is seen as a whole or not at all: counts of all its repositories decide scores."""
+
+
+def _opened(place: Path | FleetPlace, settings: Settings, visible: tuple[str, ...]) -> Index:
+    if isinstance(place, FleetPlace):
+        return place._replace(visible=visible).open(settings)
+    opened = Index.reopen(place, settings)
+    names = [row.name for row in opened.info().repositories]
+    if not all(any(fnmatchcase(name, glob) for glob in visible) for name in names):
+        opened.close()
+        raise _NotVisibleError("this key may not see every repository of this index")
+    return opened
+
+
+def outcome(
+    place: Path | FleetPlace, settings: Settings, name: str, body: str, visible: tuple[str, ...] = EVERY
+) -> Outcome:
     """The answer of an endpoint to its question, which comes as the JSON text of its model."""
     endpoint = ENDPOINTS[name]
     try:
         question = endpoint.request_model.model_validate_json(body)
-        with Index.reopen(index, settings) as opened:
-            record = endpoint.answer(opened, question)
-            snapshot = opened.info().snapshot
-        return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot)
+        with _opened(place, settings, visible) as opened:
+            while True:
+                try:
+                    record = endpoint.answer(opened, question)
+                    break
+                except ShardLostError:  # noted; the next try is without it
+                    opened.renew()
+            snapshot, complete = opened.info().snapshot, not opened.missing
+        return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot, complete=complete)
+    except _NotVisibleError as refused:
+        return Outcome(b"", "", Fault(403, str(refused), "`codelens serve --store` serves a part of what is indexed"))
     except CodelensError as error:
         return Outcome(b"", "", fault_of(error))
     except Exception:  # the edge: whoever asked gets an object, whoever serves gets the trace

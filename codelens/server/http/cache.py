@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codelens.config import Settings
+from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.place import traces_place
@@ -101,6 +102,24 @@ class IndexState:
     def _stamp(self) -> Stamp:
         """(inode, size, time of change) of the file and of its log, if it has one."""
         return tuple(map(_stat, self._files))
+
+
+class FleetState:
+    """The snapshot of a fleet: its manifest says it."""
+
+    def __init__(self, fleet: FleetPlace) -> None:
+        self._fleet = fleet
+        self._known = ("", "")
+
+    def known(self) -> None:
+        """Nothing: a store may be far away."""
+
+    def read(self) -> str:
+        """Raises what opening the fleet raises."""
+        stamp = self._fleet.stamp()
+        if self._known[0] != stamp:
+            self._known = stamp, self._fleet.snapshot()
+        return self._known[1]
 
 
 class Beside:

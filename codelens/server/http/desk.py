@@ -12,11 +12,13 @@ from pathlib import Path
 
 from codelens.config import Settings, with_absolute_paths
 from codelens.errors import CodelensError
+from codelens.fleet.open import FleetPlace
 from codelens.model.fast_dataclass import dataclass
 from codelens.processes.pool import WorkerPool
 from codelens.server.http.answers import Endpoint, Outcome, outcome
-from codelens.server.http.cache import Answers, Beside, IndexState, Key
+from codelens.server.http.cache import Answers, Beside, FleetState, IndexState, Key
 from codelens.server.http.faults import Fault, RequestRefused, fault_of
+from codelens.server.http.gate import VISIBLE
 from codelens.server.http.questions import ApiRequest
 
 MOST_WAITING = 200
@@ -40,16 +42,18 @@ class ServedAnswer:
 
 
 class QueryDesk:
-    """Answers questions about one index file. Close it."""
+    """Answers questions about one index file or fleet. Close it."""
 
-    def __init__(self, index: Path, settings: Settings, workers: int = 0, answers: Answers | None = None) -> None:
-        self.index = index.absolute()
+    def __init__(
+        self, index: Path | FleetPlace, settings: Settings, workers: int = 0, answers: Answers | None = None
+    ) -> None:
+        self._place = index.absolute() if isinstance(index, Path) else index
         self.settings = with_absolute_paths(settings)
         self._workers = WorkerPool(workers) if workers else None
         self._threads = ThreadPoolExecutor(THREADS, "codelens-search")
         self._quick = ThreadPoolExecutor(1, "codelens-snapshot")
-        self._state = IndexState(index, settings)
-        self._beside = Beside(index, settings)
+        self._state = IndexState(index, settings) if isinstance(index, Path) else FleetState(index)
+        self._beside = Beside(Path(index) if isinstance(index, Path) else Path(index.store), settings)
         self._answers = answers if answers is not None else Answers()
         self._underway: dict[Key, asyncio.Task[Outcome]] = {}
 
@@ -64,15 +68,15 @@ class QueryDesk:
         """Raises Refused with what went wrong."""
         text = request.model_dump_json()
         beside, settled = self._beside.stamp()  # before the answer is made: so it is never older than its key
-        may_keep = endpoint.kept and settled
-        key = (f"{await self._snapshot()} {beside}", endpoint.name, text)
+        may_keep, visible = endpoint.kept and settled, VISIBLE.get()
+        key = (f"{await self._snapshot()} {beside} {visible}", endpoint.name, text)
         if may_keep and (kept := self._answers.get(key)):
             return ServedAnswer(*kept)
-        found = await self._shared(key)
+        found = await self._shared(key, visible)
         if found.fault is not None:
             raise RequestRefused(found.fault)
-        if may_keep:
-            self._answers.put((f"{found.snapshot} {beside}", endpoint.name, text), found.body)
+        if may_keep and found.complete:
+            self._answers.put((f"{found.snapshot} {beside} {visible}", endpoint.name, text), found.body)
         return ServedAnswer(found.body)
 
     async def _snapshot(self) -> str:
@@ -83,7 +87,7 @@ class QueryDesk:
         except CodelensError as error:
             raise RequestRefused(fault_of(error)) from None
 
-    async def _shared(self, key: Key) -> Outcome:
+    async def _shared(self, key: Key, visible: tuple[str, ...]) -> Outcome:
         """Equal questions about one state of the index are answered once. Whoever goes away takes nothing from the others."""
         task = self._underway.get(key)
         if task is None:
@@ -91,17 +95,18 @@ class QueryDesk:
                 raise RequestRefused(
                     Fault(503, "too many requests at once", "try again later", retry_after=RETRY_SECONDS)
                 )
-            task = asyncio.create_task(self._worked(key[1], key[2]))
+            task = asyncio.create_task(self._worked(key[1], key[2], visible))
             self._underway[key] = task
             task.add_done_callback(lambda _: self._underway.pop(key, None))
         return await asyncio.shield(task)
 
-    async def _worked(self, name: str, text: str) -> Outcome:
+    async def _worked(self, name: str, text: str, visible: tuple[str, ...]) -> Outcome:
         """The outcome from a worker. If the worker dies, the pool starts another, which gets the question once more."""
         pool = self._workers or self._threads
         for _ in range(ATTEMPTS):
             try:
-                return await asyncio.wrap_future(pool.submit(outcome, self.index, self.settings, name, text))
+                asked = pool.submit(outcome, self._place, self.settings, name, text, visible)
+                return await asyncio.wrap_future(asked)
             except (BrokenExecutor, OSError):  # killed or not started, for example for lack of memory
                 continue
             except CodelensError as error:  # it ended at its start

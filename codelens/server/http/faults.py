@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 from codelens.errors import (
     CodelensError,
     EmbedderFault,
+    FleetIncomplete,
     IndexBusy,
     IndexCorrupt,
     NoIndex,
@@ -29,6 +30,7 @@ STATUS: Mapping[type[CodelensError], int] = {
     SchemaTooNew: 503,
     IndexBusy: 503,
     EmbedderFault: 503,
+    FleetIncomplete: 503,
 }
 """Any other fault of ours is the question's: 400."""
 

@@ -12,6 +12,7 @@ import ipaddress
 import math
 import time
 from collections.abc import Callable, MutableMapping
+from contextvars import ContextVar
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,7 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from codelens.errors import CodelensError
 from codelens.model.fast_dataclass import dataclass
 from codelens.server.http.faults import Fault, RequestRefused, fault_of, send_fault
-from codelens.server.http.keys import KeyRing, holder
+from codelens.server.http.keys import EVERY, KeyRing, holder
+
+VISIBLE: ContextVar[tuple[str, ...]] = ContextVar("visible", default=EVERY)
+"""Globs of the repositories that whoever sent the request may see."""
 
 
 class Buckets:
@@ -136,13 +140,16 @@ class Gate:
         if str(scope["path"]).startswith(OPEN):
             return
         key = presented(headers.get("authorization", ""))
-        name = holder(self._keys.rows(), key) if key is not None else None
-        if name is None and (self._rules.keys_needed or key is not None):
+        row = holder(self._keys.rows(), key) if key is not None else None
+        if row is None and (self._rules.keys_needed or key is not None):
             reason = "this key is not known here" if key is not None else "a key is needed"
             raise RequestRefused(
                 Fault(401, reason, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` creates one")
             )
-        if name is not None and (seconds := self._buckets.take(name)):
+        if row is not None and row.repositories != EVERY and scope["path"] == MCP:
+            raise RequestRefused(Fault(403, f"{MCP} is for keys that may see every repository", "ask at /api/"))
+        VISIBLE.set(row.repositories if row is not None else EVERY)
+        if row is not None and (seconds := self._buckets.take(row.name)):
             raise RequestRefused(
                 Fault(429, "too many requests with this key", f"try again in {seconds} s", retry_after=seconds)
             )

@@ -21,6 +21,8 @@ from codelens.text.notation import parse_json
 
 PREFIX = "codelens_"
 """Lets whoever finds one in a file know what it is."""
+EVERY = ("*",)
+"""The globs of a key that may see every repository."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
@@ -31,6 +33,8 @@ class KeyRow:
     name: str
     sha256: str
     """Hexadecimal."""
+    repositories: tuple[str, ...] = EVERY
+    """Globs of the names of the repositories that it may see."""
 
 
 def read_keys(path: Path) -> tuple[KeyRow, ...]:
@@ -45,12 +49,13 @@ def read_keys(path: Path) -> tuple[KeyRow, ...]:
         raise UsageError(f"{path} is readable by other users", f"`chmod 600 {path}`")
     try:
         rows = parse_json(raw)["keys"]
-        return tuple(sorted((KeyRow(str(r["name"]), str(r["sha256"])) for r in rows), key=lambda row: row.name))
+        found = (KeyRow(str(r["name"]), str(r["sha256"]), tuple(map(str, r.get("repositories", EVERY)))) for r in rows)
+        return tuple(sorted(found, key=lambda row: row.name))
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{path} is not a list of keys", "remove it, and make new ones") from None
 
 
-def add_key(path: Path, name: str) -> str:
+def add_key(path: Path, name: str, repositories: Sequence[str] = EVERY) -> str:
     """Make a key of this name and return it; it is not stored. Raises UsageError if the name is taken or malformed."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"'{name}' is not a valid key name", "up to 64 letters, digits and . _ @ -")
@@ -58,7 +63,7 @@ def add_key(path: Path, name: str) -> str:
     if any(row.name == name for row in rows):
         raise UsageError(f"there is a key '{name}'", f"`codelens serve keys revoke {name}` first, or another name")
     key = PREFIX + secrets.token_urlsafe(32)
-    _write(path, [*rows, KeyRow(name, digest(key))])
+    _write(path, [*rows, KeyRow(name, digest(key), tuple(repositories))])
     return key
 
 
@@ -75,19 +80,23 @@ def digest(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
-def holder(rows: Sequence[KeyRow], key: str) -> str | None:
-    """The name of a key. All rows are compared, each in constant time: how long it takes tells nothing."""
+def holder(rows: Sequence[KeyRow], key: str) -> KeyRow | None:
+    """Whose key it is. All rows are compared, each in constant time: how long it takes tells nothing."""
     wanted, found = digest(key).encode(), None
     for row in rows:
         if hmac.compare_digest(row.sha256.encode("utf-8", "replace"), wanted):
-            found = row.name
+            found = row
     return found
 
 
 def _write(path: Path, rows: Sequence[KeyRow]) -> None:
     """By a new file in its place: never half of one, never readable by others."""
     record: Mapping[str, object] = {
-        "keys": [{"name": r.name, "sha256": r.sha256} for r in sorted(rows, key=lambda r: r.name)]
+        "keys": [
+            {"name": r.name, "sha256": r.sha256}
+            | ({"repositories": list(r.repositories)} if r.repositories != EVERY else {})
+            for r in sorted(rows, key=lambda r: r.name)
+        ]
     }
     beside = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:

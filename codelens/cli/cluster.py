@@ -1,0 +1,188 @@
+"""codelens cluster: index a fleet of repositories into shards, and ask them as one index."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, FleetFlags, JsonFlags, SearchFlags
+from codelens.cli.outlines import SymbolsFlags, symbols
+from codelens.cli.search import BRIEF, search, search_files
+from codelens.cli.streams import say, write, write_record
+from codelens.cli.why import BRIEF as WHY_BRIEF
+from codelens.cli.why import WhyFlags, why
+from codelens.cli.workplace import Workplace, settings_at, working_folder
+from codelens.errors import FilesFailed, UsageError
+from codelens.fleet.open import FleetPlace
+
+ONE_INDEX = ("refresh", "require_fresh")
+"""Options about the file and the trees of one index."""
+SHOWN = ("store", "scheduler", "require_complete")
+
+
+class FleetSearchFlags(FleetFlags, SearchFlags):
+    """Those of `search`, for a fleet."""
+
+    root_scope: bool = option(True, "--root-scope", hidden=True, help="The default")
+    refresh: bool = option(False, "--refresh", hidden=True, help="Not for fleets")
+    require_fresh: bool = option(False, "--require-fresh", hidden=True, help="Not for fleets")
+
+
+class FleetWhyFlags(FleetFlags, WhyFlags):
+    """Those of `why`, for a fleet."""
+
+    root_scope: bool = option(True, "--root-scope", hidden=True, help="The default")
+
+
+class FleetSymbolsFlags(FleetFlags, SymbolsFlags):
+    """Those of `symbols`, for a fleet."""
+
+
+def fleet_meant(flags: FleetFlags, overrides: Mapping[str, Any] | None) -> Workplace:
+    """The store that a command is to read. Raises UsageError."""
+    store = _store(flags)
+    for name in ONE_INDEX:
+        if getattr(flags, name, None):
+            said = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{said} is about one index", "`codelens cluster index` brings a fleet up to date")
+    if not 0 < flags.timeout < 1e6:
+        raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
+    place = fleet_at(flags, store, flags.scheduler, overrides)
+    assert place.fleet
+    return place._replace(fleet=place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete))
+
+
+def fleet_at(
+    flags: CommonFlags, store: str, scheduler: str | None, overrides: Mapping[str, Any] | None = None
+) -> Workplace:
+    """A store, with the settings of the working directory. Nothing is remembered of the use of fleets."""
+    cwd = working_folder()
+    settings = settings_at(cwd, None, flags, {**(overrides or {}), "memory": False})
+    url = store if "://" in store else str(cwd / store)
+    return Workplace(cwd, Path(url), settings, FleetPlace(url, scheduler or ""))
+
+
+class FleetIndexFlags(CommonFlags, JsonFlags):
+    """The list of repositories, where their index goes, and who builds it."""
+
+    fleet: Path | None = argument(
+        None, "A folder of clones, or a list: TOML ([[repository]] name, path or url, ref), or JSON Lines", "FLEET"
+    )
+    store: str | None = STORE
+    scheduler: str | None = SCHEDULER
+    workers: int | None = option(
+        None, "--workers", metavar="N", help="Processes on this machine, without --scheduler [default: one a core]"
+    )
+    allow_network: bool = option(False, "--allow-network", help="Let git fetch the repositories that have a URL")
+    db: Path | None = option(None, "--db", hidden=True, help="Not for fleets")
+
+
+def index(flags: FleetIndexFlags) -> int:
+    """Bring a fleet's store up to date: build the shards whose repositories have changed, a worker each.
+
+    A repository that has not changed costs one look-up. What cannot be built is listed, and the rest goes on; a run that was
+    ended goes on where it was.
+    """
+    from codelens.fleet.build import index_fleet
+    from codelens.fleet.sources import read_fleet
+    from codelens.fleet.status import fleet_status
+    from codelens.fleet.workers import client_of
+    from codelens.render.fleet import fleet_record
+
+    if flags.fleet is None:
+        raise UsageError("no fleet", "`codelens cluster index FLEET --store PLACE`: a folder of clones, or a list")
+    if flags.workers is not None and not 1 <= flags.workers <= 256:
+        raise UsageError(f"--workers must be from 1 to 256, not {flags.workers}")
+    place = fleet_at(flags, _store(flags), flags.scheduler)
+    assert place.fleet
+    fleet = read_fleet(place.cwd / flags.fleet)
+    told = (lambda line: None) if flags.quiet or flags.json else say
+    with client_of(flags.scheduler or "", flags.workers or os.cpu_count() or 1) as client:
+        manifest = index_fleet(
+            client, fleet, place.fleet.store, place.settings, allow_network=flags.allow_network, told=told
+        )
+    exit_code = FilesFailed.exit_code if manifest.failures else 0
+    if flags.json:
+        write_record(fleet_record(fleet_status(place.fleet.store, place.settings, looking=False), exit_code))
+    elif not flags.quiet:
+        say(f"{len(manifest.searched)} repositories in {len(manifest.shards)} shards, {len(manifest.failures)} failed")
+    return exit_code
+
+
+class FleetStatusFlags(CommonFlags, JsonFlags):
+    """The store, and whether sources are compared with it."""
+
+    store: str | None = STORE
+    no_check: bool = option(False, "--no-check", help="Do not look whether repositories have changed")
+    db: Path | None = option(None, "--db", hidden=True, help="Not for fleets")
+
+
+def status(flags: FleetStatusFlags) -> int:
+    """Show what a fleet's store holds. Repositories, shards, sizes, what failed, and what has changed since."""
+    from codelens.fleet.status import fleet_status
+    from codelens.render.fleet import fleet_lines, fleet_record
+
+    place = fleet_at(flags, _store(flags), None)
+    assert place.fleet
+    found = fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
+    if flags.json:
+        write_record(fleet_record(found, 0))
+    elif not flags.quiet:
+        write(fleet_lines(found))
+    return 0
+
+
+def _store(flags: FleetIndexFlags | FleetStatusFlags | FleetFlags) -> str:
+    """The option. Raises UsageError."""
+    if flags.db is not None:
+        raise UsageError("--db is about one index", "a fleet is named with --store")
+    if flags.store is None:
+        raise UsageError("no store", "--store PLACE: where `codelens cluster index` writes")
+    return flags.store
+
+
+CODES = "7 not complete"
+command_of = {
+    "search": declare(
+        "search",
+        FleetSearchFlags,
+        search,
+        brief=(*SHOWN, *(name for name in BRIEF if name not in (*ONE_INDEX, "root_scope"))),
+        epilog=f"Exit: 0 hits, 1 none, 2 error, 3 no store, {CODES}.",
+    ),
+    "files": declare(
+        "files",
+        FleetSearchFlags,
+        search_files,
+        brief=(*SHOWN, *(name for name in BRIEF if name not in (*ONE_INDEX, "root_scope"))),
+        epilog=f"Exit: 0 files, 1 none, 2 error, 3 no store, {CODES}.",
+    ),
+    "why": declare(
+        "why",
+        FleetWhyFlags,
+        why,
+        brief=(*SHOWN, *(name for name in WHY_BRIEF if name != "root_scope")),
+        epilog=f"Exit: 0 ranked, 1 not among the results, 2 no such target or an ambiguous one, 3 no store, {CODES}.",
+    ),
+    "symbols": declare(
+        "symbols",
+        FleetSymbolsFlags,
+        symbols,
+        epilog=f"Exit: 0 symbols, 1 none, 2 not indexed, 3 no store, {CODES}.",
+    ),
+}
+index_command = declare(
+    "index",
+    FleetIndexFlags,
+    index,
+    epilog="Exit: 0 done, 2 error, 5 another process writes, 6 repositories failed, 130 interrupted.",
+)
+status_command = declare("status", FleetStatusFlags, status, epilog="Exit: 0, 2 error, 3 no store.")
+search_command, files_command = command_of["search"], command_of["files"]
+why_command, symbols_command = command_of["why"], command_of["symbols"]
+command = group(
+    "cluster",
+    {name: f"codelens.cli.cluster:{name}_command" for name in ("index", *command_of, "status")},
+    help="Index many repositories into shards, on one machine or many, and ask them as one index.",
+)

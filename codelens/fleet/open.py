@@ -1,0 +1,232 @@
+"""A fleet's store as one index: read its manifest, open its shards here or in workers, and answer without those that are lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from codelens.cluster.numbers import Home
+from codelens.cluster.store import ShardedStore
+from codelens.config import Settings
+from codelens.errors import FleetIncomplete, MissingExtra, UsageError
+from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
+from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry
+from codelens.fleet.stores import open_store
+from codelens.index import Index
+from codelens.model.code import IndexInfo, UnitRow
+from codelens.model.fast_dataclass import replace
+from codelens.model.runs import Status
+from codelens.model.search import SearchOptions, SearchResult, WhyResult
+
+T = TypeVar("T")
+
+RETRY_SECONDS = 20.0
+"""How long a shard that was lost is left alone before it is opened again. Chosen."""
+SECONDS = 30.0
+"""How long a shard may take for an answer, by default. Chosen."""
+MOST_RESTING = 2
+"""Connections that a process keeps for the next question: a server asks in two threads at most."""
+MOST_NAMED = 3
+"""Repositories of a missing shard that a notice names."""
+
+
+class FleetPlace(NamedTuple):
+    """Where a fleet lies, who asks its shards, and what of it may be seen."""
+
+    store: str
+    """A folder, or a URL."""
+    scheduler: str = ""
+    """The address of Dask's scheduler; empty to open the shards in this process."""
+    seconds: float = SECONDS
+    require_complete: bool = False
+    visible: tuple[str, ...] = ("*",)
+    """Globs of the names of repositories."""
+
+    def open(self, settings: Settings) -> FleetIndex:
+        """The fleet as an index, for one caller at a time. Raises NoIndex and FleetIncomplete."""
+        connection = self._at_rest()
+        if connection is None:
+            connection = FleetConnection(self, settings)
+        return FleetIndex(connection, self, settings)
+
+    def stamp(self) -> str:
+        """Another text whenever the manifest is another one. Raises NoIndex."""
+        return FleetManifest.stamp(open_store(self.store))
+
+    def snapshot(self) -> str:
+        """A hash of what the shards hold, as answers name it. Raises NoIndex."""
+        return FleetManifest.read(open_store(self.store)).snapshot
+
+    def _at_rest(self) -> FleetConnection | None:
+        for connection in list(_RESTING):
+            if connection.shards_of != self[:3]:
+                continue
+            try:
+                _RESTING.remove(connection)
+            except ValueError:  # another thread was faster
+                continue
+            if connection.stamp == self.stamp() and not connection.is_worth_another_try():
+                return connection
+            connection.close()
+        return None
+
+
+class FleetConnection:
+    """The open shards of one manifest."""
+
+    def __init__(self, place: FleetPlace, settings: Settings) -> None:
+        self.shards_of = place[:3]
+        self.stamp = place.stamp()
+        self.manifest = FleetManifest.read(open_store(place.store))
+        self._opened_at = time.monotonic()
+        self._shards = _open_shards(place, self.manifest.shards, settings.shard_cache)
+        self._stores: dict[frozenset[int], ShardedStore] = {}
+
+    def close(self) -> None:
+        """Release the shards."""
+        self._shards.close()
+
+    def is_worth_another_try(self) -> bool:
+        """True if shards were lost a while ago."""
+        return bool(self._shards.lost) and time.monotonic() - self._opened_at > RETRY_SECONDS
+
+    def store(self, place: FleetPlace) -> ShardedStore:
+        """The shards that answer and may be seen, as one store. Raises FleetIncomplete."""
+        seen, missing = self._seen(place)
+        lost = {number: why for number, why in self._shards.lost.items() if number in seen}
+        absent = [
+            f"{self._named(number)} did not answer: {why}; the answer is without it" for number, why in lost.items()
+        ]
+        if absent and (place.require_complete or len(lost) == len(seen)):
+            raise FleetIncomplete(absent[0].partition(";")[0] + (f", and {len(absent) - 1} more" if absent[1:] else ""))
+        answering = frozenset(seen - lost.keys())
+        if answering not in self._stores:
+            facts = {number: of_shard for number, of_shard in self._shards.facts.items() if number in answering}
+            self._stores[answering] = ShardedStore(
+                Path(place.store),
+                self._shards,
+                facts,
+                self._homes(answering),
+                snapshot=self.manifest.snapshot,
+                missing=(*absent, *missing),
+                released=self._rest,
+            )
+        return self._stores[answering]
+
+    def status(self, place: FleetPlace, settings: Settings, index: Index) -> Status:
+        """What the shards hold that may be seen."""
+        seen, _ = self._seen(place)
+        told = self._shards.statuses(sorted(seen - self._shards.lost.keys()), settings)
+        repositories = [repository for number in sorted(told) for repository in told[number]]
+        size = sum(self.manifest.shards[number].bytes for number in seen)
+        return Status(index.info(), tuple(repositories), size, {}, "", "")
+
+    def _seen(self, place: FleetPlace) -> tuple[set[int], list[str]]:
+        """(the shards of which every repository may be seen, a sentence on repositories that share one with others).
+
+        A shard is seen as a whole or not at all: its counts decide scores, so a part of it would tell of the rest.
+        """
+        seen, cut = set(), 0
+        for number, entry in enumerate(self.manifest.shards):
+            may = [any(fnmatchcase(name, glob) for glob in place.visible) for name in entry.repositories]
+            if all(may):
+                seen.add(number)
+            cut += 0 if all(may) else sum(may)
+        text = f"{cut} repositories share a shard with others that this key may not see, and were not searched"
+        return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []
+
+    def _named(self, number: int) -> str:
+        names = self.manifest.shards[number].repositories
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return f"shard {number + 1} of {len(self.manifest.shards)} ({', '.join(names[:MOST_NAMED])}{more})"
+
+    def _homes(self, shards: frozenset[int]) -> list[Home]:
+        """The repositories in the order of the manifest, as one index would have them."""
+        place = {repository.name: at for at, repository in enumerate(self.manifest.repositories)}
+        found = [
+            (place[name], Home(number, row, name, self._root(self.manifest.repositories[place[name]])))
+            for number in sorted(shards)
+            for name, row in zip(
+                self.manifest.shards[number].repositories, self._shards.facts[number].repositories, strict=True
+            )
+        ]
+        return [home for _, home in sorted(found, key=lambda pair: pair[0])]
+
+    @staticmethod
+    def _root(repository: FleetRepository) -> Path:
+        """Where its files lie; its name, if they are not in a folder as they were indexed."""
+        return Path(repository.name if repository.url or repository.ref else repository.path)
+
+    def _rest(self) -> None:
+        """Keep it for the next question."""
+        if self not in _RESTING:
+            _RESTING.append(self)
+        while len(_RESTING) > MOST_RESTING:
+            _RESTING.pop(0).close()
+
+
+_RESTING: list[FleetConnection] = []
+
+
+def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry], most_bytes: int) -> OpenShards:
+    if not place.scheduler:
+        return ShardsHere(place.store, entries, most_bytes)
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtra("--scheduler", ["distributed"], "cluster") from None
+    try:
+        client = Client(place.scheduler, timeout=place.seconds)
+    except (OSError, ValueError) as fault:
+        raise UsageError(f"no scheduler at {place.scheduler}: {fault}", "`dask scheduler` starts one") from None
+    return ShardsOfWorkers(client, place.store, entries, place.seconds, most_bytes)
+
+
+class FleetIndex(Index):
+    """The shards of a fleet as one index. A shard that is lost on the way is left out, and the question asked again."""
+
+    def __init__(self, connection: FleetConnection, place: FleetPlace, settings: Settings) -> None:
+        super().__init__(connection.store(place), settings)
+        self._connection, self._place = connection, place
+
+    def _read_info(self) -> IndexInfo:
+        return replace(super()._read_info(), path=self._place.store)
+
+    def renew(self) -> None:
+        """Go on without shards that were lost. Raises FleetIncomplete."""
+        self._store, self._info = self._connection.store(self._place), None
+
+    def _again(self, ask: Callable[[], T]) -> T:
+        """Each try is without one shard more."""
+        while True:
+            try:
+                return ask()
+            except ShardLostError:
+                self.renew()
+
+    def search(self, query: str, options: SearchOptions) -> SearchResult:
+        """As of one index."""
+        return self._again(lambda: super(FleetIndex, self).search(query, options))
+
+    def search_lines(self, query: str, options: SearchOptions) -> SearchResult:
+        """As of one index."""
+        return self._again(lambda: super(FleetIndex, self).search_lines(query, options))
+
+    def why(self, query: str, targets: Sequence[str], options: SearchOptions) -> WhyResult:
+        """As of one index."""
+        return self._again(lambda: super(FleetIndex, self).why(query, targets, options))
+
+    def files(self, options: SearchOptions) -> list[tuple[str, str]]:
+        """As of one index."""
+        return self._again(lambda: super(FleetIndex, self).files(options))
+
+    def symbols(self, path: str) -> list[UnitRow]:
+        """As of one index."""
+        return self._again(lambda: super(FleetIndex, self).symbols(path))
+
+    def status(self, check: bool = False) -> Status:
+        """What the shards hold. The trees are elsewhere, so they are not compared."""
+        return self._again(lambda: self._connection.status(self._place, self._settings, self))

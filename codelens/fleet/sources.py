@@ -1,0 +1,248 @@
+"""The list of a fleet's repositories as people write it, and a cheap look at each: has it changed since it was indexed?
+
+A list is a folder of clones, JSON Lines, or TOML:
+
+    [[repository]]
+    name = "shop"                          # by default the last part of the path or URL
+    url = "https://example.org/shop.git"   # or path = "clones/shop"
+    ref = "main"                           # branch, tag or commit; by default HEAD, and of a path its files as they are
+    group = "payments"                     # shares its shard with no repository of another group
+    team = "checkout"                      # anything else is metadata
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from codelens.config import pack_folder
+from codelens.errors import UsageError
+from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.store.connection import writer_lock
+from codelens.text.notation import parse_json, parse_toml
+from codelens.worktree.changes import head_of
+from codelens.worktree.commits import commit_id, lay_tree, repository_of, tree_files
+from codelens.worktree.place import INDEX_FOLDER
+from codelens.worktree.remote import fetch_tree, remote_commit
+from codelens.worktree.repository import GitError, Repository, bare_repository_at
+
+OWN_KEYS = ("name", "path", "url", "ref", "group")
+URL = re.compile(r"(?:https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+")
+"""The protocols that git may use: no other program is started, and nothing is asked."""
+LONGEST_NAME = 200
+UNKNOWN_BYTES = 20_000_000
+"""Bytes that a repository is taken to have before it was fetched. Chosen: the median of a company's is smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSource:
+    """A repository as the list names it: a folder, or a URL to fetch it from."""
+
+    name: str
+    path: str = ""
+    """Absolute; empty if there is a URL."""
+    url: str = ""
+    ref: str = ""
+    group: str = ""
+    """Repositories share a shard only with others of their group."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Its path or URL."""
+        return self.path or self.url
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLook:
+    """The state of a source now. Two looks with the same `state` saw the same files."""
+
+    state: str = ""
+    commit: str = ""
+    """HEAD's, or that of the ref; empty outside of git."""
+    bytes: int = UNKNOWN_BYTES
+    fault: str = ""
+    """Why it cannot be indexed."""
+
+
+def read_fleet(fleet: Path) -> list[FleetSource]:
+    """The repositories of a folder of clones, of a TOML file or of JSON Lines. Raises UsageError."""
+    if fleet.is_dir():
+        folders = sorted(f for f in fleet.iterdir() if f.is_dir() and not f.name.startswith("."))
+        sources = [FleetSource(folder.name, str(folder.resolve())) for folder in folders]
+        empty = f"{fleet} holds no folders"
+    else:
+        sources = [_source(row, place, fleet) for place, row in _rows(fleet)]
+        empty = f"{fleet} lists no repositories"
+    if not sources:
+        raise UsageError(empty, "name a folder of clones, or a file with [[repository]] tables or JSON Lines")
+    _refuse_repeated(sources, fleet)
+    return sources
+
+
+def _rows(fleet: Path) -> Iterator[tuple[str, Any]]:
+    """(place for messages, table) of each repository in a file."""
+    try:
+        text = fleet.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UsageError(f"no such file or folder: {fleet}") from None
+    except UnicodeDecodeError as fault:
+        raise UsageError(f"{fleet}, byte {fault.start}: not UTF-8", "save the file as UTF-8") from None
+    except OSError as fault:
+        raise UsageError(f"{fleet} cannot be read: {fault.strerror}") from None
+    if fleet.suffix == ".toml":
+        try:
+            tables = parse_toml(text)
+        except ValueError as fault:
+            raise UsageError(f"{fleet} is not TOML: {fault}", "its tables are [[repository]]") from None
+        for key in tables:
+            if key != "repository" or not isinstance(tables[key], list):
+                raise UsageError(f"{fleet}: '{key}' means nothing here", "write each repository as [[repository]]")
+        yield from ((f"{fleet}, repository {n}", row) for n, row in enumerate(tables.get("repository", ()), 1))
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                yield f"{fleet}, line {number}", parse_json(line)
+            except ValueError as fault:
+                raise UsageError(f"{fleet}, line {number} is not JSON: {fault}", "a TOML file ends in .toml") from None
+
+
+def _source(row: Any, place: str, fleet: Path) -> FleetSource:
+    if not isinstance(row, dict):
+        raise UsageError(f"{place}: not a table", 'for example {"path": "clones/shop"}')
+    for key in OWN_KEYS:
+        if not isinstance(row.get(key, ""), str) or (key in row and not row[key]):
+            raise UsageError(f"{place}: {key} must be a string with at least one character")
+    path, url, ref = row.get("path", ""), row.get("url", ""), row.get("ref", "")
+    if bool(path) == bool(url):
+        raise UsageError(f"{place}: {'both path and url' if path else 'neither path nor url'}", "give one of the two")
+    if url and not URL.fullmatch(url):
+        hint = "https://, ssh://, file:// or user@host:path; a folder is a path"
+        raise UsageError(f"{place}: '{url}' is not a URL that git may use here", hint)
+    if re.match(r"\w+://[^/@]*:[^/@]*@", url):
+        raise UsageError(f"{place}: the URL holds a password", "leave it to git's credential helper on each worker")
+    if ref.startswith("-") or re.search(r"[\s\0]", ref):
+        raise UsageError(f"{place}: '{ref}' is not a branch, tag or commit")
+    if path:
+        path = str((fleet.parent / Path(path).expanduser()).resolve())
+    name = row.get("name") or re.split(r"[/:]", (path or url).rstrip("/"))[-1].removesuffix(".git")
+    parts = name.split("/")
+    if len(name) > LONGEST_NAME or not name.isprintable() or any(part in ("", ".", "..") for part in parts):
+        raise UsageError(f"{place}: '{name[:LONGEST_NAME]}' cannot be a name", "give it a `name`")
+    own = {key: value for key, value in row.items() if key not in OWN_KEYS}
+    return FleetSource(
+        name, path, url, ref, row.get("group", ""), parse_json(json.dumps(own, default=str))
+    )  # TOML has dates, JSON has none
+
+
+def _refuse_repeated(sources: Sequence[FleetSource], fleet: Path) -> None:
+    names: dict[str, FleetSource] = {}
+    places: dict[tuple[str, str], FleetSource] = {}
+    for source in sources:
+        if other := names.setdefault(source.name, source) if source.name in names else None:
+            text = f"{fleet}: {other.place} and {source.place} are both named '{source.name}'"
+            raise UsageError(text, "give one of them another `name`")
+        if (source.place, source.ref) in places:
+            raise UsageError(f"{fleet}: {source.place} is listed twice", "a repository is indexed once")
+        names[source.name] = places[source.place, source.ref] = source
+
+
+def look(source: FleetSource) -> SourceLook:
+    """The source's state. Reads no file's content, and asks the network about URLs alone."""
+    try:
+        if source.url:
+            commit = remote_commit(source.url, source.ref)
+            return SourceLook(commit, commit)
+        if not Path(source.path).is_dir():
+            return SourceLook(fault=f"no such folder: {source.path}")
+        if not source.ref and bare_repository_at(Path(source.path)) is None:
+            return _look_at_files(Path(source.path))
+        repository = _repository(source)
+        commit = commit_id(repository, source.ref or "HEAD")
+        return SourceLook(commit, commit, sum(file.size for file in tree_files(repository, commit)))
+    except (GitError, OSError) as fault:
+        return SourceLook(fault=str(fault))
+
+
+def _repository(source: FleetSource) -> Repository:
+    found = bare_repository_at(Path(source.path)) or repository_of(Path(source.path))
+    if found is None:
+        raise GitError(f"{source.path} is not a git repository, so it has no '{source.ref}'")
+    return found
+
+
+def _look_at_files(root: Path) -> SourceLook:
+    """The state of a work tree: HEAD, and a digest over its files' paths, sizes and times.
+
+    git is not asked whether the tree is clean: to tell, it may run filters that the repository configures.
+    """
+    try:
+        commit = head_of(root).commit
+    except GitError:
+        commit = ""
+    digest, total = xxhash.xxh3_128(commit.encode()), 0
+    for path, found in _files(str(root)):
+        digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
+        total += found.st_size
+    return SourceLook(digest.hexdigest(), commit, total)
+
+
+def _files(folder: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    """(path, stat) of all files, in order, except those of git and codelens. A folder that cannot be read has none."""
+    try:
+        with os.scandir(folder) as listing:
+            entries: Iterable[os.DirEntry[str]] = sorted(listing, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name not in (".git", INDEX_FOLDER):
+                yield from _files(entry.path, f"{below}{entry.name}/")
+        else:
+            yield below + entry.name, entry.stat(follow_symlinks=False)
+
+
+@contextmanager
+def laid(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tuple[Path, SourceLook]]:
+    """(the folder to index, its state). What is not a work tree is laid out in the user's cache, and removed afterwards.
+
+    The folder's path depends on the source alone, so that a later run can update what was indexed there. Raises GitError,
+    OSError, and IndexBusy if another process of this machine has it now.
+    """
+    folder = place_of(source, seen)
+    if str(folder) == source.path:
+        if not folder.is_dir():
+            raise GitError(f"no such folder: {source.path}")
+        yield folder, seen
+        return
+    with writer_lock(folder):
+        try:
+            if source.url:
+                commit = fetch_tree(source.url, source.ref, folder, largest)
+                seen = replace(seen, state=commit, commit=commit)
+            else:
+                folder.mkdir(parents=True, exist_ok=True)
+                lay_tree(_repository(source), seen.commit, folder, largest=largest)
+            yield folder, seen
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def place_of(source: FleetSource, seen: SourceLook) -> Path:
+    """The folder in which a source is indexed on this machine: its own, or one to lay the files of a commit in."""
+    if source.path and seen.state != seen.commit:
+        return Path(source.path)
+    packs = pack_folder()
+    if packs is None:
+        raise OSError("there is no home folder to fetch repositories to: set XDG_CACHE_HOME")
+    digest = xxhash.xxh3_64_hexdigest(f"{source.place}\0{source.ref}".encode())
+    return packs.parent / "fleet" / digest / source.name.rpartition("/")[2]
