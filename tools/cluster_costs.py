@@ -1,4 +1,4 @@
-"""Measured figures → the costs of one message, one query, one megabyte: `python -m tools.cluster_costs SPEED SKETCHES… [--out FILE]`.
+"""Measured figures → the costs of a message, a query, a megabyte: `python -m tools.cluster_costs SPEED SKETCHES… [--out FILE]`.
 
 SPEED is written by `python -m tools.cluster_speed`, SKETCHES by `python -m tools.cluster_sketches`, one for each size of shards.
 Costs are fitted by least squares with no negative part. The simulation reads them from tools/cluster_costs.json.
@@ -31,7 +31,7 @@ class Figures:
 
     values: Mapping[str, float]
     queries: Sequence[Mapping[str, Any]]
-    """`coordinator_ms`, and for each round (shards, ids, bytes to, bytes from, mean, deviation, greatest of milliseconds, empty)."""
+    """`coordinator_ms`; for each round (shards, ids, bytes to, bytes from, mean, deviation, greatest of ms, empty answers)."""
     ground_mb: float
     """Source in the one shard of these queries."""
     latencies: Mapping[str, Mapping[str, Mapping[str, float]]]

@@ -1,4 +1,4 @@
-"""A discrete-event simulation of searches over shards: processes that queue for the cores of machines, links, and rounds of messages.
+"""A discrete-event simulation of searches over shards: processes that queue for the cores of machines, links, and rounds.
 
 It knows no figures: `tools/simulate_cluster.py` gives it costs. A round ends when the last answer is merged, so that a search waits
 for the slowest of all workers, as often as it has rounds.

@@ -29,6 +29,8 @@ from codelens.cluster.local import sharded
 from codelens.cluster.numbers import Home, Numbers
 from codelens.cluster.shards import HeldSet, LocalShards, Request, Shard, Transport
 from codelens.cluster.store import ShardedStore
+from codelens.fleet.holding import ShardsOfWorkers
+from codelens.fleet.manifest import ShardEntry
 from codelens.model.code import RepositoryId, UnitRow
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
@@ -236,9 +238,8 @@ def _source(store: Store) -> int:
 def over_dask(folder: Path, shards: int, number: int, workers: int) -> dict[str, Any]:
     """Figures of a layout whose shards are held by worker processes of this machine."""
     paths = files(folder, shards)
-    roots = [str(root) for root in sorted({row.root for path in paths for row in _rows(path)})]
-    with _client(workers) as client:
-        transport, many = _held(client, paths, roots)
+    with _client(workers, direct=True) as client:
+        transport, many = _held(client, paths)
         kinds = asked(many, number)
         result: dict[str, Any] = {"shards": len(paths), "workers": workers}
         pids = list(client.run(os.getpid).values())
@@ -257,7 +258,13 @@ def over_dask(folder: Path, shards: int, number: int, workers: int) -> dict[str,
         result["empty_round"] = _empty_rounds(transport, len(paths))
         memory = [psutil.Process(pid).memory_full_info() for pid in pids]
         result["workers_pss_mb"] = round(sum(one.pss for one in memory) / 1e6, 1)
-        return result
+    with _client(workers, direct=False) as client:
+        transport, many = _held(client, paths)
+        result["empty_round_by_scheduler"] = _empty_rounds(transport, len(paths))
+        timed(lambda question: answer_bytes(question, many, UNLIMITED), kinds["plain"])
+        walls = timed(lambda question: answer_bytes(question, many, UNLIMITED), kinds["plain"])
+        result["plain_by_scheduler"] = {"wall_ms": quantiles(walls, 1e3)}
+    return result
 
 
 def _empty_rounds(transport: Transport, shards: int) -> dict[str, float]:
@@ -276,23 +283,25 @@ def _used(pid: int) -> float:
 
 
 @contextmanager
-def _client(workers: int) -> Iterator[Any]:
-    """Workers of this machine, asked directly: otherwise each message goes through the scheduler."""
+def _client(workers: int, direct: bool) -> Iterator[Any]:
+    """Workers of this machine. Unless they are asked directly, each message goes through the scheduler."""
     import distributed
 
     start: Any = distributed  # its functions have no types
     with (
         start.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        start.Client(cluster, direct_to_workers=os.environ.get("THROUGH_SCHEDULER") != "1") as client,
+        start.Client(cluster, direct_to_workers=direct) as client,
     ):
         yield client
 
 
-def _held(client: Any, paths: Sequence[Path], roots: Sequence[str]) -> tuple[Transport, ShardedStore]:
-    from codelens.fleet.holding import DaskShards
-
-    shards = DaskShards(client, paths, seconds=600)
-    return shards, shards.store(paths[0], roots)
+def _held(client: Any, paths: Sequence[Path]) -> tuple[Transport, ShardedStore]:
+    """The shards as a search over a fleet has them."""
+    entries = [ShardEntry(path.name, (), path.stat().st_size, "") for path in paths]
+    shards = ShardsOfWorkers(client, str(paths[0].parent), entries, 600, 0)
+    homes = [Home(number, row) for number, facts in shards.facts.items() for row in facts.repositories]
+    homes.sort(key=lambda home: home.row.root)
+    return shards, ShardedStore(paths[0], shards, shards.facts, homes)
 
 
 def starting(repositories: int) -> dict[str, float]:
