@@ -118,6 +118,8 @@ def costs(speed: Mapping[str, Any], sketches: Sequence[Mapping[str, Any]]) -> di
         "sketch_false": (best[0]["false_positives"], "part of absent terms that seem to be there", f"{small['shards']} shards"),
         "sketch_lookup_us": (best[1]["lookup_us"], "µs to look a term up in a sketch", f"{large['shards']} shards"),
         "lookups": (_lookups(best[1], large), "terms that a query looks up in the sketch of each shard", "pairs of the queries"),
+        "naming_ns_a_pair": (_naming(speed["starting"]), "ns for each pair of repositories, to name them when a store is opened", "500 to 2,000 repositories"),
+        "row_bytes": (speed["starting"][-1]["bytes_each"], "bytes a repository in the coordinator's memory", "tracemalloc"),
         "avoided_small": (_part(best[0]), "part of a query's messages that sketches avoid", f"{small['shards']} shards"),
         "avoided": (_part(best[1]), "part of a query's messages that sketches avoid", f"{large['shards']} shards"),
     }  # fmt: skip
@@ -143,6 +145,11 @@ def _worker(local: Mapping[str, Any], dask: Mapping[str, Any]) -> float:
 
 def _part(sketch: Mapping[str, Any]) -> float:
     return float(sketch[KIND]["messages avoided"] / sketch[KIND]["messages"])
+
+
+def _naming(rows: Sequence[Mapping[str, float]]) -> float:
+    """Seconds grow with the square of the number while repositories are compared in pairs."""
+    return statistics.median(row["seconds"] / row["repositories"] ** 2 for row in rows) * 1e9
 
 
 def _lookups(sketch: Mapping[str, Any], measured: Mapping[str, Any]) -> float:
