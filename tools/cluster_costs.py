@@ -149,7 +149,7 @@ def _part(sketch: Mapping[str, Any]) -> float:
 
 def _naming(rows: Sequence[Mapping[str, float]]) -> float:
     """Seconds grow with the square of the number while repositories are compared in pairs."""
-    return statistics.median(row["seconds"] / row["repositories"] ** 2 for row in rows) * 1e9
+    return 1e9 * float(statistics.median(row["seconds"] / row["repositories"] ** 2 for row in rows))
 
 
 def _lookups(sketch: Mapping[str, Any], measured: Mapping[str, Any]) -> float:

@@ -259,7 +259,7 @@ class Searching:
         node.link.do(total / self.layout.bandwidth, sent)
 
     def _receiver(self, node: _Node, size: float, spent: float, merged: Then) -> Then:
-        """What happens when an answer comes: it takes its time on the link, then of the process."""
+        """The arrival of an answer: it takes its time on the link, then of the process."""
         return lambda: node.link.do(size / self.layout.bandwidth, lambda: node.process.do(spent, merged))
 
     def _send(self, child: _Node, cost: RoundCost, asked: set[int] | None, answered: Then) -> None:

@@ -109,19 +109,15 @@ def _holds(answer: Any) -> bool:
     return any(answer.values()) if isinstance(answer, dict) else bool(answer)
 
 
-def asked(store: ShardedStore, number: int) -> dict[str, list[Question]]:
+def asked(store: ShardedStore, number: int, kinds: str = "plain") -> dict[str, list[Question]]:
     """So many queries of each kind; the same for all layouts of the same repositories."""
-    documents = sorted(store.documents.rows(), key=lambda row: (store_name(store, row.repository), row.path))[::EVERY]
+    named = {row.id: row.name for row in store.documents.repositories()}
+    documents = sorted(store.documents.rows(), key=lambda row: (named[row.repository], row.path))[::EVERY]
     units = sorted((u for d in documents for u in store.units.of_document(d.id)), key=UnitRow.content_order)
     names = [row.name for row in store.documents.repositories()]
     made = list(questions(units, names, -(-number // len(PLAIN)) * SHAPES, SEED))
     plain = [question for place, question in enumerate(made) if place % SHAPES in PLAIN]
-    return {"plain": plain[:number], "all": made[:number]}
-
-
-def store_name(store: ShardedStore, repository: int) -> str:
-    """The name of a repository."""
-    return next(row.name for row in store.documents.repositories() if row.id == repository)
+    return {kind: {"plain": plain, "all": made}[kind][:number] for kind in kinds.split(",")}
 
 
 def quantiles(values: Iterable[float], scale: float = 1.0) -> dict[str, float]:
@@ -142,7 +138,7 @@ def timed(ask: Callable[[Question], object], asked: Sequence[Question]) -> list[
     return taken
 
 
-def local(folder: Path, shards: int, number: int) -> dict[str, Any]:
+def local(folder: Path, shards: int, number: int, wanted_kinds: str) -> dict[str, Any]:
     """Figures of a layout with its shards in this process."""
     process, paths = psutil.Process(), files(folder, shards)
     roots = sorted({row.root for path in paths for row in _rows(path)})
@@ -154,10 +150,10 @@ def local(folder: Path, shards: int, number: int) -> dict[str, Any]:
         transport = Timed(held)
         many = sharded(paths[0], stores, transport, roots)
         fast = sharded(paths[0], stores, LocalShards(held), roots)
-        kinds = asked(many, number)
+        kinds = asked(many, number, wanted_kinds)
         source = sum(_source(store) for store in stores)
-        for kind in ("plain", "all"):
-            timed(lambda question: answer_bytes(question, fast, UNLIMITED), kinds[kind])
+        for wanted in kinds.values():
+            timed(lambda question: answer_bytes(question, fast, UNLIMITED), wanted)
         warm = process.memory_full_info()
         result: dict[str, Any] = {
             "shards": len(paths),
@@ -235,12 +231,12 @@ def _source(store: Store) -> int:
     return sum(store.documents.totals(row.id)[1] for row in store.documents.repositories())
 
 
-def over_dask(folder: Path, shards: int, number: int, workers: int) -> dict[str, Any]:
+def over_dask(folder: Path, shards: int, number: int, wanted_kinds: str, workers: int) -> dict[str, Any]:
     """Figures of a layout whose shards are held by worker processes of this machine."""
     paths = files(folder, shards)
     with _client(workers, direct=True) as client:
         transport, many = _held(client, paths)
-        kinds = asked(many, number)
+        kinds = asked(many, number, wanted_kinds)
         result: dict[str, Any] = {"shards": len(paths), "workers": workers}
         pids = list(client.run(os.getpid).values())
         for kind, wanted in kinds.items():
@@ -261,9 +257,10 @@ def over_dask(folder: Path, shards: int, number: int, workers: int) -> dict[str,
     with _client(workers, direct=False) as client:
         transport, many = _held(client, paths)
         result["empty_round_by_scheduler"] = _empty_rounds(transport, len(paths))
-        timed(lambda question: answer_bytes(question, many, UNLIMITED), kinds["plain"])
-        walls = timed(lambda question: answer_bytes(question, many, UNLIMITED), kinds["plain"])
-        result["plain_by_scheduler"] = {"wall_ms": quantiles(walls, 1e3)}
+        kind, wanted = next(iter(kinds.items()))
+        timed(lambda question: answer_bytes(question, many, UNLIMITED), wanted)
+        walls = timed(lambda question: answer_bytes(question, many, UNLIMITED), wanted)
+        result["by_scheduler"] = {"kind": kind, "wall_ms": quantiles(walls, 1e3)}
     return result
 
 
@@ -336,6 +333,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.cluster_speed", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="the layouts")
     parser.add_argument("--queries", type=int, default=30, metavar="N", help="of each kind [default: 30]")
+    parser.add_argument("--kinds", default="plain,all", metavar="KIND,…", help="plain, all [default: both]")
     parser.add_argument("--shards", default="1,6,24,96", metavar="N,…", help="layouts [default: 1,6,24,96]")
     parser.add_argument(
         "--workers", type=int, default=4, metavar="N", help="processes of Dask; 0 for none [default: 4]"
@@ -345,7 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.part:
         way, shards = options.part.split(":")
-        given = (options.folder, int(shards), options.queries)
+        given = (options.folder, int(shards), options.queries, options.kinds)
         found = local(*given) if way == "local" else over_dask(*given, options.workers)
         print(json.dumps(found))
         return 0
@@ -359,7 +357,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for shards in options.shards.split(","):
         for way in ("local", "dask") if options.workers else ("local",):
             result[way][shards] = found = _part(options, f"{way}:{shards}")
-            walls = {kind: found[kind]["wall_ms"] for kind in ("plain", "all")}
+            walls = {kind: found[kind]["wall_ms"] for kind in options.kinds.split(",")}
             print(f"{way:6} {shards:>3} shards: {json.dumps(walls)}", flush=True)
             if options.out:
                 options.out.write_text(json.dumps(result) + "\n", encoding="utf-8")
@@ -368,7 +366,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _part(options: argparse.Namespace, part: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "tools.cluster_speed", str(options.folder), "--part", part]
-    command += ["--queries", str(options.queries), "--workers", str(options.workers)]
+    command += ["--queries", str(options.queries), "--kinds", options.kinds, "--workers", str(options.workers)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return found

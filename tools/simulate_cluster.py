@@ -293,9 +293,8 @@ def draw(figures: Figures, records: Sequence[Mapping[str, Any]], folder: Path) -
     """The pictures of the manual."""
     import matplotlib
 
-    matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "codelens"
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     folder.mkdir(parents=True, exist_ok=True)
     counts = [2, 6, 20, 60, 200, 600, 2000, 6000, 20_000]
@@ -306,7 +305,8 @@ def draw(figures: Figures, records: Sequence[Mapping[str, Any]], folder: Path) -
         "cluster-coordinator.svg": ("coordinator's CPU for a query, s", lambda outcome: outcome.coordinator / len(outcome.latencies)),
     }  # fmt: skip
     for name, (label, value) in pictures.items():
-        figure, axes = pyplot.subplots(figsize=(7, 4))
+        figure: Any = Figure(figsize=(7, 4))
+        axes = figure.subplots()
         for way, outcomes in found.items():
             axes.plot(counts, [value(one) for one in outcomes], marker="o", markersize=3, label=way)
         axes.axhline(GOOD_SECONDS, color="grey", linewidth=0.8, linestyle=":")
@@ -317,7 +317,6 @@ def draw(figures: Figures, records: Sequence[Mapping[str, Any]], folder: Path) -
         axes.legend(frameon=False)
         figure.tight_layout()
         figure.savefig(folder / name, metadata={"Date": None})
-        pyplot.close(figure)
     return [folder / name for name in pictures]
 
 
