@@ -105,24 +105,60 @@ def costs(speed: Mapping[str, Any], sketches: Sequence[Mapping[str, Any]]) -> di
         "few_ms": (ids[0], "ms of a shard's CPU a message that names what it wants", way),
         "few_ms_an_id": (ids[1], "the same for each id named", way),
         "spread": (spread, "standard deviation of a shard's time in a round over the mean", "median of rounds"),
-        "worker_cpu_ms": (_worker(local, dask), "ms of a worker's CPU a message, except for its shard", "workers' CPU less that of shards here"),
-        "index_cpu_s_a_mb": (sum(row["cpu_seconds"] for row in built) / source, "s of CPU to index a MB", f"layout {GROUND}"),
+        "worker_cpu_ms": (
+            _worker(local, dask),
+            "ms of a worker's CPU a message, except for its shard",
+            "workers' CPU less that of shards here",
+        ),
+        "index_cpu_s_a_mb": (
+            sum(row["cpu_seconds"] for row in built) / source,
+            "s of CPU to index a MB",
+            f"layout {GROUND}",
+        ),
         "index_a_source": (index / source, "bytes of index a byte of source", f"layout {GROUND}"),
         "memory_mb": (memory[0], "MB (PSS) of a process that searches, without shards", way),
         "memory_mb_a_gb": (memory[1], "MB (PSS) for a GB of source, open and warm", way),
         "memory_mb_a_shard": (memory[2], "MB (PSS) for each shard, open and warm", way),
         "terms_factor": (words[0], "distinct terms of a MB of source: factor of Heaps' law", "fit over shards"),
         "terms_exponent": (words[1], "exponent of Heaps' law", "fit over shards"),
-        "sketch_mb_a_gb_small": (best[0]["mb_a_gb_of_source"], "MB of sketches (10 bits) a GB of source", f"{small['shards']} shards"),
-        "sketch_mb_a_gb": (best[1]["mb_a_gb_of_source"], "MB of sketches (10 bits) a GB of source", f"{large['shards']} shards"),
-        "sketch_false": (best[0]["false_positives"], "part of absent terms that seem to be there", f"{small['shards']} shards"),
+        "sketch_mb_a_gb_small": (
+            best[0]["mb_a_gb_of_source"],
+            "MB of sketches (10 bits) a GB of source",
+            f"{small['shards']} shards",
+        ),
+        "sketch_mb_a_gb": (
+            best[1]["mb_a_gb_of_source"],
+            "MB of sketches (10 bits) a GB of source",
+            f"{large['shards']} shards",
+        ),
+        "sketch_false": (
+            best[0]["false_positives"],
+            "part of absent terms that seem to be there",
+            f"{small['shards']} shards",
+        ),
         "sketch_lookup_us": (best[1]["lookup_us"], "µs to look a term up in a sketch", f"{large['shards']} shards"),
-        "lookups": (_lookups(best[1], large), "terms that a query looks up in the sketch of each shard", "pairs of the queries"),
-        "naming_ns_a_pair": (_naming(speed["starting"]), "ns for each pair of repositories, to name them when a store is opened", "500 to 2,000 repositories"),
-        "row_bytes": (speed["starting"][-1]["bytes_each"], "bytes a repository in the coordinator's memory", "tracemalloc"),
-        "avoided_small": (_part(best[0]), "part of a query's messages that sketches avoid", f"{small['shards']} shards"),
+        "lookups": (
+            _lookups(best[1], large),
+            "terms that a query looks up in the sketch of each shard",
+            "pairs of the queries",
+        ),
+        "naming_ns_a_pair": (
+            _naming(speed["starting"]),
+            "ns for each pair of repositories, to name them when a store is opened",
+            "500 to 2,000 repositories",
+        ),
+        "row_bytes": (
+            speed["starting"][-1]["bytes_each"],
+            "bytes a repository in the coordinator's memory",
+            "tracemalloc",
+        ),
+        "avoided_small": (
+            _part(best[0]),
+            "part of a query's messages that sketches avoid",
+            f"{small['shards']} shards",
+        ),
         "avoided": (_part(best[1]), "part of a query's messages that sketches avoid", f"{large['shards']} shards"),
-    }  # fmt: skip
+    }
 
 
 def _sent(query: Mapping[str, Any]) -> tuple[float, float]:
@@ -140,7 +176,7 @@ def _worker(local: Mapping[str, Any], dask: Mapping[str, Any]) -> float:
         here = local[name][KIND]
         extra = layout[KIND]["workers_cpu_ms"] - here["shards_cpu_ms"]["mean"]
         found.append(max(0.0, extra / here["messages"]["mean"]))
-    return statistics.median(found)
+    return float(statistics.median(found))
 
 
 def _part(sketch: Mapping[str, Any]) -> float:

@@ -1,4 +1,4 @@
-"""Simulates building and searching 100, 10,000 and a million repositories: `python -m tools.simulate_cluster [--out FILE] [--draw FOLDER]`.
+"""Simulates building and searching of 100, 10,000 and a million repositories: `python -m tools.simulate_cluster [--draw FOLDER]`.
 
 Costs are those of tools/cluster_costs.json: measured on one machine, apart from what it calls assumed. Each scale repeats the
 measured queries: a round that asks all shards asks as many as there are; one that names units asks those that hold them.
@@ -12,7 +12,7 @@ import json
 import math
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -229,20 +229,44 @@ def breaks(record: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
     """(what is over its limit, how many times over, what to change), the worst first."""
     flat, both = record["search"]["flat"], record["search"]["both"]
     found = [
-        ("naming repositories when a store is opened, s", record["naming_s"] / GOOD_SECONDS, "compare ends of paths in a table, not in pairs"),
+        (
+            "naming repositories when a store is opened, s",
+            record["naming_s"] / GOOD_SECONDS,
+            "compare ends of paths in a table, not in pairs",
+        ),
         ("a search's p95, s", flat["p95_s"] / GOOD_SECONDS, f"two levels: p95 {both['p95_s']:.2g} s"),
-        ("the coordinator's CPU a query, s", flat["coordinator_cpu_s"] / GOOD_SECONDS, f"two levels: {both['coordinator_cpu_s']:.2g} s; more coordinators"),
+        (
+            "the coordinator's CPU a query, s",
+            flat["coordinator_cpu_s"] / GOOD_SECONDS,
+            f"two levels: {both['coordinator_cpu_s']:.2g} s; more coordinators",
+        ),
         ("bytes to and from a coordinator, of a second's link", flat["mb"] / 1250, "two levels"),
         ("connections of a client", record["workers"] / CONNECTIONS, "two levels; fewer workers with threads"),
-        ("open files of the scheduler, at one a worker", record["workers"] / FILES_OPEN, "`ulimit -n`, or `ulimits` in compose.yaml"),
+        (
+            "open files of the scheduler, at one a worker",
+            record["workers"] / FILES_OPEN,
+            "`ulimit -n`, or `ulimits` in compose.yaml",
+        ),
         ("numbers of shards", record["shards"] / MOST_SHARDS, "shards of 1 GB and more"),
         ("memory of a worker, of 4 GB", record["memory_gb_a_worker"] / 4, "fewer shards a worker"),
-        ("counts of all terms in a coordinator, of 8 GB", record["statistics_gb"] / 8, "ask the shards, or keep only terms in many"),
-        ("sketches in a coordinator, of 8 GB", record["sketches_gb"] / 8, "each second coordinator holds those of its group"),
+        (
+            "counts of all terms in a coordinator, of 8 GB",
+            record["statistics_gb"] / 8,
+            "ask the shards, or keep only terms in many",
+        ),
+        (
+            "sketches in a coordinator, of 8 GB",
+            record["sketches_gb"] / 8,
+            "each second coordinator holds those of its group",
+        ),
         ("rows of repositories in a coordinator, of 8 GB", record["repositories_gb"] / 8, "rows by shard"),
-        ("the largest repository's hours to build, of 8", record["build"]["largest_hours"] / 8, "split it by folders in the fleet's file"),
+        (
+            "the largest repository's hours to build, of 8",
+            record["build"]["largest_hours"] / 8,
+            "split it by folders in the fleet's file",
+        ),
         ("the scheduler's part of a build", record["build"]["scheduler_busy"], "larger shards"),
-    ]  # fmt: skip
+    ]
     yield from sorted((one for one in found if one[1] >= 1), key=lambda one: -one[1])
 
 
@@ -256,16 +280,25 @@ def table(records: Sequence[Mapping[str, Any]]) -> str:
         ("memory of all workers", [_gb(r["memory_gb"]) for r in records]),
         ("store, and disk of all workers", [_gb(r["store_gb"]) for r in records]),
         ("build, hours (CPU hours)", [f"{r['build']['hours']:.2g} ({r['build']['cpu_hours']:,.0f})" for r in records]),
-        ("largest repository: size, hours alone", [f"{_gb(r['largest_repository_gb'])}, {r['build']['largest_hours']:.2g}" for r in records]),
-        ("distinct terms, and a table of their counts", [f"{r['terms_millions']:,.1f} M, {_gb(r['statistics_gb'])}" for r in records]),
+        (
+            "largest repository: size, hours alone",
+            [f"{_gb(r['largest_repository_gb'])}, {r['build']['largest_hours']:.2g}" for r in records],
+        ),
+        (
+            "distinct terms, and a table of their counts",
+            [f"{r['terms_millions']:,.1f} M, {_gb(r['statistics_gb'])}" for r in records],
+        ),
         ("sketches of 10 bits", [_gb(r["sketches_gb"]) for r in records]),
-    ]  # fmt: skip
+    ]
     for way in WAYS:
         found = [r["search"][way] for r in records]
         rows += [
             (f"{way}: p50 / p95, s", [f"{f['p50_s']:.2f} / {f['p95_s']:.2f}" for f in found]),
-            (f"{way}: messages, MB, coordinator's CPU s", [f"{f['messages']:,.0f}, {f['mb']:,.1f}, {f['coordinator_cpu_s']:.2f}" for f in found]),
-        ]  # fmt: skip
+            (
+                f"{way}: messages, MB, coordinator's CPU s",
+                [f"{f['messages']:,.0f}, {f['mb']:,.1f}, {f['coordinator_cpu_s']:.2f}" for f in found],
+            ),
+        ]
     rows.append(
         ("CPU s of all workers a query, flat", [f"{r['search']['flat']['workers_cpu_s']:,.1f}" for r in records])
     )
@@ -294,25 +327,36 @@ def draw(figures: Figures, records: Sequence[Mapping[str, Any]], folder: Path) -
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "codelens"
-    from matplotlib.figure import Figure
+    from matplotlib import figure as drawing
+
+    start: Any = drawing.Figure  # it has no types
 
     folder.mkdir(parents=True, exist_ok=True)
     counts = [2, 6, 20, 60, 200, 600, 2000, 6000, 20_000]
     made = [Fleet(0, [SHARD_MB] * count, SHARD_MB) for count in counts]
     found = {way: [search(one, figures, way, 8) for one in made] for way in WAYS}
-    pictures = {
+    pictures: dict[str, tuple[str, Callable[[Outcome], float]]] = {
         "cluster-latency.svg": ("p95 of a search, s", lambda outcome: outcome.quantile(0.95)),
-        "cluster-coordinator.svg": ("coordinator's CPU for a query, s", lambda outcome: outcome.coordinator / len(outcome.latencies)),
-    }  # fmt: skip
+        "cluster-coordinator.svg": (
+            "coordinator's CPU for a query, s",
+            lambda outcome: outcome.coordinator / len(outcome.latencies),
+        ),
+    }
     for name, (label, value) in pictures.items():
-        figure: Any = Figure(figsize=(7, 4))
-        axes = figure.subplots()
+        figure = start(figsize=(7, 4))
+        axes: Any = figure.subplots()
         for way, outcomes in found.items():
             axes.plot(counts, [value(one) for one in outcomes], marker="o", markersize=3, label=way)
         axes.axhline(GOOD_SECONDS, color="grey", linewidth=0.8, linestyle=":")
         for record in records:
             axes.axvline(record["shards"], color="lightgrey", linewidth=0.8)
-            axes.annotate(f"{record['repositories']:,}", (record["shards"], 1), xycoords=("data", "axes fraction"), va="top", fontsize=8)  # fmt: skip
+            axes.annotate(
+                f"{record['repositories']:,}",
+                (record["shards"], 1),
+                xycoords=("data", "axes fraction"),
+                va="top",
+                fontsize=8,
+            )
         axes.set(xscale="log", yscale="log", xlabel="shards of 500 MB (repositories above)", ylabel=label)
         axes.legend(frameon=False)
         figure.tight_layout()

@@ -5,6 +5,7 @@ Docker itself is not needed: the commands of compose.yaml are started here, with
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -145,6 +146,9 @@ class Here:
         """The command line of a service. codelens itself is that of this checkout."""
         words = [*SERVICES[name].get("entrypoint", []), *SERVICES[name]["command"]]
         said = [self._said(word) for word in words]
+        if self.environment.get("DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION"):
+            said = [word.replace("tcp://", "tls://") for word in said]
+            said += ["--protocol", "tls"] if said[:2] == ["dask", "scheduler"] else []
         program = {"codelens": [sys.executable, "-P", "-m", "codelens"], "python": [sys.executable]}
         return [*program.get(said[0], [said[0]]), *said[1:]]
 
@@ -182,13 +186,34 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def certificate(folder: Path) -> Path:
+    """A certificate that signs itself, with its key in the same file."""
+    crypto = pytest.importorskip("cryptography")
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "cluster")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now)
+    made = made.not_valid_after(now + datetime.timedelta(days=1))
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    packed = key.private_bytes(serialization.Encoding.PEM, *form)
+    file = folder / f"{crypto.__name__}.pem"
+    file.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM) + packed)
+    return file
+
+
 @contextmanager
-def running(place: Path) -> Iterator[Here]:
+def running(place: Path, settings: Mapping[str, str] | None = None) -> Iterator[Here]:
     with ExitStack() as started:
         fleet = place / "fleet"
         for name in ("notes", "shop"):
             shutil.copytree(SAMPLES / name / "repo", fleet / name)
         here = Here(place, fleet, started)
+        here.environment |= settings or {}
         here.start("store", "5000")
         here.run(here.command("bucket"))
         here.start("scheduler", "8786")
@@ -220,3 +245,29 @@ def test_the_services_index_and_answer_together(tmp_path: Path) -> None:
         again = json.loads(here.run([*words, *options]))
         shown = [[(hit["path"], hit["score"]) for hit in one["results"]] for one in (found, again)]
         assert shown[0] == shown[1]
+
+
+@pytest.mark.slow
+def test_the_cluster_answers_over_tls_and_to_nobody_without_a_certificate(tmp_path: Path) -> None:
+    """With the settings that docs/organisation.md names."""
+    pytest.importorskip("distributed")
+    pytest.importorskip("s3fs")
+    file = str(certificate(tmp_path))
+    page = (ROOT / "docs/organisation.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(DASK_DISTRIBUTED__COMM__\w+)(?:=(\w+))?`", page)
+    settings = {name: value or file for name, value in named}
+    assert len(settings) == 8
+    with running(tmp_path, settings) as here:
+        here.run(here.command("index"))
+        searched = [sys.executable, "-P", "-m", "codelens", "cluster", "search", "--json", "order"]
+        options = ["--store", "s3://codelens/fleet", "--timeout", "10", "--scheduler"]
+        scheduler = f"tls://127.0.0.1:{here.ports['8786']}"
+        assert json.loads(here.run([*searched, *options, scheduler]))["results"]
+        for name in settings:
+            del here.environment[name]
+        for other in (scheduler, scheduler.replace("tls", "tcp")):
+            refused = subprocess.run(
+                [*searched, *options, other], cwd=tmp_path, env=here.environment, capture_output=True, text=True
+            )
+            assert refused.returncode == 2
+            assert "no scheduler at" in refused.stderr or "tls" in refused.stderr.lower()
