@@ -388,7 +388,7 @@ class Index:
 
     @property
     def missing(self) -> Sequence[str]:
-        """What answers are without, in sentences: shards of a fleet that do not answer, or may not be seen."""
+        """Sentences about what answers are without: shards of a fleet that do not answer, or may not be seen."""
         return self._store.missing
 
     def renew(self) -> None:

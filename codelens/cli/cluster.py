@@ -106,7 +106,8 @@ def index(flags: FleetIndexFlags) -> int:
     if flags.json:
         write_record(fleet_record(fleet_status(place.fleet.store, place.settings, looking=False), exit_code))
     elif not flags.quiet:
-        say(f"{len(manifest.searched)} repositories in {len(manifest.shards)} shards, {len(manifest.failures)} failed")
+        shards = "1 shard" if len(manifest.shards) == 1 else f"{len(manifest.shards)} shards"
+        say(f"{len(manifest.searched)} of {len(manifest.repositories)} repositories in {shards}")
     return exit_code
 
 

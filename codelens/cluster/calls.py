@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from codelens.cluster.numbers import Numbers, by_shard, document_of, split, unit_of
+from codelens.cluster.shards import IN_PARTS, REHEARSE, Read
 from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.graph import EXTERNAL
 from codelens.store.documents import InOrder
+from codelens.store.store import Part
 from codelens.store.units import UnitSet
 
 # Arguments
@@ -54,7 +57,18 @@ def _within(_: Numbers, units: UnitSet | None) -> Parts | None:
     return None if units is None else {shard: UnitSet(map(UnitId, own)) for shard, own in by_shard(units).items()}
 
 
+def _of_units(_: Numbers, numbers: Mapping[int, Any] | Iterable[int] | None) -> Parts | None:
+    if not isinstance(numbers, dict):
+        return None if numbers is None else by_shard(numbers)
+    found: dict[int, dict[int, Any]] = {}
+    for number, value in numbers.items():
+        shard, local = split(number)
+        found.setdefault(shard, {})[local] = value
+    return found
+
+
 MANY: Cut = _many
+OF_UNITS: Cut = _of_units
 NODES: Cut = _nodes
 ONE: Cut = _one
 REPOSITORY: Cut = _repository
@@ -159,6 +173,69 @@ def either(lift: Lift) -> Lift:
     return apply
 
 
+class Known(NamedTuple):
+    """What shards have read ahead: the answer to a call of the whole."""
+
+    method: str
+    arguments: tuple[Any, ...]
+    answer: Any
+
+
+def _part(numbers: Numbers, shard: int, part: Any) -> Any:
+    return part and Part(listed(UNIT)(numbers, shard, part.units), keyed(UNIT)(numbers, shard, part.of), part.counts)
+
+
+def _reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[Known]:
+    found = []
+    for read in reads:
+        if (how := CALLS.get(read.method)) is None or _depends(how, read.arguments):
+            continue
+        arguments = read.arguments
+        if (cut := _cut_of(how, arguments)) is not None:
+            arguments = (_raised(numbers, shard, cut, arguments[0]), *arguments[1:])
+        found.append(Known(read.method, arguments, how.gives(numbers, shard, read.answer)))
+    return found
+
+
+def _cut_of(how: Call, arguments: Sequence[Any]) -> Cut | None:
+    """How the first argument names a part of the whole; None if it does not."""
+    return next((cut for place, cut in how.cuts if place == 0 and arguments[0] is not None), None)
+
+
+def _depends(how: Call, arguments: Sequence[Any]) -> bool:
+    """True if the answer depends on numbers that another shard may have too, or that the whole names otherwise."""
+    cut = _cut_of(how, arguments)
+    return any(arguments[place] is not None for place, _ in how.cuts if place) or not (
+        cut is None or cut is ONE or how.each
+    )
+
+
+def _raised(numbers: Numbers, shard: int, cut: Cut, first: Any) -> Any:
+    if cut is ONE:
+        return unit_of(shard, first)
+    raised = (numbers.node(shard, one) if cut is NODES else unit_of(shard, one) for one in first)
+    return [one for one in raised if one < EXTERNAL]
+
+
+def _learnt(answers: Sequence[Sequence[Known]], arguments: Sequence[Any]) -> list[Known]:
+    """The calls that one shard alone answers, and those that all of them have read."""
+    found, everywhere = list[Known](), dict[Any, list[Known]]()
+    for answer in answers:
+        of_all = {}
+        for known in answer:
+            if _cut_of(CALLS[known.method], known.arguments) is not None:
+                found.append(known)
+            elif arguments[1] is None:  # all shards were asked
+                of_all[known.method, frozen(known.arguments)] = known
+        for key, known in of_all.items():
+            everywhere.setdefault(key, []).append(known)
+    for (method, _), own in everywhere.items():
+        if len(own) == len(answers):
+            merged = CALLS[method].merge([one.answer for one in own], own[0].arguments)
+            found.append(Known(method, own[0].arguments, merged))
+    return found
+
+
 # Merging
 
 Merge = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -168,6 +245,11 @@ Merge = Callable[[Sequence[Any], Sequence[Any]], Any]
 def only(answers: Sequence[Any], _: Sequence[Any]) -> Any:
     """The answer of the one shard that was asked."""
     return answers[0]
+
+
+def as_they_are(answers: Sequence[Any], _: Sequence[Any]) -> list[Any]:
+    """Each answer, shard by shard."""
+    return list(answers)
 
 
 def joined(answers: Sequence[Any], _: Sequence[Any]) -> list[Any]:
@@ -294,11 +376,31 @@ class Call:
     """For a first argument of many: how an answer falls into what belongs to each of them, so that only new ones are asked for."""
 
 
-Each = Callable[[Any], Iterable[tuple[Any, Any]]]
-"""An answer → pairs (element of the first argument, element of the answer)."""
-BY_KEY: Each = lambda answer: ((key, (key, value)) for key, value in answer.items())  # noqa: E731
-BY_FIRST: Each = lambda answer: ((found[0], found) for found in answer)  # noqa: E731
-BY_ID: Each = lambda answer: ((found.id, found) for found in answer)  # noqa: E731
+class Each(NamedTuple):
+    """How an answer falls into elements for those of the first argument."""
+
+    split: Callable[[Any], Iterable[tuple[Any, Any]]]
+    """An answer → pairs (element of the first argument, element of the answer)."""
+    made: Callable[[list[Any], Sequence[Any]], Any] = lambda found, _: found
+    """Elements and the arguments → an answer."""
+
+
+def _of_files(answer: tuple[dict[Any, int], list[dict[Any, int]]]) -> Iterable[tuple[Any, Any]]:
+    lengths, holding = answer
+    for document in lengths.keys() | chain.from_iterable(holding):
+        yield document, (document, lengths.get(document), [held.get(document) for held in holding])
+
+
+def _in_files(found: list[Any], arguments: Sequence[Any]) -> tuple[dict[Any, int], list[dict[Any, int]]]:
+    lengths = {document: length for document, length, _ in found if length is not None}
+    holding = [{d: held[at] for d, _, held in found if held[at] is not None} for at in range(len(arguments[1]))]
+    return lengths, holding
+
+
+BY_KEY = Each(lambda answer: ((key, (key, value)) for key, value in answer.items()), lambda found, _: dict(found))
+BY_FIRST = Each(lambda answer: ((found[0], found) for found in answer))
+BY_ID = Each(lambda answer: ((found.id, found) for found in answer))
+BY_FILE = Each(_of_files, _in_files)
 
 
 def call(gives: Lift, merge: Merge, *cuts: tuple[int, Cut], kept: bool = False, each: Each | None = None) -> Call:
@@ -313,6 +415,8 @@ def _of_document(found: Any) -> Any:
 _ENDING: Callable[[Any], Any] = lambda d: (len(d.path), d.path, d.repository)  # noqa: E731
 
 CALLS: Mapping[str, Call] = {
+    IN_PARTS: call(_part, as_they_are, (1, OF_UNITS)),
+    REHEARSE: call(_reads, _learnt, (1, OF_UNITS)),
     "documents.rows": call(listed(DOCUMENT_ROW), ordered(_of_document), (0, MANY), each=BY_ID),
     "documents.by_path": call(listed(DOCUMENT_ROW), ordered(lambda d: d.repository)),
     "documents.ending_in": call(listed(DOCUMENT_ROW), ordered(_ENDING, 1)),
@@ -342,7 +446,7 @@ CALLS: Mapping[str, Call] = {
     "units.of_todos": call(listed(UNIT), best(1), (0, MANY)),
     "units.of_documents": call(listed(UNIT), joined, (0, MANY)),
     "units.grouped": call(listed(row(UNIT)), best(None), (0, MANY)),
-    "units.inside": call(listed(row(UNIT, UNIT)), joined, (0, MANY)),
+    "units.inside": call(listed(row(UNIT, UNIT)), joined, (0, MANY), each=BY_FIRST),
     "units.around": call(keyed(UNIT, UNIT), united, (0, MANY), each=BY_KEY),
     "units.decorators": call(keyed(UNIT), united, (0, MANY), each=BY_KEY),
     "units.top_level": call(listed(row(DOCUMENT, UNIT)), joined, (0, MANY)),
@@ -363,11 +467,11 @@ CALLS: Mapping[str, Call] = {
     "postings.names_with": call(listed(row(UNIT, DOCUMENT)), best(2), (1, WITHIN)),
     "postings.names_resembling": call(listed(row(UNIT)), best(2), (1, WITHIN)),
     "occurrences.files": call(SAME, summed, kept=True),
-    "occurrences.in_units": call(keyed(UNIT), united, (0, WITHIN)),
-    "occurrences.in_files": call(row(keyed(DOCUMENT), listed(keyed(DOCUMENT))), in_columns, (0, MANY)),
+    "occurrences.in_units": call(keyed(UNIT), united, (0, WITHIN), each=BY_KEY),
+    "occurrences.in_files": call(row(keyed(DOCUMENT), listed(keyed(DOCUMENT))), in_columns, (0, MANY), each=BY_FILE),
     "vectors.width": call(SAME, most, kept=True),
     "vectors.of_files": call(keyed(DOCUMENT), united, (1, MANY)),
-    "vectors.distances": call(keyed(UNIT), united, (0, WITHIN)),
+    "vectors.distances": call(keyed(UNIT), united, (0, WITHIN), each=BY_KEY),
     "vectors.of_units": call(SAME, joined, (0, PAIRS)),
     "vectors.sign_counts": call(SAME, counted, (1, WITHIN)),
     "vectors.nearest_below": call(listed(row(UNIT)), ordered(lambda found: found[1], 2), (1, WITHIN)),
@@ -409,3 +513,30 @@ CALLS: Mapping[str, Call] = {
     "lines.by_path": call(SAME, only, (0, REPOSITORY)),
 }
 """Method of a gateway → how shards are asked for it."""
+
+
+class _Same:
+    """A set of units as a key: the object itself, so that comparing costs nothing."""
+
+    def __init__(self, units: UnitSet) -> None:
+        self.units = units  # also keeps its id from being used again
+
+    def __hash__(self) -> int:
+        return id(self.units)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.units is self.units
+
+
+def frozen(value: Any) -> Any:
+    """A key for arguments. A set of units is the one object, which is never changed."""
+    match value:
+        case UnitSet():
+            return _Same(value)
+        case dict():
+            return tuple((key, frozen(one)) for key, one in value.items())
+        case list() | tuple():
+            return tuple(map(frozen, value))
+        case set() | frozenset():
+            return frozenset(value)
+    return value

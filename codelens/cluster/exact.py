@@ -18,7 +18,7 @@ from codelens.store.vectors import FIRST_PASS
 
 
 class ShardRepositories:
-    """What is known of repositories without asking."""
+    """The facts about repositories that need no question."""
 
     def __init__(self, numbers: Numbers, facts: Mapping[int, ShardFacts]) -> None:
         self._numbers, self._facts = numbers, facts

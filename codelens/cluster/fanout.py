@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from codelens.cluster.calls import BY_KEY, CALLS, WITHIN, Call
+from codelens.cluster.calls import CALLS, WITHIN, Call, Known, frozen
 from codelens.cluster.numbers import Numbers
-from codelens.cluster.shards import SETS_HELD, HeldSet, Request, Transport
+from codelens.cluster.shards import REHEARSE, SETS_HELD, HeldSet, Request, Transport
 from codelens.errors import UsageError
 from codelens.store.units import UnitSet
 
+T = TypeVar("T")
 Asked = tuple[str, tuple[Any, ...]]
 """A method with its arguments."""
 
@@ -30,6 +32,7 @@ class FanOut:
         self._sets: list[tuple[UnitSet, int, set[int]]] = []
         """(set, its number, the shards that have it), the last ones."""
         self._counter = itertools.count()
+        self._of_thread = threading.local()
 
     def forget(self) -> None:
         """Free what was asked for the last search."""
@@ -43,14 +46,22 @@ class FanOut:
 
     def knows(self, method: str, *arguments: Any) -> bool:
         """True if this was asked for already."""
-        return _OpenCall(self, method, arguments).done
+        return _OpenCall(self, method, arguments, set()).done
 
     def together(self, calls: Sequence[Asked]) -> list[Any]:
         """The answers to several calls, with one message to each shard that any of them concerns."""
-        open_calls = [_OpenCall(self, *call) for call in calls]
+        calls = [
+            (method, tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)) for method, arguments in calls
+        ]
+        task: _Task | None = getattr(self._of_thread, "task", None)
+        if task is not None and not all(self.knows(method, *arguments) for method, arguments in calls):
+            return task.wait_for(calls)
+        open_calls, pending = list[_OpenCall](), set[Any]()
+        for method, arguments in calls:
+            open_calls.append(_OpenCall(self, method, arguments, pending))
         messages: dict[int, list[Request]] = {}
         for one in open_calls:
-            for shard, request in one.requests.items():
+            for shard, request in one.requests().items():
                 one.places[shard] = len(messages.setdefault(shard, []))
                 messages[shard].append(request)
         answers = self.transport.ask(messages) if messages else {}
@@ -59,7 +70,49 @@ class FanOut:
         if self.numbers.unknown:
             self._name_externals()
             lifted = [self._lifted(one.call, own) for one, own in zip(open_calls, given, strict=True)]
-        return [one.answer(own) for one, own in zip(open_calls, lifted, strict=True)]
+        found = [one.answer(own) for one, own in zip(open_calls, lifted, strict=True)]
+        for (method, _), answer in zip(calls, found, strict=True):
+            if method == REHEARSE:
+                self._learn(answer)
+        return found
+
+    def at_once(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """The results of tasks. Each goes on until it needs shards; once all wait, one round asks for what they wait for.
+
+        One of them goes on at a time, in their order, so that nothing depends on chance. Raises the first fault.
+        """
+        begun = [_Task(task, self._of_thread) for task in tasks]
+        going = begun
+        while going:
+            for one in going:
+                one.go_on()
+            going = [one for one in going if not one.done]
+            try:
+                answers = iter(self.together([call for one in going for call in one.calls]) if going else ())
+            except BaseException as fault:
+                for one in going:
+                    one.fault = fault
+            else:
+                for one in going:
+                    one.answers = [next(answers) for _ in one.calls]
+        for one in begun:
+            if one.fault is not None:
+                raise one.fault
+        return [one.result for one in begun]
+
+    def _learn(self, reads: Sequence[Known]) -> None:
+        """Remember what shards read ahead."""
+        for known in reads:
+            how = CALLS[known.method]
+            if how.each is None:
+                self.known_of(how)[known.method, frozen(known.arguments)] = known.answer
+                continue
+            elements = self.elements_of(known.method, known.arguments[1:])
+            new = {one: list[Any]() for one in known.arguments[0] if one not in elements}
+            for key, element in how.each.split(known.answer):
+                if key in new:
+                    new[key].append(element)
+            elements |= new
 
     def known_of(self, call: Call) -> dict[Any, Any]:
         """The place of answers to such a call."""
@@ -96,7 +149,7 @@ class FanOut:
 
     def _cut(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
         parts: Mapping[int, Any] | None = how(self.numbers, argument)
-        if how is not WITHIN or parts is None:
+        if how is not WITHIN or parts is None or not isinstance(argument, UnitSet):
             return parts
         known = next((held for held in self._sets if held[0] is argument), None)
         if known is None:
@@ -108,29 +161,80 @@ class FanOut:
         return sent
 
 
+class _Task:
+    """A thread of its own, which goes on only while who began it waits."""
+
+    def __init__(self, task: Callable[[], Any], of_thread: threading.local) -> None:
+        self.done = False
+        self.result: Any = None
+        self.fault: BaseException | None = None
+        self.calls: Sequence[Asked] = ()
+        """The calls that it waits for."""
+        self.answers: list[Any] = []
+        self._task, self._of_thread = task, of_thread
+        self._turn, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def go_on(self) -> None:
+        """Let it go on until it waits or is done."""
+        self._turn.release()
+        self._stopped.acquire()
+
+    def wait_for(self, calls: Sequence[Asked]) -> list[Any]:
+        """Stop until there are answers. Called by the task itself."""
+        self.calls = calls
+        self._stopped.release()
+        self._turn.acquire()
+        fault, self.fault = self.fault, None
+        if fault is not None:
+            raise fault
+        return self.answers
+
+    def _run(self) -> None:
+        self._of_thread.task = self
+        self._turn.acquire()
+        try:
+            self.result = self._task()
+        except BaseException as fault:
+            self.fault = fault
+        self.done = True
+        self._stopped.release()
+
+
 class _OpenCall:
     """A call on its way: what is known already, and what shards are asked for."""
 
-    def __init__(self, fan: FanOut, method: str, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, fan: FanOut, method: str, arguments: tuple[Any, ...], pending: set[Any]) -> None:
+        """`pending`: what calls before it in the same round ask for."""
         if method not in CALLS:
             raise UsageError(f"an index of several shards cannot answer {method} yet")
         self.call = CALLS[method]
         self.places: dict[int, int] = {}
         """Shard → place of the request in its message."""
-        self._arguments = tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)
+        self._fan, self._method = fan, method
+        self._arguments = arguments
         self._key = (method, frozen(self._arguments))
         self._known = fan.known_of(self.call)
         self._elements: dict[Any, list[Any]] | None = None
-        asked = self._arguments
-        if self.call.each and asked[0] is not None:
-            self._elements = fan.elements_of(method, asked[1:])
-            self._missing = [one for one in dict.fromkeys(asked[0]) if one not in self._elements]
-            asked = (self._missing, *asked[1:])
+        self._asked = self._arguments
+        if self.call.each and self._asked[0] is not None:
+            self._elements = fan.elements_of(method, self._asked[1:])
+            of = id(self._elements)
+            self._missing = [
+                one for one in dict.fromkeys(self._asked[0]) if one not in self._elements and (of, one) not in pending
+            ]
+            pending.update((of, one) for one in self._missing)
+            self._asked = (self._missing, *self._asked[1:])
             self.done = not self._missing
         else:
-            self.done = self._key in self._known
-        cut = {} if self.done else fan.cut(self.call, asked)
-        self.requests = {shard: Request(method, own) for shard, own in cut.items()}
+            self.done = self._key in self._known or self._key in pending
+            pending.add(self._key)
+
+    def requests(self) -> dict[int, Request]:
+        """Shard → what it is asked."""
+        cut = {} if self.done else self._fan.cut(self.call, self._asked)
+        return {shard: Request(self._method, own) for shard, own in cut.items()}
 
     def answer(self, lifted: Sequence[Any]) -> Any:
         """The whole's answer, a new list or mapping."""
@@ -141,34 +245,7 @@ class _OpenCall:
         assert self.call.each is not None
         if self._missing:
             self._elements.update((one, []) for one in self._missing)
-            for key, element in self.call.each(self.call.merge(lifted, self._arguments)):
+            for key, element in self.call.each.split(self.call.merge(lifted, self._arguments)):
                 self._elements[key].append(element)
         found = [element for one in dict.fromkeys(self._arguments[0]) for element in self._elements[one]]
-        return self.call.merge([found if self.call.each is not BY_KEY else dict(found)], self._arguments)
-
-
-class _Same:
-    """A set of units as a key: the object itself, so that comparing costs nothing."""
-
-    def __init__(self, units: UnitSet) -> None:
-        self.units = units  # also keeps its id from being used again
-
-    def __hash__(self) -> int:
-        return id(self.units)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.units is self.units
-
-
-def frozen(value: Any) -> Any:
-    """A key for arguments. A set of units is the one object, which is never changed."""
-    match value:
-        case UnitSet():
-            return _Same(value)
-        case dict():
-            return tuple((key, frozen(one)) for key, one in value.items())
-        case list() | tuple():
-            return tuple(map(frozen, value))
-        case set() | frozenset():
-            return frozenset(value)
-    return value
+        return self.call.merge([self.call.each.made(found, self._arguments)], self._arguments)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codelens.cluster.numbers import Home
 from codelens.cluster.shards import Shard, Transport
-from codelens.cluster.store import ShardedStore
+from codelens.cluster.store import ShardedStore, Whole
 from codelens.store.store import Store
 
 
@@ -19,4 +19,4 @@ def sharded(place: Path, stores: Sequence[Store], transport: Transport, order: S
     facts = {number: Shard(store).facts() for number, store in enumerate(stores)}
     homes = [Home(number, row) for number, of_shard in facts.items() for row in of_shard.repositories]
     homes.sort(key=lambda home: order.index(home.row.root) if order else 0)
-    return ShardedStore(place, transport, facts, homes)
+    return ShardedStore(Whole(place), transport, facts, homes)

@@ -26,9 +26,9 @@ class Home:
     row: RepositoryRow
     """Its row in the shard."""
     name: str = ""
-    """What answers call it; empty to tell it by its root from all others."""
+    """Its name in answers; empty to tell it by its root from all others."""
     root: Path | None = None
-    """Where answers say it lies, if not where it was indexed."""
+    """Its root in answers, if not the folder in which it was indexed."""
 
 
 class Numbers:

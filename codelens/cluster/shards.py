@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import RepositoryId
 from codelens.model.fast_dataclass import dataclass
-from codelens.store.documents import RepositoryRow
+from codelens.store.documents import Documents, Parts, RepositoryRow
+from codelens.store.edges import EdgeTable, References
+from codelens.store.history import Histories, LineHistories
+from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
 from codelens.store.store import INDEXED_AT, Store
-from codelens.store.units import UnitSet
+from codelens.store.units import Units, UnitSet
+from codelens.store.vectors import Vectors
+
+GATEWAYS: Mapping[str, type] = {
+    "documents": Documents,
+    "units": Units,
+    "references": References,
+    "postings": Postings,
+    "occurrences": OccurrenceCounter,
+    "vectors": Vectors,
+    "edges": EdgeTable,
+    "history": Histories,
+    "files": FileStatistics,
+    "parts": Parts,
+    "lines": LineHistories,
+}
+IN_PARTS, REHEARSE = "in_parts", "rehearse"
+"""The two requests that are no method of a gateway: work that the shard does on its store."""
+
+
+def in_order(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a method in order, with defaults and without functions."""
+    known = getattr(GATEWAYS[gateway], method, None)
+    if known is None:
+        return ()
+    bound = inspect.signature(known).bind(None, *given, **named)
+    bound.apply_defaults()
+    return tuple(value for value in bound.args[1:] if not callable(value))
+
 
 SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
 """Keys of `meta` that shards must agree on."""
@@ -33,14 +66,14 @@ class Request(NamedTuple):
 
 
 class ShardFacts(NamedTuple):
-    """What is known of a shard before it is asked."""
+    """Facts about a shard that hold for as long as it is open."""
 
     repositories: Sequence[RepositoryRow]
     """In order of their ids."""
     totals: Mapping[RepositoryId, tuple[int, int]]
     """(number of documents, bytes of source) of each."""
     meta: Mapping[str, str]
-    """What all shards must agree on."""
+    """Values that all shards must agree on."""
     indexed_at: str
 
 
@@ -61,7 +94,7 @@ class Shard:
         self._sets: dict[int, UnitSet] = {}
 
     def facts(self) -> ShardFacts:
-        """What is known of it before it is asked."""
+        """Its facts."""
         meta = {key: value for key in SHARED if (value := self.store.meta(key))}
         rows = sorted(self.store.documents.repositories(), key=lambda row: row.id)
         totals = {row.id: self.store.documents.totals(row.id) for row in rows}
@@ -73,11 +106,26 @@ class Shard:
 
     def answer(self, request: Request) -> Any:
         """The result of a method of the store; iterators as lists."""
-        target: Any = self.store
-        for name in request.method.split("."):
-            target = getattr(target, name)
-        found = target(*map(self._opened, request.arguments))
+        arguments = tuple(map(self._opened, request.arguments))
+        if request.method == IN_PARTS:
+            return self._done(*arguments, store=self.store)
+        if request.method == REHEARSE:
+            rehearsal = Rehearsal(self.store)
+            self._done(*arguments, store=rehearsal)
+            return rehearsal.record
+        gateway, _, name = request.method.partition(".")
+        found = getattr(getattr(self.store, gateway), name)(*arguments)
         return list(found) if isinstance(found, Iterator) else found
+
+    def _done(self, work: Callable[[Any, Any], Any], numbers: Any, seconds: float, store: Any) -> Any:
+        """The result of work; None if there was no time for it."""
+        before, self.store.budget = self.store.budget, TimeBudget(seconds)
+        try:
+            return work(store, numbers)
+        except OutOfTime:
+            return None
+        finally:
+            self.store.budget = before
 
     def _opened(self, argument: Any) -> Any:
         if not isinstance(argument, HeldSet):
@@ -87,6 +135,46 @@ class Shard:
             while len(self._sets) > SETS_HELD:
                 del self._sets[next(iter(self._sets))]
         return self._sets[argument.number]
+
+
+class Read(NamedTuple):
+    """What a method answered in a rehearsal."""
+
+    method: str
+    arguments: tuple[Any, ...]
+    answer: Any
+
+
+class Rehearsal:
+    """A shard's store that records what is read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.record: list[Read] = []
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        return _Recorder(name, found, self.record) if name in GATEWAYS else found
+
+    def foresee(self, *calls: object) -> None:
+        """Nothing lies elsewhere here."""
+
+
+class _Recorder:
+    """A gateway that records its answers."""
+
+    def __init__(self, name: str, gateway: Any, record: list[Read]) -> None:
+        self._name, self._gateway, self._record = name, gateway, record
+
+    def __getattr__(self, method: str) -> Any:
+        def ask(*given: Any, **named: Any) -> Any:
+            given = tuple(list(one) if isinstance(one, Iterator) else one for one in given)
+            found = getattr(self._gateway, method)(*given, **named)
+            found = list(found) if isinstance(found, Iterator) else found
+            self._record.append(Read(f"{self._name}.{method}", in_order(self._name, method, given, named), found))
+            return found
+
+        return ask
 
 
 @dataclass(slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from codelens.cluster.exact import (
     ShardEdges,
@@ -18,30 +20,13 @@ from codelens.cluster.exact import (
 )
 from codelens.cluster.fanout import Asked, FanOut
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import ShardFacts, Transport
+from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, ShardFacts, Transport, in_order
 from codelens.errors import UsageError
-from codelens.model.budget import TimeBudget
-from codelens.store.documents import Documents, Parts, RepositoryRow
-from codelens.store.edges import EdgeTable, References
-from codelens.store.history import Histories, LineHistories
-from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
-from codelens.store.store import INDEXED_AT, Features, Store
-from codelens.store.units import Units
-from codelens.store.vectors import Vectors
+from codelens.model.budget import OutOfTime, TimeBudget
+from codelens.store.documents import RepositoryRow
+from codelens.store.store import INDEXED_AT, Expected, Features, Part, Store
 
-GATEWAYS: Mapping[str, type] = {
-    "documents": Documents,
-    "units": Units,
-    "references": References,
-    "postings": Postings,
-    "occurrences": OccurrenceCounter,
-    "vectors": Vectors,
-    "edges": EdgeTable,
-    "history": Histories,
-    "files": FileStatistics,
-    "parts": Parts,
-    "lines": LineHistories,
-}
+T = TypeVar("T")
 
 
 class Gateway:
@@ -53,47 +38,41 @@ class Gateway:
     def __getattr__(self, method: str) -> Any:
         if self._special is not None and hasattr(self._special, method):
             return getattr(self._special, method)
-        return lambda *given, **named: self._ask(f"{self._name}.{method}", *self._whole(method, given, named))
+        return lambda *given, **named: self._ask(f"{self._name}.{method}", *in_order(self._name, method, given, named))
 
     def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
         """The first calls that a method will make."""
         if self._special is not None and hasattr(self._special, method):
             found: list[Asked] = getattr(self._special, "ahead", lambda *_: [])(method, arguments)
             return found
-        return [(f"{self._name}.{method}", self._whole(method, arguments, {}))]
+        return [(f"{self._name}.{method}", in_order(self._name, method, arguments, {}))]
 
-    def _whole(self, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arguments in order, with defaults and without functions."""
-        known = getattr(GATEWAYS[self._name], method, None)
-        if known is None:
-            return ()
-        bound = inspect.signature(known).bind(None, *given, **named)
-        bound.apply_defaults()
-        return tuple(value for value in bound.args[1:] if not callable(value))
+
+class Whole(NamedTuple):
+    """The shards as one: what answers say of it."""
+
+    place: Path
+    """The index that answers name."""
+    snapshot: str = ""
+    missing: Sequence[str] = ()
+    """See `Store.missing`."""
+    released: Callable[[], None] = lambda: None
+    """Called at the end of each use."""
 
 
 class ShardedStore(Store):
     """Several indexes, read as one."""
 
     def __init__(
-        self,
-        place: Path,
-        transport: Transport,
-        facts: Mapping[int, ShardFacts],
-        homes: Sequence[Home],
-        snapshot: str = "",
-        missing: Sequence[str] = (),
-        released: Callable[[], None] = lambda: None,
+        self, whole: Whole, transport: Transport, facts: Mapping[int, ShardFacts], homes: Sequence[Home]
     ) -> None:
-        """`place`: what answers name as the index; `homes`: the repositories in the order of one index; `released` is called when
-        nobody asks any more. Raises UsageError if the shards were not built in the same way.
-        """
-        self.path, self.ours = place, True
-        self.budget = TimeBudget()
+        """`homes`: the repositories in the order of one index. Raises UsageError if the shards were not built in the same way."""
+        self.path, self.ours = whole.place, True
+        self._of_thread, self._unlimited = threading.local(), TimeBudget()
         numbers = Numbers(homes)
         self.ask = ask = FanOut(transport, numbers)
-        self._meta = {**_shared(facts), "snapshot": snapshot}
-        self.missing, self._released = missing, released
+        self._meta = {**_shared(facts), "snapshot": whole.snapshot}
+        self.missing, self._released = whole.missing, whole.released
         postings = ShardWords(ask)
         special: dict[str, object] = {
             "documents": ShardRepositories(numbers, facts),
@@ -131,13 +110,54 @@ class ShardedStore(Store):
         """True: shards load the functions when they are opened."""
         return True
 
-    def foresee(self, *calls: Asked) -> None:
+    def foresee(self, *calls: Expected) -> None:
         """Ask for all of these at once."""
         expected: list[Asked] = []
         for method, arguments in calls:
-            name, _, own = method.partition(".")
-            expected += self._gateways[name].ahead(own, arguments)
+            if isinstance(method, str):
+                name, _, own = method.partition(".")
+                expected += self._gateways[name].ahead(own, arguments)
+            else:
+                expected.append((REHEARSE, (method, arguments, self.budget.left)))
         self.ask.together(expected)
+
+    def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
+        """Let all tasks go on until they wait for shards, then ask for what they wait for in one round."""
+        budgets = [self.budget.apart() for _ in tasks]
+        try:
+            return self.ask.at_once([partial(self._with_budget, *pair) for pair in zip(tasks, budgets, strict=True)])
+        finally:
+            for budget in budgets:
+                self.budget.take(budget)
+
+    def _with_budget(self, task: Callable[[], T], budget: TimeBudget) -> T:
+        before, self.budget = self.budget, budget
+        try:
+            return task()
+        finally:
+            self.budget = before
+
+    def in_parts(self, work: Callable[[Store, Any], Part[T]], numbers: Any = None) -> list[Part[T]]:
+        """Let shards work, in the time that is left."""
+        self.budget.check()
+        found: list[Part[T]] = self.ask(IN_PARTS, work, numbers, self.budget.left)
+        if None in found:
+            raise OutOfTime
+        return found
+
+    @property
+    def budget(self) -> TimeBudget:  # type: ignore[override]
+        """The budget of this thread: tasks that go on at once each have theirs."""
+        found: TimeBudget = getattr(self._of_thread, "budget", self._unlimited)
+        return found
+
+    @budget.setter
+    def budget(self, budget: TimeBudget) -> None:
+        self._of_thread.budget = budget
+
+    def limited_to(self, seconds: float) -> TimeBudget:
+        """Seconds by the clock: work is done elsewhere."""
+        return TimeBudget(seconds, time.monotonic)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import xxhash
+
 from codelens.config import Settings
 from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, grouped, row_of
@@ -15,7 +17,10 @@ from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fl
 from codelens.model.fast_dataclass import dataclass, field, replace
 
 SHARD_BYTES = 500_000_000
-"""Bytes of source that small repositories share a shard for. Chosen."""
+"""Most bytes of source that small repositories share a shard for. Chosen."""
+LEAST_SHARD_BYTES = 8_000_000
+SHARDS_PER_WORKER = 4
+"""A small fleet has smaller shards, so that every worker has some to build, and the last to end is not long alone. Chosen."""
 RETRIES = 2
 """Times that a shard is tried again, each time on another worker while there is one. Chosen."""
 LOOKS_AT_ONCE = 16
@@ -31,11 +36,11 @@ def index_fleet(
     settings: Settings,
     *,
     allow_network: bool = False,
-    most: int = SHARD_BYTES,
+    most: int | None = None,
     told: Callable[[str], None] = lambda line: None,
 ) -> FleetManifest:
     """Build the shards whose repositories changed, and replace the manifest after each. What cannot be built is listed in it;
-    the rest goes on.
+    the rest goes on. `most` are the bytes of source that small repositories share a shard for [default: by number of workers].
 
     A line for each step goes to the last argument. Raises UsageError for URLs without `allow_network`, IndexBusy if another
     coordinator writes to the store, CannotWrite, and KeyboardInterrupt with a message: the next run goes on.
@@ -89,7 +94,7 @@ class _FleetRun:
         self._sources: dict[str, FleetSource] = {}
         self._looks: dict[str, SourceLook] = {}
 
-    def finish(self, fleet: Sequence[FleetSource], most: int) -> FleetManifest:
+    def finish(self, fleet: Sequence[FleetSource], most: int | None) -> FleetManifest:
         """Look at all repositories, build what changed, and remove what is not needed any more."""
         self._sources = {source.name: source for source in fleet}
         self._looks = dict(zip(self._sources, self._looked(), strict=True))
@@ -102,9 +107,9 @@ class _FleetRun:
         if shown and not waiting:
             self._replace(groups)
         for group in self._run(waiting):
-            self._tell(group)
             if shown:
                 self._replace(groups)
+            self._tell(group)
         if not shown:
             self._replace(groups)
         self._clean()
@@ -121,7 +126,7 @@ class _FleetRun:
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
             yield from threads.map(look, self._sources.values())
 
-    def _groups(self, most: int) -> list[_Group]:
+    def _groups(self, most: int | None) -> list[_Group]:
         """The shards that there should be."""
         there = {file.name: file.bytes for file in self._store.files(SHARDS)}
         shards = [shard for shard in self._before.shards if there.get(shard.file) == shard.bytes]
@@ -132,6 +137,10 @@ class _FleetRun:
             if name in self._sources and (name in old or not self._looks[name].fault):
                 size = known[name].bytes if name in old else self._looks[name].bytes
                 members[name] = Member(size, self._sources[name].group)
+        if most is None:
+            workers = len(self._client.scheduler_info(n_workers=-1)["workers"]) or 1
+            share = sum(member.bytes for member in members.values()) // (SHARDS_PER_WORKER * workers)
+            most = min(SHARD_BYTES, max(LEAST_SHARD_BYTES, share))
         groups = []
         for names in grouped(members, most, [shard.repositories for shard in shards]):
             shard = old.get(names[0])
@@ -184,6 +193,8 @@ class _FleetRun:
         return found
 
     def _submit(self, group: _Group) -> Any:
+        from distributed import fire_and_forget
+
         chunk = group.chunks[0]
         kept = tuple(group.records[name] for name in group.base.repositories) if group.base else ()
         job = ShardJob(
@@ -198,7 +209,11 @@ class _FleetRun:
         )
         others = sorted(set(self._threads()) - group.tried)
         place = {"workers": others, "allow_other_workers": True} if group.tried and others else {}
-        return self._client.submit(build_shard, job, pure=False, **place)
+        # Another coordinator that asks for the same, because this one was killed, waits for the same task.
+        key = f"codelens-{xxhash.xxh3_128_hexdigest(repr((job, group.tries)).encode('utf-8', 'surrogateescape'))}"
+        future = self._client.submit(build_shard, job, key=key, **place)
+        fire_and_forget(future)
+        return future
 
     def _take(self, group: _Group, built: ShardBuilt) -> None:
         """Note what came of a group's chunk: it is tried again, goes on, or is split."""
@@ -283,16 +298,16 @@ class _FleetRun:
         """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""
         named = {shard.file for shard in self._manifest.shards}
         kept = named | {record_of(file) for file in named}
+        left = {record_of(file): at for file, at in self._manifest.superseded.items()} | dict(self._manifest.superseded)
         until = time.time() - GRACE_SECONDS
         removed = set()
         for file in sorted(self._store.files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
-            shard = file.name.replace(".json", ".db")
-            if file.name not in kept and max(file.modified, self._manifest.superseded.get(shard, 0)) < until:
+            if file.name not in kept and max(file.modified, left.get(file.name, 0)) < until:
                 self._store.remove(file.name)
-                removed.add(shard)
+                removed.add(file.name)
         if gone := removed & self._manifest.superseded.keys():
-            left = {file: at for file, at in self._manifest.superseded.items() if file not in gone}
-            self._manifest = replace(self._manifest, superseded=left).write(self._store)
+            rest = {file: at for file, at in self._manifest.superseded.items() if file not in gone}
+            self._manifest = replace(self._manifest, superseded=rest).write(self._store)
 
 
 def _died(future: Any) -> ShardBuilt:

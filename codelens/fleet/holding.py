@@ -33,7 +33,7 @@ class OpenShards:
         self.lost: dict[int, str] = {}
         """Shard → why it does not answer."""
         self.facts: dict[int, ShardFacts] = {}
-        """Of those that answer."""
+        """Shard → its facts, for those that answer."""
 
     def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
         """Shard → its answers, from all at once. Raises ShardLostError."""
@@ -44,7 +44,7 @@ class OpenShards:
         return self._all("statuses", dict.fromkeys(shards, (settings,)))
 
     def _read_facts(self, shards: Sequence[int]) -> None:
-        """Those that do not answer are lost."""
+        """Ask for them; shards that do not answer are lost."""
         self.facts |= self._each("facts", dict.fromkeys(shards, ()))
 
     def _all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
@@ -82,7 +82,7 @@ class HeldShard:
             return self._shard.answers(message)
 
     def facts(self) -> ShardFacts:
-        """What is known of it before it is asked."""
+        """Its facts."""
         return self._shard.facts()
 
     def statuses(self, settings: Settings) -> list[RepositoryStatus]:
@@ -151,7 +151,7 @@ class ShardsOfWorkers(OpenShards):
         return self._results({number: getattr(self._actors[number], method)(*given) for number, given in calls.items()})
 
     def _results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
-        """What came in time; a fault of codelens in a shard is raised as it is."""
+        """Wait for results; shards without one in time are lost."""
         until, found = time.monotonic() + self._seconds, {}
         for number, future in futures.items():
             left = until - time.monotonic()

@@ -91,7 +91,7 @@ class FleetManifest:
     @property
     def snapshot(self) -> str:
         """A hash of what the shards hold."""
-        return xxhash.xxh3_128_hexdigest(" ".join(shard.digest for shard in self.shards).encode())
+        return xxhash.xxh3_64_hexdigest(" ".join(shard.digest for shard in self.shards).encode())
 
     @property
     def failures(self) -> dict[str, str]:
@@ -183,19 +183,22 @@ def grouped(members: Mapping[str, Member], most: int, before: Sequence[Sequence[
     shards: list[list[str]] = []
     open_ones: dict[str, int] = {}
     """Group → the number of its last shard."""
-    left = dict(members)
+    left, filled = dict(members), list[int]()
     for names in before:
         present = [name for name in names if name in left]
         stay = [name for name in present if members[name].group == members[present[0]].group]
         if stay:
             open_ones[members[stay[0]].group] = len(shards)
             shards.append(stay)
+            filled.append(sum(members[name].bytes for name in stay))
             for name in stay:
                 del left[name]
     for name, member in left.items():
         last = open_ones.get(member.group)
-        if last is None or sum(members[other].bytes for other in shards[last]) + member.bytes > most:
+        if last is None or filled[last] + member.bytes > most:
             last = open_ones[member.group] = len(shards)
             shards.append([])
+            filled.append(0)
         shards[last].append(name)
+        filled[last] += member.bytes
     return shards

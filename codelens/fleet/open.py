@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from codelens.cluster.numbers import Home
-from codelens.cluster.store import ShardedStore
+from codelens.cluster.store import ShardedStore, Whole
 from codelens.config import Settings
 from codelens.errors import FleetIncomplete, MissingExtra, UsageError
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
@@ -34,7 +34,7 @@ MOST_NAMED = 3
 
 
 class FleetPlace(NamedTuple):
-    """Where a fleet lies, who asks its shards, and what of it may be seen."""
+    """The place of a fleet: its store, who asks the shards, and which repositories may be seen."""
 
     store: str
     """A folder, or a URL."""
@@ -105,19 +105,12 @@ class FleetConnection:
         answering = frozenset(seen - lost.keys())
         if answering not in self._stores:
             facts = {number: of_shard for number, of_shard in self._shards.facts.items() if number in answering}
-            self._stores[answering] = ShardedStore(
-                Path(place.store),
-                self._shards,
-                facts,
-                self._homes(answering),
-                snapshot=self.manifest.snapshot,
-                missing=(*absent, *missing),
-                released=self._rest,
-            )
+            whole = Whole(Path(place.store), self.manifest.snapshot, (*absent, *missing), self._rest)
+            self._stores[answering] = ShardedStore(whole, self._shards, facts, self._homes(answering))
         return self._stores[answering]
 
     def status(self, place: FleetPlace, settings: Settings, index: Index) -> Status:
-        """What the shards hold that may be seen."""
+        """The contents of the shards that may be seen."""
         seen, _ = self._seen(place)
         told = self._shards.statuses(sorted(seen - self._shards.lost.keys()), settings)
         repositories = [repository for number in sorted(told) for repository in told[number]]
@@ -135,7 +128,8 @@ class FleetConnection:
             if all(may):
                 seen.add(number)
             cut += 0 if all(may) else sum(may)
-        text = f"{cut} repositories share a shard with others that this key may not see, and were not searched"
+        share = "1 repository shares" if cut == 1 else f"{cut} repositories share"
+        text = f"{share} a shard with others that this key may not see, and that was not searched"
         return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []
 
     def _named(self, number: int) -> str:
@@ -157,7 +151,7 @@ class FleetConnection:
 
     @staticmethod
     def _root(repository: FleetRepository) -> Path:
-        """Where its files lie; its name, if they are not in a folder as they were indexed."""
+        """The folder of its files; its name, if they are in none as they were indexed."""
         return Path(repository.name if repository.url or repository.ref else repository.path)
 
     def _rest(self) -> None:
@@ -228,5 +222,5 @@ class FleetIndex(Index):
         return self._again(lambda: super(FleetIndex, self).symbols(path))
 
     def status(self, check: bool = False) -> Status:
-        """What the shards hold. The trees are elsewhere, so they are not compared."""
+        """The contents of the shards. The trees may be elsewhere, so they are not compared."""
         return self._again(lambda: self._connection.status(self._place, self._settings, self))

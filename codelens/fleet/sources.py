@@ -224,6 +224,7 @@ def laid(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tuple[
             raise GitError(f"no such folder: {source.path}")
         yield folder, seen
         return
+    folder.parent.mkdir(parents=True, exist_ok=True)
     with writer_lock(folder):
         try:
             if source.url:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.text.notation import parse_json
 from codelens.worktree.repository import GitError
 
+UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""Code for the start of a local worker: Ctrl-C reaches it, too, and the coordinator answers it."""
 SHARDS = "shards"
 """Folder of a store."""
 
@@ -40,8 +43,10 @@ def client_of(scheduler: str, workers: int) -> Iterator[Any]:
         with Client(scheduler) as client:
             yield client
         return
+    quiet = {"silence_logs": logging.CRITICAL, "preload": [UNINTERRUPTED]}  # results tell what fails
+    place = {"processes": True, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, **place, **quiet) as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -151,7 +156,7 @@ def _scratch() -> str | None:
 
 def _built(job: ShardJob) -> ShardBuilt:
     store = open_store(job.store)
-    if found := _stored_before(store, _file_of(job, job.wanted)):
+    if found := _stored_before(store, _record_of(job, job.wanted)):
         return found
     with ExitStack() as held:
         scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="codelens-", dir=_scratch())))
@@ -170,41 +175,44 @@ def _built(job: ShardJob) -> ShardBuilt:
                 failures[source.name] = str(fault)
         if not trees or (failures and not job.last):
             return ShardBuilt(failures=failures)
-        name = _file_of(job, [(source, seen) for source, _, seen in trees.values()])
-        if found := _stored_before(store, name):
+        record = _record_of(job, [(source, seen) for source, _, seen in trees.values()])
+        if found := _stored_before(store, record):
             return replace(found, failures=failures)
-        return replace(_indexed(job, store, name, scratch / "shard.db", trees), failures=failures)
+        return replace(_indexed(job, store, record, scratch / "shard.db", trees), failures=failures)
 
 
-def _file_of(job: ShardJob, read: Sequence[tuple[FleetSource, SourceLook]]) -> str:
-    """The name of a shard's file: the same for the same content, so that one that is there is not built again."""
+def _record_of(job: ShardJob, read: Sequence[tuple[FleetSource, SourceLook]]) -> str:
+    """The name of a shard's record: the same for the same content, so that what is there is not built again."""
     states = {r.name: (r.path or r.url, r.ref, r.state) for r in job.kept}
     states |= {source.name: (source.place, source.ref, seen.state) for source, seen in read}
-    return f"{SHARDS}/{xxhash.xxh3_128_hexdigest(json.dumps([job.recipe, list(states.items())]).encode())}.db"
+    return f"{SHARDS}/{xxhash.xxh3_128_hexdigest(json.dumps([job.recipe, list(states.items())]).encode())}.json"
 
 
 def record_of(file: str) -> str:
     """The name of the record that is stored after a shard: without it, the shard does not count."""
-    return f"{file.removesuffix('.db')}.json"
+    return f"{file.rpartition('-')[0]}.json"
 
 
-def _stored_before(store: FleetStore, file: str) -> ShardBuilt | None:
-    content = store.read(record_of(file))
+def _stored_before(store: FleetStore, name: str) -> ShardBuilt | None:
+    content = store.read(name)
     if content is None:
         return None
     record = parse_json(content)
     entry = shard_of(record["shard"])
     indexed = tuple(FleetRepository(**row) for row in record["indexed"])
-    return ShardBuilt(entry, indexed, found=True) if store.size(file) == entry.bytes else None
+    return ShardBuilt(entry, indexed, found=True) if store.size(entry.file) == entry.bytes else None
 
 
 def _indexed(
-    job: ShardJob, store: FleetStore, file: str, index: Path, trees: Mapping[str, tuple[FleetSource, Path, SourceLook]]
+    job: ShardJob, store: FleetStore, name: str, index: Path, trees: Mapping[str, tuple[FleetSource, Path, SourceLook]]
 ) -> ShardBuilt:
     from codelens.index import Index
 
     roots = [root for _, root, _ in trees.values()]
     reports = Index.build(index, roots, replace(job.settings, jobs=1))
+    digest = digest_of(index)
+    # Two that build the same, because one was taken for dead, store two files: nobody's is exchanged while it is read.
+    file = f"{name.removesuffix('.json')}-{digest[:8]}.db"
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     indexed = tuple(
         FleetRepository(
@@ -220,10 +228,10 @@ def _indexed(
         for (source, root, seen), report in zip(trees.values(), reports, strict=True)
     )
     names = tuple(dict.fromkeys((*(r.name for r in job.kept), *trees)))
-    entry = ShardEntry(file, names, index.stat().st_size, digest_of(index))
+    entry = ShardEntry(file, names, index.stat().st_size, digest)
     store.upload(index, file)
     record = {"shard": row_of(entry), "indexed": [row_of(repository) for repository in indexed]}
-    store.write(record_of(file), to_json(record))
+    store.write(name, to_json(record))
     return ShardBuilt(entry, indexed)
 
 

@@ -7,6 +7,7 @@ walk has the whole graph (`WholeGraph`): documents and what lies outside are sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 import xxhash
@@ -66,18 +67,24 @@ class Surroundings:
 
     def kind(self, node: int, neighbour: int) -> str:
         """The kind of edge that joins two nodes most, '←' before it where it points back; of several the first by name."""
-        if node not in self._kinds_at:
-            best: dict[int, tuple[float, str]] = {}
-            edges = [
-                (other, f"{'' if out else '←'}{NAME_OF_KIND[number]}", self._weigh(number, tier, out))
-                for _, other, number, tier, out in self._store.edges.around([node], WIDEST, self.whole)
-            ]
-            edges += [(o, kind, self._weights.get(kind, self._unknown)) for _, o, kind in self._further([node])]
-            for other, kind, weight in edges:
-                if weight > 0:
-                    best[other] = min(best.get(other, (0.0, "")), (-weight, kind))
-            self._kinds_at[node] = {other: kind for other, (_, kind) in best.items()}
+        self.read_kinds([node])
         return self._kinds_at[node].get(neighbour, "")
+
+    def read_kinds(self, nodes: Iterable[int]) -> None:
+        """Read for all of these nodes what `kind` needs."""
+        best: dict[int, dict[int, tuple[float, str]]] = {node: {} for node in nodes if node not in self._kinds_at}
+        if not best:
+            return
+        edges = [
+            (node, other, f"{'' if out else '←'}{NAME_OF_KIND[number]}", self._weigh(number, tier, out))
+            for node, other, number, tier, out in self._store.edges.around([*best], WIDEST, self.whole)
+        ]
+        edges += [(n, o, kind, self._weights.get(kind, self._unknown)) for n, o, kind in self._further([*best])]
+        for node, other, kind, weight in edges:
+            if weight > 0:
+                best[node][other] = min(best[node].get(other, (0.0, "")), (-weight, kind))
+        for node, kinds in best.items():
+            self._kinds_at[node] = {other: kind for other, (_, kind) in kinds.items()}
 
     def _weigh(self, number: int, tier: int, out: int) -> float:
         kind = NAME_OF_KIND[number]
@@ -106,10 +113,12 @@ class WholeGraph(Surroundings):
     def _further(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         yield from super()._further(nodes)
         units = [node for node in nodes if is_unit(node)]
-        for kind, make in (("co_tested_with", co_tested_with), ("similar_to", similar_to)):
-            if self._weights.get(kind, self._weights.get(UNKNOWN)):
-                for edge in make(self._store, units):
-                    yield edge.source, edge.target, kind
+        makers = (("co_tested_with", co_tested_with), ("similar_to", similar_to))
+        weighty = [pair for pair in makers if self._weights.get(pair[0], self._weights.get(UNKNOWN))]
+        made = self._store.at_once(*(partial(make, self._store, units) for _, make in weighty))
+        for (kind, _), edges in zip(weighty, made, strict=True):
+            for edge in edges:
+                yield edge.source, edge.target, kind
 
 
 class ByContent:

@@ -61,6 +61,17 @@ class TimeBudget:
         rest.seconds = self._began + self.seconds * min(self.share, SHOWN) - rest._began
         return rest
 
+    def apart(self) -> TimeBudget:
+        """The same budget for a task that goes on next to others, which enter parts of their own."""
+        one = TimeBudget(self.seconds, self._clock)
+        one._began, one.share = self._began, self.share
+        return one
+
+    def take(self, other: TimeBudget) -> None:
+        """Add what such a task noted."""
+        self.cut += other.cut
+        self.limits += other.limits
+
     def part(self, share: float, left_out: str = "") -> BudgetPart:
         """A context in which OutOfTime is raised at this share of the whole, and caught at its end; `left_out` is then recorded.
 

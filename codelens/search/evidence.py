@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from codelens.model.code import DocumentId, UnitId, UnitRow
@@ -16,6 +17,7 @@ from codelens.model.search import Match
 from codelens.search.recency import Aged, churn, recency
 from codelens.search.terms import load_words, stem, words_said
 from codelens.store.postings import COLUMNS, Occurrences
+from codelens.store.store import Store
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified, words_in
@@ -41,6 +43,10 @@ _COMMIT_TYPES = frozenset(
 """The types that open conventional commits: they name a kind of change, not a part of the code."""
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
+
+
+Reading = Callable[[Store, Iterable[UnitId]], object]
+"""Work that reads units."""
 
 
 class Evidence:
@@ -122,6 +128,15 @@ class Evidence:
         self._means: Sequence[float] = ()
 
     # The candidates
+
+    @property
+    def reading(self) -> Reading:
+        """The work of reading units with all that `gather` counts of them."""
+        return partial(_read, terms=self.terms, vector=self._vector)
+
+    def foresee(self, units: Iterable[UnitId]) -> None:
+        """Say that these will be gathered, before their rows are known."""
+        self._store.foresee((self.reading, [*units]))
 
     def gather(self, units: Iterable[UnitRow]) -> None:
         """Count for these candidates too. Raises OutOfTime; the evidence is unusable afterwards."""
@@ -272,3 +287,14 @@ class Evidence:
         """The share of the query's words, by rarity, that these words of a name are forms of."""
         places = {self.place[self._term_of(w)] for w in words}
         return math.fsum(self.rarity[p] for p in sorted(places)) / self.of_words if self.of_words else 0.0
+
+
+def _read(store: Store, units: Iterable[UnitId], terms: Sequence[str], vector: bytes) -> None:
+    pool = UnitSet(sorted(units))
+    documents = {row.document for row in store.units.rows(pool).values()}
+    store.occurrences.in_units(pool, terms, store.budget.check)
+    store.occurrences.in_files(documents, terms, store.budget.check)
+    store.edges.files_using(pool)
+    store.history.of(documents)
+    if vector:
+        store.vectors.distances(pool, vector)

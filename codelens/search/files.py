@@ -52,7 +52,12 @@ class FileWords:
 def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, FileWords]:
     """The files that contain any word of the query; in no order."""
     documents, names = store.files.totals()
-    found = {term: _found(term, store) for term in dict.fromkeys(t.text for t in (*query.words, *query.extra))}
+    terms = dict.fromkeys(t.text for t in (*query.words, *query.extra))
+    store.foresee(
+        *((f"files.{field}", (term,)) for term in terms for field in ("importing", "naming")),
+        *(("files.on_path", (term, field)) for term in terms for field in ("concepts", "path")),
+    )
+    found = {term: _found(term, store) for term in terms}
     lengths = store.files.named_units({d for fields in found.values() for held in fields.values() for d in held})
     mean = names / documents if documents else 1.0
     scores: dict[DocumentId, list[float]] = {}

@@ -59,6 +59,7 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
         return Likeness(original, query, {}, _without_vector(query, embedder))
     target = resolve_target(options.like, store)
     document, unit = _indexed(target, store)
+    store.foresee(*((name, (document.id,)) for name in ("units.of_document", "units.ids_of", "references.of_document")))
     units = store.units.of_document(document.id)
     whole = unit is None
     chosen = units if unit is None else [u for u in units if _within(u.span, unit.span)]
@@ -98,8 +99,10 @@ def _telling_terms(uses: Mapping[str, int], present: Iterable[str], store: Store
             origin.setdefault(term, name)
     total = store.units.count()
     weights: dict[str, float] = {}
-    for term in counts.keys() - set(present) - stop:
-        if len(term) > 1 and (units := store.postings.document_frequency(term)) >= least:
+    terms = [term for term in counts.keys() - set(present) - stop if len(term) > 1]
+    store.foresee(*(("postings.document_frequency", (term,)) for term in terms))
+    for term in terms:
+        if (units := store.postings.document_frequency(term)) >= least:
             weights[term] = math.sqrt(counts[term]) * math.log(1.0 + total / units)
     chosen = sorted(weights, key=lambda t: (-weights[t], t))[:MOST_USES]
     return tuple(Term(t, "uses", origin[t]) for t in chosen)

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from codelens.query.patterns import Ranges
 from codelens.search.run import SearchRun, limit_notices
 from codelens.search.terms import stem
 from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
 from codelens.text.identifiers import split_identifier
 from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import column_utf8, column_utf16
@@ -61,15 +63,17 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """The hits; those for which there is no time come without lines."""
     store, options, first = run.store, run.options, run.options.offset + 1
     shown = sorted({c.unit.document for c in page})
-    store.foresee(
-        ("documents.rows", (shown,)),
-        ("units.inside", (_with_inner(page),)),
-        *(("documents.snapshot", (document,)) for document in shown),
+    ways = run.evidence.ways if run.evidence and options.reasons else None
+    of_page = [*(("documents.snapshot", (document,)) for document in shown), ("documents.rows", (shown,))]
+    inner, said, *_ = store.at_once(
+        partial(_inner, run, page),
+        partial(QueryWords, run),
+        partial(store.foresee, *of_page),
+        *([partial(ways.find, [c.unit for c in page])] if ways else []),
     )
     documents = {d.id: d for d in store.documents.rows(shown)}
     roots = {r.id: r.root for r in store.documents.repositories()}
     hits: list[Hit] = []
-    said, inner = QueryWords(run), _inner(run, page)
     brief = 0
     for place, candidate in enumerate(page):
         document = documents[candidate.unit.document]
@@ -87,16 +91,18 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
 
 def _inner(run: SearchRun, page: Sequence[Candidate]) -> Mapping[UnitId, Sequence[UnitRow]]:
     """Unit → the units directly inside it, of those that are shown."""
-    pairs = run.store.units.inside(_with_inner(page))
-    rows = run.store.units.rows([inner for _, inner in pairs])
+    units = [c.unit.id for c in page if c.unit.id > 0]
+    run.store.foresee((_rows_inside, units))
+    pairs, rows = _rows_inside(run.store, units)
     found: dict[UnitId, list[UnitRow]] = {}
     for outer, inner in pairs:
         found.setdefault(outer, []).append(rows[inner])
     return found
 
 
-def _with_inner(page: Sequence[Candidate]) -> list[UnitId]:
-    return [c.unit.id for c in page if c.unit.id > 0]
+def _rows_inside(store: Store, units: Sequence[UnitId]) -> tuple[list[tuple[UnitId, UnitId]], Mapping[UnitId, UnitRow]]:
+    pairs = store.units.inside(units)
+    return pairs, store.units.rows([inner for _, inner in pairs])
 
 
 def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
@@ -154,8 +160,9 @@ class QueryWords:
         self._stems = dict.fromkeys((self._stem(w) for w in words if not w.endswith(BEGINNING)), 1.0)
         self._few = (*self._stems, *self._begun) if len(words) <= FEW_WORDS else ()
         if 1 < len(words) <= FEW_WORDS:
-            total = run.store.units.count()
-            for word in (w for w in words if not w.endswith(BEGINNING)):
+            total, whole = run.store.units.count(), [w for w in words if not w.endswith(BEGINNING)]
+            run.store.foresee(*(("postings.document_frequency", (word,)) for word in whole))
+            for word in whole:
                 frequency = run.store.postings.document_frequency(word)
                 self._stems[self._stem(word)] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
         self._known: dict[str, frozenset[str]] = {}

@@ -58,7 +58,13 @@ def recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, A
         by_file.setdefault(unit.document, []).append(unit)
     read = {row.id: store.history.read(row.id) for row in store.documents.repositories()}
     found: dict[UnitId, Aged] = {}
-    for document in store.documents.rows(by_file):
+    documents = store.documents.rows(by_file)
+    store.foresee(
+        *(("lines.by_path", (document.repository, [document.path])) for document in documents),
+        *(("lines.commits", (document.repository,)) for document in documents),
+        *(("documents.snapshot", (document.id,)) for document in documents),
+    )
+    for document in documents:
         known = read[document.repository]
         if known is None or not known.commits:
             continue

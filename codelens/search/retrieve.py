@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import CHANNELS as CHANNELS_SHARE
@@ -85,29 +86,39 @@ def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:
 def run_channels(
     run: SearchRun, channels: Sequence[Channel], most: Callable[[str, Mapping[str, Sequence[Match]]], int]
 ) -> dict[str, Sequence[Match]]:
-    """Run the channels in order; each is cut at what `most` allows after those before it.
+    """Run the channels, which do not need each other; each is cut at what `most` allows after those before it.
 
     Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice.
     """
+    shares = [TERMS + (CHANNELS_SHARE - TERMS) * place / len(channels) for place in range(1, len(channels) + 1)]
+    chosen = {
+        channel.name: partial(_matches_of, channel, run, most(channel.name, {}), share)
+        for channel, share in zip(channels, shares, strict=True)
+        if channel.name in run.abilities or channel.name not in OPTIONAL
+    }
     matches: dict[str, Sequence[Match]] = {}
-    without = run.itself
-    for place, channel in enumerate(channels, start=1):
-        name = channel.name
-        if name in OPTIONAL and name not in run.abilities:
-            continue
-        limit = most(name, matches)
-        share = TERMS + (CHANNELS_SHARE - TERMS) * place / len(channels)
-        try:
-            with run.budget.part(share, f"{name} was left out"), run.store.interrupting():
-                found = channel.retrieve(run, limit + min(len(without), MOST_WITHOUT))
-                matches[name] = [match for match in found if match.unit not in without][:limit] if without else found
-        except EmbedderFault as fault:
-            run.notice("no-embedding", f"no vector results: {fault}")
-        if name in matches:
-            run.trace.lap(name)
+    for name, found in zip(chosen, run.store.at_once(*chosen.values()), strict=True):
+        if isinstance(found, EmbedderFault):
+            run.notice("no-embedding", f"no vector results: {found}")
+        elif found is not None:
+            limit = most(name, matches)
+            matches[name] = found[:limit] if limit < most(name, {}) else found
             run.trace.rankings[name] = tuple(matches[name])
             run.trace.cuts[name] = limit
     return matches
+
+
+def _matches_of(channel: Channel, run: SearchRun, limit: int, share: float) -> Sequence[Match] | EmbedderFault | None:
+    """At most so many matches of a channel; None if there is no time for it."""
+    without = run.itself
+    with run.budget.part(share, f"{channel.name} was left out"), run.store.interrupting():
+        try:
+            found = channel.retrieve(run, limit + min(len(without), MOST_WITHOUT))
+        except EmbedderFault as fault:
+            return fault
+        run.trace.lap(channel.name)
+        return [match for match in found if match.unit not in without][:limit] if without else found
+    return None
 
 
 def add_todos(run: SearchRun, matches: dict[str, Sequence[Match]]) -> None:

@@ -7,10 +7,13 @@ first: path and language of a document, then trigrams, then what is known of a u
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
 
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
-from codelens.model.budget import CONDITIONS
+from codelens.model.budget import CONDITIONS, OutOfTime
 from codelens.model.code import DocumentId, Span, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.graph import FILE, document_node
@@ -61,7 +64,7 @@ from codelens.query.nodes import (
 from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
-from codelens.store.store import Store
+from codelens.store.store import Part, Store
 from codelens.store.texts import Texts, line_at, line_starts
 from codelens.store.units import UnitSet
 
@@ -203,22 +206,53 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.metadata = load_metadata(settings.metadata)
     if asks_for_changes(query):
         scope.changes = LastChanges(store, texts)
-    node = with_words_together(query.node, matching)
-    demand = Demand(node, matching, scope.demands_text, scope.repositories, scope.metadata, scope.changes)
-    whole, satisfying = _decided(documents_in_scope(store, options), demand, scope, store)
-    scope.units = UnitSet([*store.units.of_documents(whole, asks_todos(query.node)), *satisfying.units])
-    scope.reach = satisfying.reach
+    conditions = Conditions(query, options, matching, texts, scope.metadata, {r.root: r.name for r in rows})
+    with store.budget.part(CONDITIONS, "conditions were not decided"):
+        parts = store.in_parts(conditions.satisfying)
+        scope.units = UnitSet(chain.from_iterable(part.units for part in parts))
+        scope.reach = {unit: span for part in parts for unit, span in part.of.items()}
+        files, left = map(sum, zip(*(part.counts for part in parts), strict=True))
+        if left:
+            store.budget.cut.append(f"conditions were decided for {files - left} of {files} files")
+    scope.units = scope.units or UnitSet()
     store.unit_sets.hold(scope.units)
     return scope
 
 
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of a query and its options as data: each index that a store is made of decides them for its own files."""
+
+    query: Query
+    options: SearchOptions
+    matching: Matching
+    texts: Texts
+    metadata: Metadata
+    names: Mapping[Path, str]
+    """Root of each repository → its name."""
+
+    def satisfying(self, store: Store, _: None) -> Part[Span]:
+        """The units that satisfy them, with `Satisfying.reach`; counts are the files, and those for which there was no time."""
+        names = {int(row.id): self.names[row.root] for row in store.documents.repositories()}
+        matching = replace(self.matching, budget=store.budget)
+        scope = SearchScope(self.query, self.options, matching, self.texts.within(store), names, self.metadata)
+        if asks_for_changes(self.query):
+            scope.changes = LastChanges(store, scope.texts)
+        node = with_words_together(self.query.node, matching)
+        demand = Demand(node, matching, scope.demands_text, names, scope.metadata, scope.changes)
+        documents = documents_in_scope(store, self.options, names=names)
+        whole, satisfying, left = _decided(documents, demand, scope, store)
+        units = [*store.units.of_documents(whole, asks_todos(self.query.node)), *satisfying.units]
+        return Part(units, satisfying.reach, (len(documents), left))
+
+
 def _decided(
     documents: Sequence[DocumentRow], demand: Demand, scope: SearchScope, store: Store
-) -> tuple[list[DocumentId], Satisfying]:
-    """(documents of which all units satisfy the query, the units of others that do); what there was no time for does not."""
+) -> tuple[list[DocumentId], Satisfying, int]:
+    """(documents of which all units satisfy the query, the units of others that do, how many files there was no time for)."""
     budget, whole, satisfying = store.budget, list[DocumentId](), Satisfying()
     undecided, left = list[DocumentRow](), len(documents)
-    with budget.part(CONDITIONS):
+    with suppress(OutOfTime):
         for document in documents:
             budget.check()
             value = _of_document(demand.node, document, scope).value
@@ -232,9 +266,7 @@ def _decided(
             undecided, parts = _with_trigrams(undecided, scope, store)
         left = len(undecided)
         add_satisfying(undecided, replace(demand, parts=parts), scope.texts, satisfying)
-    if left := left - satisfying.files:
-        budget.cut.append(f"conditions were decided for {len(documents) - left} of {len(documents)} files")
-    return whole, satisfying
+    return whole, satisfying, left - satisfying.files
 
 
 def unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
@@ -262,10 +294,16 @@ def without_metadata(query: Query, scope: SearchScope) -> list[Notice]:
 
 
 def documents_in_scope(
-    store: Store, options: SearchOptions, among: Collection[DocumentId] | None = None
+    store: Store,
+    options: SearchOptions,
+    among: Collection[DocumentId] | None = None,
+    names: Mapping[int, str] | None = None,
 ) -> list[DocumentRow]:
-    """The documents, of all or `among` these, that the options let take part; in order of repository and path."""
-    names = {row.id: row.name for row in store.documents.repositories()}
+    """The documents, of all or `among` these, that the options let take part; in order of repository and path.
+
+    `names`: those of repositories, if they are not the store's own.
+    """
+    names = names or {row.id: row.name for row in store.documents.repositories()}
     return [d for d in store.documents.rows(among) if not _option_against(d, names[d.repository], options)]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -41,7 +42,10 @@ def neighbour_ranking(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     seeds = {unit: rows[unit].name for unit in best if rows[unit].kind not in CHUNK_KINDS}
     classes = derived_classes(seeds, _names_around(seeds, store))
     found: dict[UnitId, Match] = {}
-    for match in match_classes(stems_of(query.texts), classes):
+    matched = match_classes(stems_of(query.texts), classes)
+    targets = [target for match in matched for target in usable_targets(match.concept)]
+    store.foresee(*(("units.named", (target, run.within, NAMED_CAP)) for target in targets))
+    for match in matched:
         for target in usable_targets(match.concept):
             for unit in store.units.named(target, run.within, NAMED_CAP):
                 reason = f'"{match.phrases[0]}" means {match.concept.name}'
@@ -52,10 +56,11 @@ def neighbour_ranking(run: SearchRun, named: Sequence[Match]) -> list[Match]:
 def _names_around(seeds: Mapping[UnitId, str], store: Store) -> dict[UnitId, list[str]]:
     """Unit → the names of its callers and callees, by name."""
     around: dict[UnitId, set[UnitId]] = {unit: set() for unit in seeds}
-    for edge in store.edges.outgoing(seeds, {"calls"}, MOST_EDGES):
+    store.foresee(*((f"edges.{way}", ([*seeds], {"calls"}, MOST_EDGES)) for way in ("outgoing", "incoming")))
+    for edge in store.edges.outgoing([*seeds], {"calls"}, MOST_EDGES):
         if is_unit(edge.target):
             around[UnitId(edge.source)].add(UnitId(edge.target))
-    for edge in store.edges.incoming(seeds, {"calls"}, MOST_EDGES):
+    for edge in store.edges.incoming([*seeds], {"calls"}, MOST_EDGES):
         if is_unit(edge.source):
             around[UnitId(edge.target)].add(UnitId(edge.source))
     rows = store.units.rows({unit for units in around.values() for unit in units})
@@ -269,16 +274,20 @@ MOST_FILES = 300
 """Files that are looked at for one word. Chosen: a word on more paths names the project, not a place in it."""
 
 
+def _grouped(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
+    files = store.documents.first_on_paths(word, MOST_FILES)
+    return store.units.grouped(files, [other for other in words if other != word])
+
+
 def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     """Symbols in folders and files whose names begin with a word of the query, with the reason: types with a method that the query
     speaks of first, then those with members, then those without, then other symbols; `most` in all."""
     words, found = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
     may = None if run.within is None else frozenset(run.within)
-    for place, word in enumerate(words):
-        others = [other for other in words if other != word]
+    grouped = run.store.at_once(*(partial(_grouped, word, words, run.store) for word in words))
+    for place, (word, units) in enumerate(zip(words, grouped, strict=True)):
         taken: dict[int, int] = {}
-        files = run.store.documents.first_on_paths(word, MOST_FILES)
-        for unit, group in run.store.units.grouped(files, others):
+        for unit, group in units:
             if taken.get(group, 0) < CAPS.get(group, most) and (may is None or unit in may):
                 taken[group] = taken.get(group, 0) + 1
                 found.setdefault(unit, (group, place, word))

@@ -213,11 +213,12 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
     else:
         terms = _reader(profile)(plain_texts(query), query.identifiers, query.text)
         store.budget.limits += terms.left_out
-        store.foresee(
-            *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
-            *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
-            *(("units.named", (t.text, None, 1)) for t in terms.names),
-        )
+    store.foresee(
+        *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
+        *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
+        *(("units.named", (t.text, None, 1)) for t in terms.names),
+    )
+    if not run.likeness:
         if profile.aliases or own:
             terms = with_aliases(terms, own, shipped=profile.aliases)
         if "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
@@ -265,6 +266,7 @@ def with_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """The query with its `common` terms marked, unless it has no other term to search by."""
     most = COMMON_IN_UNITS * store.units.count()
     terms = dict.fromkeys(t.text for t in (*query.words, *query.extra))
+    store.foresee(*(("postings.document_frequency", (term,)) for term in terms))
     frequencies = {term: store.postings.document_frequency(term) for term in terms}
     common = tuple(term for term, units in frequencies.items() if units > most)
     telling = any(0 < units <= most for units in frequencies.values())

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import TYPE_CHECKING, NamedTuple
 
+from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.fast_dataclass import dataclass
 from codelens.search.terms import load_words
 from codelens.store.postings import all_trigrams
+from codelens.store.store import Part, Store
+from codelens.store.texts import DocumentText, Texts
 from codelens.text.identifiers import fold_identifier
 from codelens.text.lazily import lazy_pattern
 from codelens.text.terms import BEGINNING
@@ -64,70 +68,72 @@ class Find:
     """True for a token, False for a run of words."""
 
 
-def find_verbatim(run: SearchRun, fragment: str = "", known: Mapping[UnitId, Find] = {}) -> Mapping[UnitId, Find]:
-    """Unit → the best find in it. `known` are the finds of the fragment, if it was looked for. Raises OutOfTime."""
+class Typed(NamedTuple):
+    """What of a query stands in the code as it was typed."""
+
+    finds: Mapping[UnitId, Find] = {}
+    """Unit → the best find in it."""
+    fragment: str = ""
+    """As of `fragment_of`."""
+    of_fragment: Mapping[UnitId, Find] = {}
+
+
+def find_verbatim(run: SearchRun) -> Typed:
+    """The finds of the fragment, of tokens and of runs of words. Raises OutOfTime."""
+    if not run.store.features().fuzzy:
+        return Typed()
     plain = (text.encode("utf-8", "replace").decode() for text in run.terms.texts)  # no half of a surrogate pair
     words = [piece.strip(_EDGES) or piece for text in plain for piece in text.split()]
-    found: dict[UnitId, Find] = {}
-    if not words or run.options.literal or run.options.regex or not run.store.features().fuzzy:
-        return found
-    tokens, windows = (
-        tokens_of(words, run),
-        {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)},
-    )
-    run.store.foresee(
-        *_matching([*(code for token in tokens if token != fragment for code in _in_code(token)), *windows])
-    )
-    for token in tokens:
-        if token == fragment:
-            found |= known
-            continue
-        for document, (held, numbers) in _documents(_in_code(token), run).items():
-            texts = _Document(document, numbers, run)
-            for text in held:
-                _add(run, document, _token_places(text, texts), len(words), found)
-    following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
-    for document, (held, numbers) in _documents(list(windows), run).items():
-        places = _run_places(
-            {text: windows[text] for text in held}, words, following, _Document(document, numbers, run)
-        )
-        _add(run, document, places, len(words), found)
-    return found
+    fragment, typed = fragment_of(run), not run.options.literal and not run.options.regex
+    searches: list[Search] = []
+    for found in run.store.at_once(
+        partial(_of_fragment, fragment, run),
+        partial(_of_tokens, words if typed else (), fragment, run),
+        partial(_of_runs, words if typed else (), run),
+    ):
+        searches += found
+    finds = _finds(run, searches, len(words))
+    of_fragment = finds.pop(0) if fragment else {}
+    best: dict[UnitId, Find] = {}
+    if typed and words == [fragment] and _is_token(fragment, run):
+        best |= of_fragment
+    for own in finds:
+        for unit, find in own.items():
+            if unit not in best or find.value > best[unit].value:
+                best[unit] = find
+    return Typed(best, fragment, of_fragment)
 
 
-def find_fragment(run: SearchRun) -> tuple[str, Mapping[UnitId, Find]]:
-    """(the query, unit → where it stands there) if the query may be a part of a line: no unit has one of its words as a word."""
+def fragment_of(run: SearchRun) -> str:
+    """The query, if it may be a part of a line: no unit has one of its words as a word. Empty otherwise, and without trigrams."""
     texts = run.terms.texts if not run.options.literal else ()
     text = run.query.text if texts and run.query.plain else texts[0] if len(texts) == 1 else ""
     text = text.strip().encode("utf-8", "replace").decode()
     words = [term.text for term in run.terms.words]
-    found: dict[UnitId, Find] = {}
     if (
         not SHORTEST <= len(text) <= LONGEST_FRAGMENT
         or any(word.endswith(BEGINNING) for word in words)
         or all(map(run.store.postings.document_frequency, words))
         or not run.store.features().fuzzy
     ):
-        return "", found
-    for document, (_, numbers) in _documents([text], run).items():
-        _add(run, document, _token_places(text, _Document(document, numbers, run)), 1, found)
-    return text, found
+        return ""
+    return text
 
 
 def find_parts(
     run: SearchRun, parts: Sequence[str], first: Collection[DocumentId]
 ) -> Mapping[UnitId, Mapping[str, Find]]:
     """Unit → part → where it stands there; parts are in lower case. Of documents that hold as many those in `first` are read."""
-    found: dict[str, dict[UnitId, Find]] = {part: {} for part in parts if len(part) >= SHORTEST}
+    found = list(dict.fromkeys(part for part in parts if len(part) >= SHORTEST))
     if not run.store.features().fuzzy:
         return {}
-    for document, (held, numbers) in islice(_documents(list(found), run, first).items(), PARTLY_READ):
-        texts = _Document(document, numbers, run)
-        for part in held:
-            places = ((place, INSIDE, part, True) for place, _, _ in islice(texts.places(part, False), PARTLY_FOUND))
-            _add(run, document, places, 1, found[part])
+    chosen = dict(islice(_documents(found, run, first).items(), PARTLY_READ))
+    searches = [
+        (_parts_in, {document: ([part], numbers) for document, (held, numbers) in chosen.items() if part in held})
+        for part in found
+    ]
     by_unit: dict[UnitId, dict[str, Find]] = {}
-    for part, finds in found.items():
+    for part, finds in zip(found, _finds(run, searches, 1), strict=True):
         for unit, find in finds.items():
             by_unit.setdefault(unit, {})[part] = find
     return by_unit
@@ -139,12 +145,29 @@ def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
     A name that is defined outside of tests is left out, because its uses would count as much as its definition. A plain word that
     no unit has is one: it may be a part of a longer word.
     """
-    names = (_last_name(word) for word in words if _NAME.fullmatch(word))
-    run.store.foresee(*(("units.named", (fold_identifier(name), None, MOST_NAMED)) for name in names))
+    store = run.store
+    folded = {word: fold_identifier(_last_name(word)) for word in words if _NAME.fullmatch(word)}
+    plain = [word.casefold() for word in folded if not _is_code(word)]
+    like_code = [folded[word] for word in folded if _is_code(word)]
+    store.foresee(
+        *([(partial(_look_up, names=like_code), None)] if like_code else []),
+        *(("units.named", (name, None, MOST_NAMED)) for name in folded.values()),
+        *(("postings.document_frequency", (word,)) for word in plain),
+    )
     found = dict.fromkeys(
         word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
     )
     return list(found)[:MOST_TOKENS]
+
+
+def _look_up(store: Store, _: None, names: Sequence[str]) -> None:
+    """Read what bears these names."""
+    for name in names:
+        store.units.rows(store.units.named(name, None, MOST_NAMED))
+
+
+def _is_code(word: str) -> bool:
+    return re.search(r"[A-Z0-9_]", word[1:]) is not None
 
 
 def _in_code(token: str) -> tuple[str, ...]:
@@ -158,7 +181,7 @@ def _is_token(word: str, run: SearchRun) -> bool:
         return bool(_MARKED.search(word))
     last = _last_name(word)
     named = run.store.units.named(fold_identifier(last), None, MOST_NAMED)
-    if not re.search(r"[A-Z0-9_]", word[1:]):
+    if not _is_code(word):
         return not named and not run.store.postings.document_frequency(word.casefold())
     return not any(unit.name == last and "test" not in unit.roles for unit in run.store.units.rows(named).values())
 
@@ -186,8 +209,8 @@ def _documents(
     """Document → texts that it may hold, and parts of a large one; most of them first, then those in `first`."""
     held: dict[DocumentId, list[str]] = {}
     parts: dict[DocumentId, set[int]] = {}
+    run.store.foresee(*_matching(texts, run))
     allowed = None if run.within is None else run.store.files.holding(run.within)
-    run.store.foresee(*_matching(texts))
     for text in dict.fromkeys(texts):
         run.budget.check()
         expression = all_trigrams(text)
@@ -203,32 +226,93 @@ def _documents(
     for key in sorted(groups, reverse=True):
         if (room := MOST_DOCUMENTS - len(chosen)) > 0:
             chosen += run.store.documents.first(groups[key], MOST_DOCUMENTS)[:room]
-    run.store.foresee(
-        ("documents.rows", (chosen,)), *((name, (d,)) for d in chosen for name in ("documents.snapshot", "units.spans"))
-    )
     return {document: (held[document], tuple(sorted(parts[document]))) for document in chosen}
 
 
-def _matching(texts: Iterable[str]) -> list[tuple[str, tuple[str]]]:
-    """The questions which documents may hold these texts."""
+def _matching(texts: Iterable[str], run: SearchRun) -> list[tuple[str, tuple[object]]]:
+    """The questions which documents may hold these texts, and which take part."""
     expressions = filter(None, map(all_trigrams, dict.fromkeys(texts)))
-    return [("postings.documents_matching", (expression,)) for expression in expressions]
+    holding = [("files.holding", (run.within,))] if run.within is not None else []
+    return [*(("postings.documents_matching", (expression,)) for expression in expressions), *holding]
 
 
 Place = tuple[int, float, str, bool]
 """Byte of the document, number of words, text, and whether it is a token."""
+Places = Callable[[Sequence[str], "_Document"], Iterator[Place]]
+"""Texts that a document may hold → the places of those that it holds."""
+Documents = Mapping[DocumentId, tuple[Sequence[str], Sequence[int]]]
+"""Document → texts that it may hold, and parts of a large one."""
+
+
+Search = tuple[Places, Documents]
+
+
+def _finds(run: SearchRun, searches: Sequence[Search], words: int) -> list[dict[UnitId, Find]]:
+    """For each search: unit → the best find in it, in the order of the documents. Raises OutOfTime."""
+    wanted: dict[DocumentId, list[Wanted]] = {}
+    for search, (_, documents) in enumerate(searches):
+        for place, (document, (held, numbers)) in enumerate(documents.items()):
+            wanted.setdefault(document, []).append((search, place, held, numbers))
+    if not wanted:
+        return [{} for _ in searches]
+    look = partial(_look_for, ways=[places for places, _ in searches], words=words, texts=run.texts)
+    parts = run.store.in_parts(look, wanted)
+    within = None if run.within is None else frozenset(run.within)
+    ordered = sorted((key, unit, find) for part in parts for unit, own in part.of.items() for key, find in own.items())
+    found: list[dict[UnitId, Find]] = [{} for _ in searches]
+    for (search, _, _), unit, find in ordered:
+        if within is None or unit in within:
+            found[search][unit] = find
+    return found
+
+
+def _of_fragment(fragment: str, run: SearchRun) -> list[Search]:
+    return [(_tokens_in, _documents([fragment], run))] if fragment else []
+
+
+def _of_tokens(words: Sequence[str], without: str, run: SearchRun) -> list[Search]:
+    """A search for each token among these words but one."""
+    codes = [_in_code(token) for token in tokens_of(words, run) if token != without]
+    run.store.foresee(*_matching([text for texts in codes for text in texts], run))
+    return [(_tokens_in, found) for found in run.store.at_once(*(partial(_documents, code, run) for code in codes))]
+
+
+def _of_runs(words: Sequence[str], run: SearchRun) -> list[Search]:
+    windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
+    following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
+    ways = partial(_runs_in, windows=windows, words=words, following=following)
+    return [(ways, _documents(list(windows), run))] if windows else []
+
+
+Wanted = tuple[int, int, Sequence[str], Sequence[int]]
+"""Number of a search, place of the document in it, texts, parts."""
+
+
+def _look_for(
+    store: Store, wanted: Mapping[DocumentId, Sequence[Wanted]], ways: Sequence[Places], words: int, texts: Texts
+) -> Part[dict[tuple[int, int, int], Find]]:
+    """Unit → the best find of each search, by (search, place of its document, place among the units of it)."""
+    texts, of = texts.within(store), dict[UnitId, dict[tuple[int, int, int], Find]]()
+    for document in store.documents.rows(wanted):
+        for search, place, held, numbers in wanted[document.id]:
+            found: dict[UnitId, Find] = {}
+            within = _Document(texts.of(document), numbers, store.budget)
+            _add(store, document.id, ways[search](held, within), words, found)
+            for order, (unit, find) in enumerate(found.items()):
+                of.setdefault(unit, {})[search, place, order] = find
+    return Part(of=of)
 
 
 class _Document:
     """The text of a document, or of some parts of a large one, in which texts are looked for."""
 
-    def __init__(self, document: DocumentId, numbers: Sequence[int], run: SearchRun) -> None:
-        self._text = run.texts.of(run.store.documents.rows([document])[0])
+    def __init__(self, text: DocumentText, numbers: Sequence[int], budget: TimeBudget) -> None:
+        self._text = text
         self._parts: list[tuple[int, str]] = []
         """(first byte, text) of each part."""
         self._lowered: dict[bool, list[str]] = {}
         for number in numbers or range(len(self._text.places)):
-            run.budget.check()
+            budget.check()
             span = self._text.span_of(number)
             self._parts.append((max(span.start, self._text.bom), self._text.stored(span)))
 
@@ -292,11 +376,25 @@ def _token_places(token: str, document: _Document) -> Iterator[Place]:
             return
 
 
-def _run_places(
-    windows: Mapping[str, int], words: Sequence[str], following: Sequence[re.Pattern[str]], document: _Document
+def _tokens_in(tokens: Sequence[str], document: _Document) -> Iterator[Place]:
+    return chain.from_iterable(_token_places(token, document) for token in tokens)
+
+
+def _parts_in(parts: Sequence[str], document: _Document) -> Iterator[Place]:
+    for part in parts:
+        yield from ((place, INSIDE, part, True) for place, _, _ in islice(document.places(part, False), PARTLY_FOUND))
+
+
+def _runs_in(
+    held: Sequence[str],
+    document: _Document,
+    windows: Mapping[str, int],
+    words: Sequence[str],
+    following: Sequence[re.Pattern[str]],
 ) -> Iterator[Place]:
     """Places at which a window stands, with as many of the words after it as go on. `windows`: text → number of the next word."""
-    for window, after in windows.items():
+    for window in held:
+        after = windows[window]
         size = window.count(" ") + 1
         for place, end, text in document.places(window, True):
             last = after
@@ -311,21 +409,19 @@ def _bounded(token: str) -> str:
     return f"{left}{re.escape(token)}{right}"
 
 
-def _add(run: SearchRun, document: DocumentId, places: Iterator[Place], words: int, found: dict[UnitId, Find]) -> None:
+def _add(store: Store, document: DocumentId, places: Iterator[Place], words: int, found: dict[UnitId, Find]) -> None:
     """Credit each find to the units around it."""
-    within = None if run.within is None else frozenset(run.within)
     spans: Sequence[tuple[UnitId, int, int, int, int]] | None = None
     for place, count, text, token in places:
         share = count if token else count / words
         if spans is None:
-            spans = run.store.units.spans(document)[::-1]
+            spans = store.units.spans(document)[::-1]
         for unit, start, end, lines, local in spans:
             if not start <= place < end:
                 continue
-            if within is None or unit in within:
-                value = share / math.sqrt(1.0 + lines / USUAL_LINES)
-                known = found.get(unit)
-                if known is None or value > known.value:
-                    found[unit] = Find(value, text, token)
+            value = share / math.sqrt(1.0 + lines / USUAL_LINES)
+            known = found.get(unit)
+            if known is None or value > known.value:
+                found[unit] = Find(value, text, token)
             if not local:
                 share *= AROUND

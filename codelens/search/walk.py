@@ -7,8 +7,8 @@ seeds. Units that only the walk found become candidates; each candidate that it 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import pairwise
 
 from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
@@ -18,11 +18,14 @@ from codelens.model.code import UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
 from codelens.model.search import Candidate, Contribution, in_order
+from codelens.search.evidence import Reading
 from codelens.store.store import Store
 
 LEAST, SPAN = 1e-4, 9.2
 """Constant added to a share before its logarithm is taken, and minus the logarithm of that constant: the value is from 0 to 1.
 Among logarithm, square root and plain share, the logarithm measured best together with the other features."""
+NEARLY = 0.8
+"""Share of epsilon where a walk is rehearsed: mass comes from dead ends elsewhere, too. Chosen."""
 WALK = "walk"
 """The feature that the walk gives."""
 
@@ -58,8 +61,18 @@ class Spread:
     around: Surroundings
 
 
-def spread(ranked: Sequence[tuple[float, Candidate]], spreading: Spreading, store: Store) -> Spread | None:
+def _rows(store: Store, units: Iterable[UnitId]) -> object:
+    return store.units.rows(units)
+
+
+def spread(
+    ranked: Sequence[tuple[float, Candidate]],
+    spreading: Spreading,
+    store: Store,
+    reading: Reading = _rows,
+) -> Spread | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
+    `reading` says what will be read of units that join.
 
     A seed's part is the square of where its score stands between the first that is not a seed any more and the best, so that the
     first few lead (ranking.md's recipe), whatever all of them have in common.
@@ -70,10 +83,36 @@ def spread(ranked: Sequence[tuple[float, Candidate]], spreading: Spreading, stor
     best, low = symbols[0][1], symbols[-1][1] if len(symbols) > 1 else 0.0
     reach = best - low
     symbols = [(c, score) for c, score in symbols[: spreading.seeds] if score > low] or symbols[:1]
-    around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
     seeds: dict[int, float] = {c.unit.id: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
-    pushed = push(around, seeds, spreading.restart, spreading.epsilon, spreading.nodes)
+    whole = math.fsum(seeds.values())
+    ahead = partial(_walk_ahead, spreading=spreading, whole=whole, reading=reading)
+    store.foresee((ahead, {**dict.fromkeys((c.unit.id for _, c in ranked), 0.0), **seeds}))
+    around, pushed = _push_from(store, seeds, spreading, spreading.epsilon)
     return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around)
+
+
+def _push_from(
+    store: Store, seeds: Mapping[int, float], spreading: Spreading, epsilon: float
+) -> tuple[Surroundings, Push]:
+    around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
+    return around, push(around, seeds, spreading.restart, epsilon, spreading.nodes)
+
+
+def _walk_ahead(
+    store: Store,
+    candidates: Mapping[int, float],
+    spreading: Spreading,
+    whole: float,
+    reading: Reading,
+) -> None:
+    """Read what a walk will read of one of several indexes, and the units that may join. `candidates`: unit → weight as a seed,
+    of `whole` over all indexes."""
+    seeds = {unit: weight for unit, weight in candidates.items() if weight}
+    if seeds:
+        share = math.fsum(seeds.values()) / whole
+        _, pushed = _push_from(store, seeds, spreading, NEARLY * spreading.epsilon / share)
+        mass = _arrived(pushed, seeds, spreading.restart)
+        reading(store, _most({u: held for u, held in mass.items() if u not in candidates}, spreading.joining))
 
 
 def _arrived(pushed: Push, seeds: Mapping[int, float], restart: float) -> dict[UnitId, float]:
@@ -101,12 +140,15 @@ def joining(
     """New candidates for the symbols with most mass that no channel found, of those that take part."""
     known, taking_part = {c.unit.id for c in candidates}, None if allowed is None else frozenset(allowed)
     new = {u: m for u, m in found.mass.items() if u not in known and (taking_part is None or u in taking_part)}
-    least = sorted(new.values(), reverse=True)[: spreading.joining][-1:]
-    rows = store.units.rows(
-        unit for unit, mass in new.items() if [mass] >= least
-    )  # more, where several hold the last's mass
+    rows = store.units.rows(_most(new, spreading.joining))
     first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[: spreading.joining]
     return [Candidate(row) for row in first if row.kind not in UNWALKED_KINDS]
+
+
+def _most(mass: Mapping[UnitId, float], number: int) -> list[UnitId]:
+    """So many units with the most mass; more, where several hold the last's."""
+    least = sorted(mass.values(), reverse=True)[:number][-1:]
+    return [unit for unit, held in mass.items() if [held] >= least]
 
 
 def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, weight: float, store: Store) -> Ways:
@@ -129,18 +171,28 @@ class Ways:
         self._restart = restart
         self._store = store
         self._names = names
+        self._ways: dict[UnitId, Sequence[UnitId]] = {}
         self.most = max(found.mass.values(), default=0.0)
         """The most mass that came to a unit."""
 
     def to(self, unit: UnitRow) -> str:
         """The share of the most mass, and the stations."""
-        found, nodes = self._found, self._nodes
-        node = nodes.numbers([unit.id])[unit.id]
-        way = [nodes.unit[n] for n in _way(self._trails.to(node), node, self._senders)]
-        if others := [station for station in way if station not in self._names]:
+        if unit.id not in self._ways:
+            self.find([unit])
+        share = self._found.mass[unit.id] / self.most
+        return f"{share:.1%} of the walk's most: {in_words(self._ways[unit.id], self._names, self._found.around)}"
+
+    def find(self, units: Iterable[UnitRow]) -> None:
+        """Find the stations of the ways to these units, those that the walk reached, and read their names."""
+        nodes, wanted = self._nodes, [unit.id for unit in units if unit.id in self._found.mass]
+        numbers = nodes.numbers(wanted)
+        for unit in wanted:
+            way = _way(self._trails.to(numbers[unit]), numbers[unit], self._senders)
+            self._ways[unit] = [nodes.unit[node] for node in way]
+        self._found.around.read_kinds({station for unit in wanted for station in self._ways[unit][:-1]})
+        others = {station for unit in wanted for station in self._ways[unit] if station not in self._names}
+        if others:
             self._names |= {row.id: row.qualified_name for row in self._store.units.rows(others).values()}
-        share = found.mass[unit.id] / self.most
-        return f"{share:.1%} of the walk's most: {in_words(way, self._names, found.around)}"
 
     @cached_property
     def _nodes(self) -> ByContent:

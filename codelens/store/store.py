@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import apsw
 
@@ -58,8 +58,18 @@ class Features:
     vector: bool
 
 
-Expected = tuple[str, tuple[Any, ...]]
-"""A method of a gateway, as `units.rows`, and its arguments."""
+Expected = tuple[str, tuple[Any, ...]] | tuple[Callable[..., object], Any]
+"""A method of a gateway, as `units.rows`, and its arguments; or work and its units."""
+T = TypeVar("T")
+
+
+class Part(NamedTuple, Generic[T]):
+    """The result of work that a store does on its own data."""
+
+    units: list[UnitId] = []
+    of: dict[UnitId, T] = {}
+    """What was found out of some units."""
+    counts: tuple[int, ...] = ()
 
 
 def _home(index: Path) -> str:
@@ -74,7 +84,7 @@ class Store:
     """An open index file. Close it, or use it as a context manager."""
 
     missing: Sequence[str] = ()
-    """What answers are without, in sentences: nothing, for a file."""
+    """Sentences about what answers are without: none, for a file."""
 
     def __init__(
         self,
@@ -306,9 +316,21 @@ class Store:
         return load_vector_extension(self._connection)
 
     def foresee(self, *calls: Expected) -> None:
-        """Hint that these methods of gateways, given by name and arguments, will be called; does nothing here. A store that lies
-        elsewhere asks for all of it at once.
+        """Hint what will be asked; does nothing here. A store that lies elsewhere asks for all of it at once.
+
+        Each is a method of a gateway by name and its arguments, or work as of `in_parts` and its units: each index that the store
+        is made of rehearses it with its own, and what it read need not be asked for again.
         """
+
+    def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
+        """The results of tasks that do not need each other's. A store that lies elsewhere asks for what all of them wait for at once."""
+        return [task() for task in tasks]
+
+    def in_parts(self, work: Callable[[Store, Any], Part[T]], numbers: Any = None) -> list[Part[T]]:
+        """Do work where its data lie: each index that this store is made of does it with its own of these units or documents, a
+        list or the keys of a mapping; None for all. `work` belongs to a module, or is a `partial` of what does. Raises OutOfTime.
+        """
+        return [work(self, numbers)]
 
     def journal_mode(self) -> str:
         """`delete` at rest, `truncate` in a build, `wal` in an update, or after one if a reader kept it from ending."""
@@ -343,11 +365,15 @@ class Store:
         if before.limited and apart:
             self.budget = before.rest()
         elif seconds and not before.limited:
-            self.budget = TimeBudget(seconds)
+            self.budget = self.limited_to(seconds)
         try:
             yield
         finally:
             self.budget = before
+
+    def limited_to(self, seconds: float) -> TimeBudget:
+        """A budget for one query."""
+        return TimeBudget(seconds)
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:

@@ -200,6 +200,13 @@ class Texts:
     _documents: dict[DocumentId, DocumentText] = field(default_factory=dict)
     _lines: dict[DocumentId, Sequence[str]] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[type[Texts], tuple[None]]:
+        return Texts, (None,)  # where it is sent to, texts are read anew
+
+    def within(self, store: Store) -> Texts:
+        """The texts of this store: these, if they are of it."""
+        return self if self.store is store else Texts(store)
+
     def of(self, document: DocumentRow) -> DocumentText:
         """The document's text, in memory until `forget`."""
         known = self._documents.get(document.id)

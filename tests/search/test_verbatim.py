@@ -287,7 +287,7 @@ def test_without_trigrams_there_is_nothing(tmp_path: Path) -> None:
     tree = Tree(tmp_path, {"a.py": LOCK}, Settings(jobs=1, fuzzy=False))
     tree.index().close()
     with Store.read(tree.db) as store:
-        assert not find_verbatim(asked(store, "stays shut until"))
+        assert not find_verbatim(asked(store, "stays shut until")).finds
 
 
 @pytest.mark.slow
@@ -316,12 +316,12 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Store, str], int]:
     """Returns how many documents are opened to look for a query in them."""
     from codelens.search import verbatim
 
-    opened: list[DocumentId] = []
+    opened: list[DocumentText] = []
     begin = verbatim._Document.__init__
 
-    def noted(self: verbatim._Document, document: DocumentId, *more: Any) -> None:
-        opened.append(document)
-        begin(self, document, *more)
+    def noted(self: verbatim._Document, text: DocumentText, *more: Any) -> None:
+        opened.append(text)
+        begin(self, text, *more)
 
     monkeypatch.setattr(verbatim._Document, "__init__", noted)
 

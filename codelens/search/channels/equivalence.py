@@ -40,7 +40,15 @@ class EquivalenceChannel:
         matches = match_classes(words, (*own, *(shipped_classes(words) if shipped else ())))
         learned = list(query.learned)
         found: dict[UnitId, Match] = {}
-        for match in sorted((m for m in matches if m.strong or m.concept.own), key=lambda m: -_score(m)):
+        chosen = sorted((m for m in matches if m.strong or m.concept.own), key=lambda m: -_score(m))
+        store.foresee(
+            *(
+                ("units.named", (target, run.within, NAMED_CAP, match.concept.languages))
+                for match in chosen
+                for target in usable_targets(match.concept)
+            )
+        )
+        for match in chosen:
             while learned and learned[0].raw_score > _score(match):
                 found.setdefault(learned[0].unit, learned.pop(0))
             for target in usable_targets(match.concept):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from codelens.model.code import QUOTING, Span, UnitId, UnitRow
 from codelens.model.search import Match
@@ -15,8 +16,8 @@ from codelens.query.nodes import asks_todos
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
 from codelens.search.run import SearchRun
 from codelens.search.terms import ALIAS, ExpandedQuery, rarest, stem
-from codelens.store.store import Store
-from codelens.store.texts import DocumentText
+from codelens.store.store import Part, Store
+from codelens.store.texts import DocumentText, Texts
 from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words
 
 MOST_READ = 1000
@@ -96,7 +97,10 @@ def whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[Match]
     total = run.store.units.count()
     frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
     rarity = {term: math.log(1.0 + (total - n + 0.5) / (n + 0.5)) for term, n in frequencies.items()}
-    counted = _counts(run, [unit for unit, _ in proposed], terms)
+    units = [unit for unit, _ in proposed]
+    counting = partial(_counts, terms=terms, weights=fields, texts=run.texts)
+    found = {unit: counts for part in run.store.in_parts(counting, units) for unit, counts in part.of.items()}
+    counted = {unit: found[unit] for unit in units if unit in found}
     mean = math.fsum(length for _, length in counted.values()) / len(counted) if counted else 1.0
     scores = {unit: _bm25(counts, rarity, length / mean) for unit, (counts, length) in counted.items()}
     ranked = sorted(scores, key=lambda unit: -scores[unit])[:limit]  # stable: the order of the stems breaks ties
@@ -106,17 +110,16 @@ def whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[Match]
 
 
 def _counts(
-    run: SearchRun, units: Sequence[UnitId], terms: Sequence[str]
-) -> dict[UnitId, tuple[Mapping[str, float], int]]:
+    store: Store, units: Sequence[UnitId], terms: Sequence[str], weights: Mapping[str, float], texts: Texts
+) -> Part[tuple[Mapping[str, float], int]]:
     """Unit with any of the terms → how often each stands in it, by the weights of the fields, and its number of words."""
-    store, weights = run.store, run.profile.fields
-    rows, marks = store.units.rows(units), store.units.decorators(units)
+    rows, marks, texts = store.units.rows(units), store.units.decorators(units), texts.within(store)
     documents = {d.id: d for d in store.documents.rows({row.document for row in rows.values()})}
     parts = [term.removesuffix(BEGINNING) for term in terms]
     found: dict[UnitId, tuple[Mapping[str, float], int]] = {}
     for unit in units:
         store.budget.check()
-        fields = _fields(rows[unit], marks.get(unit, ()), run.texts.of(documents[rows[unit].document]))
+        fields = _fields(rows[unit], marks.get(unit, ()), texts.of(documents[rows[unit].document]))
         folded = " ".join(fields.values()).casefold()
         if folded.isascii() and not any(part in folded for part in parts):
             continue
@@ -130,7 +133,7 @@ def _counts(
                     counts[term] = counts.get(term, 0.0) + weights[name] * n
         if counts:
             found[unit] = (counts, length)
-    return found
+    return Part(of=found)
 
 
 def _count(term: str, words: Mapping[str, int]) -> int:

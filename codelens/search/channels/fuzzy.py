@@ -6,13 +6,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.search import Match
 from codelens.search.run import SearchRun
 from codelens.search.terms import LETTERS_PER_SLIP, MOST_UNKNOWN, Term
-from codelens.search.verbatim import MOST_TOKENS, Find, find_fragment, find_parts, find_verbatim
+from codelens.search.verbatim import MOST_TOKENS, Typed, find_parts, find_verbatim, fragment_of
+from codelens.store.store import Expected
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
@@ -57,21 +59,25 @@ class FuzzyChannel:
         The raw score is 1 at most, and for a fragment 2.
         """
         parts = run.options.mode == "fuzzy" or run.profile.as_written
-        unknown = self._unknown(run)
-        found = _with_parts(run, limit) if parts else self._named(run, unknown, limit)
-        if run.profile.channels.get(self.name):
-            fragment, finds = find_fragment(run)
-            run.verbatim = find_verbatim(run, fragment, finds)
+        unknown, typing = self._unknown(run), run.profile.channels.get(self.name)
+        found, typed, bearing, *near = run.store.at_once(
+            partial(_with_parts, run, limit) if parts else partial(self._named, run, unknown, limit),
+            partial(find_verbatim, run) if typing else Typed,
+            partial(_bearing, fragment_of(run) if typing else "", run, limit),
+            *(partial(_resembling, word, run) for word in unknown),
+        )
+        if typing:
+            run.verbatim = typed.finds
             for unit, find in run.verbatim.items():
                 if (unit not in found or find.value > found[unit].raw_score) and not (parts and find.token):
                     found[unit] = Match(unit, find.value, f"holds '{find.text}'")
-            for match in _with_fragment(run, fragment, finds, limit):
+            for match in _with_fragment(typed, bearing):
                 found[match.unit] = match
             least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
             run.fragments = {m.unit: m for m in found.values() if m.raw_score > least}
         resembling: dict[UnitId, float] = {}
-        for word, certainty in unknown.items():
-            for unit, name, slips in _resembling(word, run):
+        for (word, certainty), alike in zip(unknown.items(), near, strict=True):
+            for unit, name, slips in alike:
                 mistakes = f"{slips} typing mistake{'s' * (slips > 1)}"
                 resembling.setdefault(unit, certainty / (1 + slips))
                 found.setdefault(unit, Match(unit, resembling[unit], f"{word} ~ {name}, {mistakes}"))
@@ -82,12 +88,12 @@ class FuzzyChannel:
     def _named(self, run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
         """Units whose names hold a name of the query, or a word that no unit has."""
         found: dict[UnitId, Match] = {}
-        for term in run.terms.names:
-            if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS:
-                self._holding(term, run, limit, found)
-        for term in run.terms.words:
-            if fold_identifier(term.text) in unknown:
-                self._holding(term, run, limit, found)
+        held = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
+        held += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
+        parts = (fold_identifier(term.text) for term in held)
+        run.store.foresee(*(_asking_for(part, run, limit) for part in parts if part))
+        for term in held:
+            self._holding(term, run, limit, found)
         return found
 
     def _holding(self, term: Term, run: SearchRun, limit: int, found: dict[UnitId, Match]) -> None:
@@ -118,11 +124,18 @@ class FuzzyChannel:
         return dict(islice(unknown.items(), MOST_UNKNOWN))
 
 
+def _asking_for(part: str, run: SearchRun, limit: int) -> Expected:
+    """The question which names hold a part, or begin with a short one."""
+    return "postings.names_containing" if len(part) >= TRIGRAM else "units.named_from", (part, run.within, limit)
+
+
 def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     """Units whose name or text holds words of the query as parts: the raw score is the share of the words that they hold."""
     store, terms = run.store, {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
     held: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
+    folded = [part for part in map(fold_identifier, terms) if len(part) >= TRIGRAM]
+    store.foresee(*(("postings.names_with", (part, run.within, MOST_NAMED)) for part in folded))
     for text, term in terms.items():
         part = fold_identifier(text)
         store.budget.check()
@@ -147,13 +160,19 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     }
 
 
-def _with_fragment(run: SearchRun, text: str, finds: Mapping[UnitId, Find], limit: int) -> list[Match]:
+def _with_fragment(typed: Typed, bearing: Mapping[UnitId, float]) -> list[Match]:
     """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
     least, more = IN_LINE
-    found = {unit: least + more * find.value for unit, find in finds.items()}
+    found = {unit: least + more * find.value for unit, find in typed.of_fragment.items()} | bearing
+    return [Match(unit, FRAGMENT + value, f"holds {typed.fragment} as a part") for unit, value in found.items()]
+
+
+def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
+    """Units with a name of which a text is a part → value of that."""
     dotted = re.sub("::|->|#", ".", text).lower()
     holder, _, last = dotted.rpartition(".")
     folded = fold_identifier(last)
+    found: dict[UnitId, float] = {}
     if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
         units = run.store.postings.names_containing(folded, run.within, limit)
         for row in run.store.units.rows(units).values():
@@ -161,7 +180,7 @@ def _with_fragment(run: SearchRun, text: str, finds: Mapping[UnitId, Find], limi
                 found[row.id] = 1.0
             elif not holder:
                 found[row.id] = OTHER_SPELLING
-    return [Match(unit, FRAGMENT + value, f"holds {text} as a part") for unit, value in found.items()]
+    return found
 
 
 def _resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:

@@ -37,6 +37,7 @@ class PathChannel:
         """
         query, store = run.terms, run.store
         most = COMMON_ON_PATHS * store.units.count()
+        store.foresee(*(("postings.document_frequency", (t.text, tuple(COLUMNS))) for t in query.words))
         frequencies = {t.text: store.postings.document_frequency(t.text, tuple(COLUMNS)) for t in query.words}
         telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
         proposing, columns = rarest(telling), tuple(COLUMNS)
@@ -61,7 +62,9 @@ def find_place(run: SearchRun) -> dict[UnitId, QueryTarget]:
     line, column = int(asked["line"] or 0), int(asked["column"] or 0)
     within = None if run.within is None else frozenset(run.within)
     found: dict[UnitId, QueryTarget] = {}
-    for document, below in _files(path, run):
+    files = _files(path, run)
+    run.store.foresee(*((name, (d.id,)) for d, _ in files for name in ("documents.snapshot", "units.of_document")))
+    for document, below in files:
         if line > (lines := len(run.texts.lines(document))):
             run.notice("place", f"{document.path} has {lines} lines")
         units = [u for u in run.store.units.of_document(document.id) if within is None or u.id in within]

@@ -11,6 +11,7 @@ from codelens.model.code import UnitId
 from codelens.model.search import Match
 from codelens.search.run import SearchRun
 from codelens.search.terms import Term
+from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
@@ -38,40 +39,47 @@ class SymbolChannel:
         primary = [t for t in query.names if t.tier != "pair"]
         pairs = [t for t in query.names if t.tier == "pair"]
         words = sorted((t for t in query.words if t.tier == "component"), key=lambda t: -len(t.text))
+        begun = [t for t in (*query.names, *query.words) if t.tier == "prefix"]
+        run.store.foresee(
+            *(("units.named_as", _as_named(term, run)) for term in (*primary, *pairs, *words)),
+            *(
+                (way, (_beginning(t), run.within, EXACT_CAP))
+                for t in begun
+                for way in ("units.named", "units.named_from")
+            ),
+        )
         for terms in (primary, pairs, words):
             if len(found) < FEW_PRIMARY or terms is pairs:
                 self._exact(terms, run, found)
-        self._begun([t for t in (*query.names, *query.words) if t.tier == "prefix"], run, found)
+        self._begun(begun, run, found)
+        parts = [t for t in (*primary, *words) if len(t.text) >= SUBSTRING_LETTERS and "fuzzy" in run.abilities]
+        if len(found) < PREFIX_BELOW:
+            run.store.foresee(
+                *(("units.named_from", (t.text, run.within, PREFIX_CAP)) for t in (*primary, *pairs, *words)),
+                *(("postings.names_containing", _as_part(t, run)) for t in parts if len(found) < SUBSTRING_BELOW),
+            )
         for terms in (primary, pairs, words):
             if len(found) < PREFIX_BELOW:
                 self._prefix(terms, run, found)
-        if len(found) < SUBSTRING_BELOW and "fuzzy" in run.abilities:
-            self._substring([*primary, *words], run, found)
+        if len(found) < SUBSTRING_BELOW:
+            self._substring(parts, run, found)
         return list(found.values())[:limit]
 
     def _exact(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
-        named = []
         for term in terms:
-            holder, name = split_qualified(term.origin)
-            if fold_identifier(name) != term.text:  # a word of a name, or two words joined
-                holder, name = "", term.text
-            named.append((term, (name, holder, run.within, EXACT_CAP)))
-        run.store.foresee(*(("units.named_as", asked) for _, asked in named))
-        for term, asked in named:
-            for unit in run.store.units.named_as(*asked):
+            for unit in run.store.units.named_as(*_as_named(term, run)):
                 found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
 
     def _begun(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         """For each beginning in the query: names equal to it, then names that go on, however many others were found."""
         for term in terms:
-            begun = fold_identifier(term.text.removesuffix(BEGINNING))
+            begun = _beginning(term)
             for unit in run.store.units.named(begun, run.within, EXACT_CAP):
                 found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
             for unit in run.store.units.named_from(begun, run.within, EXACT_CAP):
                 found.setdefault(unit, Match(unit, BEGINS, f"name begins with {term.origin}"))
 
     def _prefix(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
-        run.store.foresee(*(("units.named_from", (term.text, run.within, PREFIX_CAP)) for term in terms))
         for term in terms:
             room = PREFIX_CAP - len(found)
             if room <= 0:
@@ -82,7 +90,24 @@ class SymbolChannel:
     def _substring(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
             room = SUBSTRING_CAP - len(found)
-            if room <= 0 or len(term.text) < SUBSTRING_LETTERS:
-                continue
-            for unit in run.store.postings.names_containing(term.text, run.within, room):
+            if room <= 0:
+                return
+            for unit in run.store.postings.names_containing(*_as_part(term, run))[:room]:
                 found.setdefault(unit, Match(unit, HOLDS, f"name holds {term.origin}"))
+
+
+def _as_named(term: Term, run: SearchRun) -> tuple[str, str, UnitSet | None, int]:
+    """The arguments of `named_as`."""
+    holder, name = split_qualified(term.origin)
+    if fold_identifier(name) != term.text:  # a word of a name, or two words joined
+        holder, name = "", term.text
+    return name, holder, run.within, EXACT_CAP
+
+
+def _as_part(term: Term, run: SearchRun) -> tuple[str, UnitSet | None, int]:
+    """The arguments of `names_containing`."""
+    return term.text, run.within, SUBSTRING_CAP
+
+
+def _beginning(term: Term) -> str:
+    return fold_identifier(term.text.removesuffix(BEGINNING))

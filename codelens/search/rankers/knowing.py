@@ -161,6 +161,7 @@ def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, stor
     others = {station for way in ways.values() for station in way} - pool.keys()
     rows = store.units.rows(one for one in others if is_unit(one))
     names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
+    walked.around.read_kinds({station for way in ways.values() for station in way[:-1]})
     names |= {UnitId(node): name for node, name in store.edges.names(others - rows.keys()).items()}
     return {one: _in_words(ways.get(one, ()), names, walked) for one in pool}
 

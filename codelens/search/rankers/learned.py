@@ -23,11 +23,13 @@ class LearnedRanker:
 
     def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
         """If there is no time to measure the features, the ranks alone decide."""
-        candidates = fuse_matches(run, matches)
-        if not candidates:
-            return candidates
+        if not any(matches.values()):
+            return []
         evidence = run.evidence = Evidence(run, matches, run.query_vector() if matches.get("vector") else b"")
         weights = run.weights
+        if weights:
+            evidence.foresee({match.unit for found in matches.values() for match in found})
+        candidates = fuse_matches(run, matches)
         with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
             if weights:
                 evidence.gather(candidate.unit for candidate in candidates)
@@ -51,7 +53,7 @@ def _with_walk(run: SearchRun, candidates: list[Candidate], evidence: Evidence) 
     run.trace.lap("features")
     spreading = Spreading(**run.profile.graph)
     with run.budget.part(WALK_SHARE, "the walk was left out"):
-        if (found := spread(with_scores(candidates), spreading, run.store)) is not None:
+        if (found := spread(with_scores(candidates), spreading, run.store, evidence.reading)) is not None:
             alone = run.options.mode in ALONE
             joined = [] if alone else joining(found, candidates, spreading, run.store, run.within)
             evidence.gather(candidate.unit for candidate in joined)

@@ -1,0 +1,144 @@
+"""A fleet behind the server: the same answers as of one index, and keys that see a part of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+
+from codelens.config import Settings
+from codelens.fleet.build import index_fleet
+from codelens.fleet.manifest import FleetManifest
+from codelens.fleet.open import FleetPlace
+from codelens.fleet.sources import read_fleet
+from codelens.fleet.stores import open_store
+from codelens.fleet.workers import client_of
+from codelens.index import Index
+from codelens.server.http.gate import rules_for
+from codelens.server.http.keys import add_key
+from tests.commands import SAMPLES
+from tests.server.http.conftest import Serve
+
+QUESTIONS = (
+    "search?q=apply+coupon&limit=50",
+    "search?q=def&literal=true",
+    "why?q=charge+an+order&target=charge",
+    "context?q=order+total&budget=800",
+    "symbols?path=settling.py",
+    "refs?target=charge",
+    "callers?target=charge",
+    "callees?target=settle",
+    "impact?target=charge",
+    "files?limit=10",
+)
+SEPARATE = {"shop": "till", "shop-copy": "till", "notes": "office"}
+"""Repository → its group in the fleet."""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A store `fleet.d` with a shard for each of two groups, and indexes of all and of the first two repositories.
+
+    A pack counts the characters of their paths, which are equally long.
+    """
+    folder = tmp_path_factory.mktemp("fleet")
+    lines = []
+    for name, group in SEPARATE.items():
+        shutil.copytree(SAMPLES / name.partition("-")[0] / "repo", folder / name)
+        lines.append(json.dumps({"path": name, "group": group}))
+    (folder / "shop/settling.py").write_text(
+        "def charge(order):\n    return order\n\n\ndef settle(order):\n    charge(order)\n"
+    )
+    (folder / "fleet.jsonl").write_text("\n".join(lines))
+    with client_of("", workers=1) as client:
+        index_fleet(client, read_fleet(folder / "fleet.jsonl"), str(folder / "fleet.d"), Settings())
+    Index.build(folder / "full.db", [folder / name for name in SEPARATE], Settings(jobs=1))
+    Index.build(folder / "part.db", [folder / "shop", folder / "shop-copy"], Settings(jobs=1))
+    yield folder
+
+
+def without_index(record: Any) -> Any:
+    return {key: value for key, value in record.items() if key != "index"} if isinstance(record, dict) else record
+
+
+def test_every_question_is_answered_as_by_one_index(serve: Serve, fleet: Path) -> None:
+    one, many = serve(fleet / "full.db"), serve(FleetPlace(str(fleet / "fleet.d")))
+    for question in QUESTIONS:
+        expected, found = one.get(f"/api/{question}"), many.get(f"/api/{question}")
+        assert found.status_code == expected.status_code == 200, (question, expected.text)
+        assert without_index(found.json()) == without_index(expected.json()), question
+
+
+def test_status_and_page(serve: Serve, fleet: Path) -> None:
+    client = serve(FleetPlace(str(fleet / "fleet.d")))
+    names = [row["name"] for row in client.get("/api/status").json()["repositories"]]
+    assert sorted(names) == ["notes", "shop", "shop-copy"]
+    page = client.get("/", params={"q": "apply coupon"}, headers={"accept": "text/html"})
+    assert page.status_code == 200
+    assert "coupon" in page.text
+
+
+def test_a_key_gets_the_answer_of_an_index_of_what_it_may_see(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+    """The same scores: so nothing of the others can be read from them."""
+    keys = tmp_path / "config/keys.json"
+    header = {"Authorization": f"Bearer {add_key(keys, 'till', ['shop*'])}"}
+    rules = rules_for("0.0.0.0")
+    many, part = serve(FleetPlace(str(fleet / "fleet.d")), rules, keys), serve(fleet / "part.db", rules, keys)
+    for question in QUESTIONS:
+        found = many.get(f"/api/{question}", headers=header).json()
+        assert without_index(found) == without_index(part.get(f"/api/{question}", headers=header).json()), question
+        assert '"notes"' not in json.dumps(found), question
+    assert many.get("/api/file?path=notes/auth.py", headers=header).status_code == 404
+
+
+def test_a_key_never_hears_an_answer_kept_for_another(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "config/keys.json"
+    till, every = add_key(keys, "till", ["shop*"]), add_key(keys, "every")
+    client = serve(FleetPlace(str(fleet / "fleet.d")), rules_for("0.0.0.0"), keys)
+    totals = []
+    for key in (every, till, every, till):
+        answer = client.get("/api/search?q=order+of+notes", headers={"Authorization": f"Bearer {key}"}).json()
+        totals.append({hit["repository"] for hit in answer["results"]})
+    assert "notes" in totals[0]
+    assert totals[0] == totals[2] != totals[1] == totals[3]
+
+
+def test_a_shard_is_seen_as_a_whole_or_not_at_all(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "config/keys.json"
+    header = {"Authorization": f"Bearer {add_key(keys, 'half', ['shop', 'notes'])}"}
+    client = serve(FleetPlace(str(fleet / "fleet.d")), rules_for("0.0.0.0"), keys)
+    answer = client.get("/api/search?q=order+of+notes", headers=header).json()
+    assert {hit["repository"] for hit in answer["results"]} == {"notes"}
+    assert [notice["text"].partition(",")[0] for notice in answer["notices"] if notice["code"] == "missing"] == [
+        "1 repository shares a shard with others that this key may not see"
+    ]
+    refused = serve(fleet / "full.db", rules_for("0.0.0.0"), keys).get("/api/search?q=order+of+notes", headers=header)
+    assert refused.status_code == 403
+
+
+def test_tools_for_agents_are_for_keys_that_see_everything(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "config/keys.json"
+    header = {"Authorization": f"Bearer {add_key(keys, 'till', ['shop*'])}"}
+    client = serve(FleetPlace(str(fleet / "fleet.d")), rules_for("0.0.0.0"), keys)
+    assert client.post("/mcp", headers=header, json={}).status_code == 403
+
+
+def test_a_lost_shard_is_told_and_found_again(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+    store = tmp_path / "fleet.d"
+    shutil.copytree(fleet / "fleet.d", store)
+    shards = FleetManifest.read(open_store(str(store))).shards
+    office = next(store / shard.file for shard in shards if shard.repositories == ("notes",))
+    office.rename(tmp_path / "away.db")
+    client = serve(FleetPlace(str(store)))
+    found = client.get("/api/search?q=note").json()
+    assert "notes" not in {hit["repository"] for hit in found["results"]}
+    assert any("did not answer" in notice["text"] for notice in found["notices"])
+    (tmp_path / "away.db").rename(office)
+    fresh = serve(FleetPlace(str(store), seconds=29))  # another connection: a lost shard is left alone for a while
+    assert "notes" in {hit["repository"] for hit in fresh.get("/api/search?q=note").json()["results"]}
