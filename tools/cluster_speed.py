@@ -28,7 +28,7 @@ from codelens.cluster.calls import CALLS
 from codelens.cluster.local import sharded
 from codelens.cluster.numbers import Home, Numbers
 from codelens.cluster.shards import HeldSet, LocalShards, Request, Shard, Transport
-from codelens.cluster.store import ShardedStore
+from codelens.cluster.store import ShardedStore, Whole
 from codelens.fleet.holding import ShardsOfWorkers
 from codelens.fleet.manifest import ShardEntry
 from codelens.model.code import RepositoryId, UnitRow
@@ -255,12 +255,8 @@ def over_dask(folder: Path, shards: int, number: int, wanted_kinds: str, workers
         memory = [psutil.Process(pid).memory_full_info() for pid in pids]
         result["workers_pss_mb"] = round(sum(one.pss for one in memory) / 1e6, 1)
     with _client(workers, direct=False) as client:
-        transport, many = _held(client, paths)
+        transport, _ = _held(client, paths)
         result["empty_round_by_scheduler"] = _empty_rounds(transport, len(paths))
-        kind, wanted = next(iter(kinds.items()))
-        timed(lambda question: answer_bytes(question, many, UNLIMITED), wanted)
-        walls = timed(lambda question: answer_bytes(question, many, UNLIMITED), wanted)
-        result["by_scheduler"] = {"kind": kind, "wall_ms": quantiles(walls, 1e3)}
     return result
 
 
@@ -298,7 +294,7 @@ def _held(client: Any, paths: Sequence[Path]) -> tuple[Transport, ShardedStore]:
     shards = ShardsOfWorkers(client, str(paths[0].parent), entries, 600, 0)
     homes = [Home(number, row) for number, facts in shards.facts.items() for row in facts.repositories]
     homes.sort(key=lambda home: home.row.root)
-    return shards, ShardedStore(paths[0], shards, shards.facts, homes)
+    return shards, ShardedStore(Whole(paths[0]), shards, shards.facts, homes)
 
 
 def starting(repositories: int) -> dict[str, float]:
@@ -339,6 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--workers", type=int, default=4, metavar="N", help="processes of Dask; 0 for none [default: 4]"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write all figures as JSON")
+    parser.add_argument("--go-on", action="store_true", help="keep what the file has, and measure the rest")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.part:
@@ -356,6 +353,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     for shards in options.shards.split(","):
         for way in ("local", "dask") if options.workers else ("local",):
+            if shards in result[way]:
+                continue
             result[way][shards] = found = _part(options, f"{way}:{shards}")
             walls = {kind: found[kind]["wall_ms"] for kind in options.kinds.split(",")}
             print(f"{way:6} {shards:>3} shards: {json.dumps(walls)}", flush=True)
