@@ -344,13 +344,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = local(*given) if way == "local" else over_dask(*given, options.workers)
         print(json.dumps(found))
         return 0
-    result: dict[str, Any] = {
-        "machine": machine(),
-        "built": costs(options.folder),
-        "starting": list(map(starting, STARTING)),
-        "local": {},
-        "dask": {},
-    }
+    if options.go_on:
+        result: dict[str, Any] = json.loads(options.out.read_text(encoding="utf-8"))
+    else:
+        starts = list(map(starting, STARTING))
+        result = {"machine": machine(), "built": costs(options.folder), "starting": starts, "local": {}, "dask": {}}
     for shards in options.shards.split(","):
         for way in ("local", "dask") if options.workers else ("local",):
             if shards in result[way]:
