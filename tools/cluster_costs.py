@@ -37,6 +37,8 @@ class Figures:
     latencies: Mapping[str, Mapping[str, Mapping[str, float]]]
     """local or dask → number of shards → p50, p95 in milliseconds."""
     shard_mb: Mapping[str, float]
+    busy: Mapping[str, float]
+    """Number of shards → wall time over CPU time in one process: 1 on a machine that does nothing else."""
 
     def __getitem__(self, name: str) -> float:
         return self.values[name]
@@ -46,7 +48,9 @@ def read(file: Path = COSTS) -> Figures:
     """The costs in a file."""
     record = json.loads(file.read_text(encoding="utf-8"))
     values = {name: row["value"] for part in ("measured", "assumed") for name, row in record[part].items()}
-    return Figures(values, record["queries"], record["ground_mb"], record["latencies"], record["shard_mb"])
+    return Figures(
+        values, record["queries"], record["ground_mb"], record["latencies"], record["shard_mb"], record["busy"]
+    )
 
 
 def fitted(rows: Iterable[Sequence[float]], targets: Iterable[float]) -> list[float]:
@@ -161,6 +165,11 @@ def costs(speed: Mapping[str, Any], sketches: Sequence[Mapping[str, Any]]) -> di
     }
 
 
+def _busy(found: Mapping[str, Any]) -> float:
+    spent = found["coordinator_cpu_ms"]["mean"] + found["shards_cpu_ms"]["mean"]
+    return max(1.0, float(found["wall_ms"]["mean"] / spent))
+
+
 def _sent(query: Mapping[str, Any]) -> tuple[float, float]:
     return sum(row[0] for row in query["rounds"]), sum(row[3] for row in query["rounds"])
 
@@ -244,6 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "assumed": _rows(ASSUMED),
         "ground_mb": ground["source_mb"],
         "shard_mb": {name: round(layout["source_mb"] / layout["shards"], 2) for name, layout in speed["local"].items()},
+        "busy": {name: round(_busy(layout[KIND]), 3) for name, layout in speed["local"].items()},
         "latencies": {
             way: {name: layout[KIND]["wall_ms"] for name, layout in speed[way].items()} for way in ("local", "dask")
         },

@@ -349,8 +349,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         starts = list(map(starting, STARTING))
         result = {"machine": machine(), "built": costs(options.folder), "starting": starts, "local": {}, "dask": {}}
-    for shards in options.shards.split(","):
-        for way in ("local", "dask") if options.workers else ("local",):
+    for way in ("local", "dask") if options.workers else ("local",):
+        for shards in options.shards.split(","):
             if shards in result[way]:
                 continue
             result[way][shards] = found = _part(options, f"{way}:{shards}")

@@ -27,7 +27,7 @@ from tools.simulate_cluster import (
 FIGURES = read()
 RECORD = json.loads(COSTS.read_text(encoding="utf-8"))
 WITHIN = 2.5
-"""The machine of the measurement was shared: its cores did other work at the same time."""
+"""The factor by which a simulated latency may differ from what was measured."""
 
 
 def changed(**values: float) -> Figures:
@@ -49,13 +49,13 @@ def test_fits_find_the_costs_that_made_the_figures() -> None:
     assert power([(x, 300 * x**0.6) for x in (1, 5, 60, 400)]) == pytest.approx((300, 0.6))
 
 
-@pytest.mark.parametrize("shards", ["1", "6", "24", "96"])
-@pytest.mark.parametrize("way", ["local", "dask"])
+@pytest.mark.parametrize(("way", "shards"), [(way, number) for way, row in FIGURES.latencies.items() for number in row])
 def test_the_measured_latencies_come_out(way: str, shards: str) -> None:
-    measured = FIGURES.latencies[way][shards]
+    """Other work on the machine of the measurement is taken out, by what it cost in one process."""
+    measured, busy = FIGURES.latencies[way][shards], FIGURES.busy[shards]
     found = again(FIGURES, way, shards, cores=2, workers=4)
-    assert 1 / WITHIN <= found.quantile(0.5) * 1e3 / measured["p50"] <= WITHIN
-    assert 1 / WITHIN <= found.quantile(0.95) * 1e3 / measured["p95"] <= WITHIN
+    assert 1 / WITHIN <= found.quantile(0.5) * 1e3 * busy / measured["p50"] <= WITHIN
+    assert 1 / WITHIN <= found.quantile(0.95) * 1e3 * busy / measured["p95"] <= WITHIN
 
 
 @pytest.mark.parametrize("repositories", [10, 1000, 30_000])
