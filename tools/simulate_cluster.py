@@ -73,9 +73,10 @@ def service_ms(figures: Figures, megabytes: float) -> float:
 
 
 def at_scale(
-    query: Mapping[str, Any], shards: int, megabytes: float, figures: Figures, skipped: float = 0.0
+    query: Mapping[str, Any], shards: int, megabytes: float, figures: Figures, sketches: bool = False
 ) -> QueryCost:
-    """A measured query, asked of so many shards of this size. `skipped`: the part of messages that sketches avoid."""
+    """A measured query, asked of so many shards of this size. Sketches avoid some messages, and cost look-ups."""
+    skipped = figures["avoided"] if sketches else 0.0
     growth = service_ms(figures, megabytes) / service_ms(figures, figures.ground_mb)
     rounds = []
     for _, ids, sent, got, mean, *_ in query["rounds"]:
@@ -86,7 +87,7 @@ def at_scale(
         else:
             asked = max(1, round(shards * (1 - skipped)))
             rounds.append(RoundCost(asked, sent, got, mean * growth / 1e3))
-    looked = figures["lookups"] * figures["sketch_lookup_us"] / 1e6 * shards if skipped else 0.0
+    looked = figures["lookups"] * figures["sketch_lookup_us"] / 1e6 * shards if sketches else 0.0
     return QueryCost(rounds, figures["query_cpu_ms"] / 1e3 + looked)
 
 
@@ -167,8 +168,7 @@ def search(fleet: Fleet, figures: Figures, way: str, queries: int = QUERIES, see
     skips, two_levels = WAYS[way]
     shards = len(fleet.shards)
     layout = on_network(fleet, figures, round(math.sqrt(shards)) if two_levels and shards > 3 else 0)
-    skipped = figures["avoided"] if skips else 0.0
-    asked = [at_scale(one, shards, SHARD_MB, figures, skipped) for one in figures.queries]
+    asked = [at_scale(one, shards, SHARD_MB, figures, skips) for one in figures.queries]
     return Searching(layout, seed).run([asked[at % len(asked)] for at in range(queries)])
 
 
