@@ -94,6 +94,7 @@ def costs(speed: Mapping[str, Any], sketches: Sequence[Mapping[str, Any]]) -> di
         [[1, layout["source_mb"] / 1e3, layout["shards"]] for layout in local.values()],
         [layout["memory_mb"]["warm"]["pss"] for layout in local.values()],
     )
+    got = fitted([[1, _sent(query)[0]] for query in queries], [_sent(query)[1] for query in queries])
     small, large = sketches[0], sketches[-1]
     words = power([*small["vocabulary"], *(pair for one in sketches[1:] for pair in one["vocabulary"])])
     best = [one["bits"]["10"] for one in (small, large)]
@@ -102,6 +103,8 @@ def costs(speed: Mapping[str, Any], sketches: Sequence[Mapping[str, Any]]) -> di
         "query_cpu_ms": (own, "ms of the coordinator's CPU a query, whatever the number of shards", way),
         "merge_cpu_ms": (message, "ms of the coordinator's CPU a message, to pack, unpack, lift and merge", way),
         "merge_cpu_ms_a_kb": (size * 1e3, "ms of the coordinator's CPU a kB of answers", way),
+        "got_kb": (got[0] / 1e3, "kB of answers a query, whatever the number of shards", way),
+        "got_kb_a_message": (got[1] / 1e3, "kB of answers for each message more", way),
         "client_cpu_ms": (client, "ms of the coordinator's CPU a message, for Dask itself", "rounds that ask nothing"),
         "round_trip_ms": (wall[0], "ms of a round that asks nothing, with no shards", "rounds that ask nothing, fit"),
         "service_ms": (service[0], "ms of a shard's CPU a message that goes to all shards", way),

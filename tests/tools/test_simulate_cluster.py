@@ -55,7 +55,8 @@ def test_the_measured_latencies_come_out(way: str, shards: str) -> None:
     measured, busy = FIGURES.latencies[way][shards], FIGURES.busy[shards]
     found = again(FIGURES, way, shards, cores=2, workers=4)
     assert 1 / WITHIN <= found.quantile(0.5) * 1e3 * busy / measured["p50"] <= WITHIN
-    assert 1 / WITHIN <= found.quantile(0.95) * 1e3 * busy / measured["p95"] <= WITHIN
+    mean = sum(found.latencies) / len(found.latencies)
+    assert 1 / WITHIN <= mean * 1e3 * busy / measured["mean"] <= WITHIN
 
 
 @pytest.mark.parametrize("repositories", [10, 1000, 30_000])
@@ -86,13 +87,20 @@ def test_shards_whose_machine_fails_are_built_again() -> None:
 def test_rounds_ask_all_shards_or_those_that_hold_what_they_name() -> None:
     query = {"rounds": [[1, 0, 300, 9000, 2.0, 0, 2.0, 0], [1, 50, 800, 4000, 1.0, 0, 1.0, 0]]}
     whole, few = at_scale(query, 10_000, FIGURES.ground_mb, FIGURES).rounds
-    assert (whole.shards, whole.sent, whole.got, whole.service, whole.cut) == (10_000, 300, 9000, 0.002, True)
+    assert (whole.shards, whole.sent, whole.got, whole.service, whole.cut) == (
+        10_000,
+        300,
+        FIGURES["got_kb_a_message"] * 1e3,
+        0.002,
+        True,
+    )
     assert (few.shards, few.sent, few.got, few.cut) == (50, 16, 80, False)
     assert at_scale(query, 3, FIGURES.ground_mb, FIGURES).rounds[1].shards == 3
     sketched = at_scale(query, 1000, FIGURES.ground_mb, changed(avoided=0.25), sketches=True)
     assert sketched.rounds[0].shards == 750
     looked = 1000 * FIGURES["lookups"] * FIGURES["sketch_lookup_us"] / 1e6
-    assert sketched.own == pytest.approx(FIGURES["query_cpu_ms"] / 1e3 + looked)
+    once = FIGURES["query_cpu_ms"] + FIGURES["got_kb"] * FIGURES["merge_cpu_ms_a_kb"]
+    assert sketched.own == pytest.approx(once / 1e3 + looked)
 
 
 def test_one_shard_takes_the_sum_of_its_costs() -> None:
