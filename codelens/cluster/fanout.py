@@ -124,10 +124,13 @@ class FanOut:
 
     def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
         """Shard → the arguments that it is asked with."""
-        cut = {place: parts for place, how in call.cuts if (parts := self._cut(how, arguments[place])) is not None}
+        cut = {place: parts for place, how in call.cuts if (parts := how(self.numbers, arguments[place])) is not None}
         shards: Collection[int] = self.numbers.shards
         for parts in cut.values():
             shards = [shard for shard in shards if shard in parts]
+        for place, how in call.cuts:
+            if how is WITHIN and isinstance(arguments[place], UnitSet):
+                cut[place] = self._held(arguments[place], {shard: cut[place][shard] for shard in shards})
         return {
             shard: tuple(cut[place][shard] if place in cut else a for place, a in enumerate(arguments))
             for shard in shards
@@ -147,10 +150,8 @@ class FanOut:
         found = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
         self.numbers.name_externals({shard: held for shard, (held,) in found.items()})
 
-    def _cut(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
-        parts: Mapping[int, Any] | None = how(self.numbers, argument)
-        if how is not WITHIN or parts is None or not isinstance(argument, UnitSet):
-            return parts
+    def _held(self, argument: UnitSet, parts: Mapping[int, UnitSet]) -> Mapping[int, HeldSet]:
+        """A set by its number, for these shards; its units go to those that do not have it yet."""
         known = next((held for held in self._sets if held[0] is argument), None)
         if known is None:
             known = (argument, next(self._counter), set())

@@ -1,18 +1,22 @@
 """A sketch of a shard's terms and names: a few bits for each say which of them the shard cannot hold.
 
 It is a Bloom filter. What was put in is always found, so that a shard that is not asked for a word has no unit with it. A shard
-never changes once it is built, and so its sketch does not either. The caller puts a mark before each term, for words and names
-to differ. Beginnings of words (`pre*`) and parts of them cannot be looked up.
+never changes once it is built, and so its sketch does not either. Beginnings of words (`pre*`) and parts of them cannot be
+looked up.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import xxhash
+
+from codelens.store.postings import phrases_alone
+from codelens.store.store import Store
 
 BITS = 10
 """Bits a term. Measured over 96 real shards: one of 120 terms that a shard lacks seems to be there."""
@@ -73,3 +77,42 @@ def _digest(term: str) -> tuple[int, int]:
     """(first place, distance of the next) of a term. Cached, since a coordinator looks a word up in the sketches of all shards."""
     digest = xxhash.xxh3_128_intdigest(term.encode("utf-8", "surrogatepass"))
     return digest & _HALF, digest >> 64 | 1
+
+
+WORD, NAME = "w", "n"
+"""Marks before terms, so that words and names differ."""
+_PHRASE = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')
+"""A phrase of FTS5's, and what marks it as a beginning."""
+
+
+def sketch_of(store: Store) -> Sketch:
+    """The sketch of an index: the stems of its words, and its folded names."""
+    words = (WORD + stem for stem, _ in store.postings.vocabulary("", 1, 1 << 30))
+    return Sketch.of({*words, *(NAME + name for name in store.units.folded_names())})
+
+
+class Routes:
+    """Which shards may hold what is asked for. A shard without a sketch may hold everything."""
+
+    def __init__(self) -> None:
+        self.sketches: Mapping[int, Sketch] = {}
+        self._phrases = phrases_alone()
+
+    def with_name(self, folded: str, shards: Iterable[int]) -> list[int]:
+        """The shards that may hold a unit of this name."""
+        return [shard for shard in shards if self._may_hold(shard, [NAME + folded])]
+
+    def with_any(self, expression: str, shards: Iterable[int]) -> list[int]:
+        """The shards that may hold a unit that an expression of FTS5's finds: one with all words of any of its phrases."""
+        if not self.sketches:
+            return list(shards)
+        phrases = list(self._words(expression))
+        return [shard for shard in shards if any(self._may_hold(shard, words) for words in phrases)]
+
+    def _words(self, expression: str) -> Iterator[list[str]]:
+        for text, begins in _PHRASE.findall(expression):
+            yield [] if begins else [WORD + stem for stem in self._phrases.stems(text.replace('""', '"'))]
+
+    def _may_hold(self, shard: int, terms: Iterable[str]) -> bool:
+        sketch = self.sketches.get(shard)
+        return sketch is None or all(map(sketch.may_hold, terms))

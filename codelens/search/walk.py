@@ -7,7 +7,7 @@ seeds. Units that only the walk found become candidates; each candidate that it 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 

@@ -11,7 +11,6 @@ import pytest
 
 from codelens.config import Settings
 from codelens.indexing import derive
-from codelens.model.code import DocumentId
 from codelens.model.search import SearchOptions
 from codelens.search.pipeline import rank
 from codelens.search.run import SearchRun
