@@ -24,7 +24,7 @@ SCALES = (100, 10_000, 1_000_000)
 SHARD_MB = 500.0
 WAYS = {"flat": (False, False), "sketches": (True, False), "two levels": (False, True), "both": (True, True)}
 """Way of searching → (shards that cannot hold a word are skipped, groups of √S shards are merged first)."""
-MOST_SHARDS = 16_384
+MOST_SHARDS = 32_768
 """The numbers of shards in ids; `MOST_SHARDS` in codelens/cluster/numbers.py."""
 FILES_OPEN = 1024
 """The usual limit of a process, named in Dask's FAQ; a worker adds one to ten connections to a scheduler."""

@@ -13,8 +13,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import RepositoryRow, telling_names
 
-LOCAL_BITS = 26
-"""67 million units to a shard, and 16,384 shards below the numbers of externals."""
+LOCAL_BITS = 25
+"""33 million units to a shard, and 32,768 shards below the numbers of externals."""
 _LOCAL = (1 << LOCAL_BITS) - 1
 MOST_SHARDS = EXTERNAL >> LOCAL_BITS
 
@@ -36,7 +36,7 @@ class Numbers:
     """The numbers of all shards. `homes` are the repositories in the order of one index."""
 
     def __init__(self, homes: Sequence[Home]) -> None:
-        names = telling_names([home.row.root for home in homes])
+        names = telling_names([home.row.root for home in homes if not home.name])
         self.repositories: list[RepositoryRow] = []
         self._homes: dict[int, Home] = {}
         self._number: dict[tuple[int, int], RepositoryId] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
@@ -83,13 +84,15 @@ _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, conte
 
 def telling_names(roots: Sequence[Path]) -> dict[Path, str]:
     """Root → the shortest end of its path, in whole parts, that is the end of no other root."""
-    names: dict[Path, str] = {}
-    for root in roots:
-        parts = [part for part in root.parts if part != root.anchor] or ["root"]
-        ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
-        others = [f"/{other.as_posix()}" for other in roots if other != root]
-        names[root] = next((e for e in ends if not any(o.endswith(f"/{e}") for o in others)), root.as_posix())
-    return names
+    ends = {root: _ends(root) for root in dict.fromkeys(roots)}
+    held = Counter(end for of_root in ends.values() for end in of_root)
+    return {root: next((end for end in of_root if held[end] == 1), root.as_posix()) for root, of_root in ends.items()}
+
+
+def _ends(root: Path) -> list[str]:
+    """The ends of a path in whole parts, the shortest first."""
+    parts = [part for part in root.parts if part != root.anchor] or ["root"]
+    return ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
 
 
 class Documents:

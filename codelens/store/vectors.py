@@ -50,6 +50,8 @@ class Vectors:
         self._unchanging = unchanging
         self._asked = 0
         self._signs: _Signs | None = None
+        self._last: tuple[bytes, _Far] | None = None
+        """The query that was asked last: an index that is one of several is asked twice for it."""
 
     def add(self, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
         """Store each unit's vectors: int8, one per piece, at most PIECES, possibly none."""
@@ -93,15 +95,12 @@ class Vectors:
         """
         first = max(FIRST_PASS, limit)
         ids = self._alike(query, first) if within is None else self._alike_within(query, within, first)
-        sql = (
-            "SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance "
-            f"FROM json_each(?2) n CROSS JOIN vectors v ON v.id = n.value ORDER BY distance LIMIT {int(limit)}"
-        )
-        found = self._connection.execute(sql, (query, f"[{','.join(map(str, ids))}]"))
-        return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
+        return self._nearest_of(ids, query, limit)
 
     def sign_counts(self, query: bytes, within: UnitSet | None) -> dict[float, int]:
         """Number of signs that differ → number of vectors: with those of other indexes it says where the first pass ends."""
+        if within is None and (far := self._far(query)) is not None:
+            return far.counts()
         if within is not None:
             self._sets.hold(within)
         among = "vector_bits b" if within is None else _IN_SET
@@ -114,6 +113,8 @@ class Vectors:
         self, query: bytes, within: UnitSet | None, limit: int, last: float
     ) -> list[tuple[UnitId, float]]:
         """The same as `nearest`, where the first pass keeps the vectors of which fewer signs than `last` differ."""
+        if within is None and (far := self._far(query)) is not None:
+            return self._nearest_of(far.below(last), query, limit)
         if within is not None:
             self._sets.hold(within)
         among = "vector_bits b" if within is None else _IN_SET
@@ -127,13 +128,29 @@ class Vectors:
 
     def _alike(self, query: bytes, most: int) -> list[int]:
         """Ids of the vectors whose signs are most like the query's, in order of number."""
+        far = self._far(query)
+        return self._alike_among("vector_bits b", query, most) if far is None else far.nearest(most)
+
+    def _far(self, query: bytes) -> _Far | None:
+        """The query's differences from all vectors; None until the signs are kept in memory."""
+        if self._last is not None and self._last[0] == query:
+            return self._last[1]
         self._asked += 1
         if self._unchanging and self._asked > ASKED_BEFORE and self._signs is None:
             self._signs = _Signs(self._connection.execute("SELECT id, bits FROM vector_bits ORDER BY id"))
         if self._signs is None:
-            return self._alike_among("vector_bits b", query, most)
+            return None
         bits: Any = self._connection.execute("SELECT vec_quantize_binary(vec_int8(?))", (query,)).fetchone()
-        return self._signs.like(bits[0], most)
+        self._last = query, self._signs.far(bits[0])
+        return self._last[1]
+
+    def _nearest_of(self, ids: Iterable[int], query: bytes, limit: int) -> list[tuple[UnitId, float]]:
+        sql = (
+            "SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance "
+            f"FROM json_each(?2) n CROSS JOIN vectors v ON v.id = n.value ORDER BY distance LIMIT {int(limit)}"
+        )
+        found = self._connection.execute(sql, (query, f"[{','.join(map(str, ids))}]"))
+        return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
 
     def _alike_within(self, query: bytes, within: UnitSet, most: int) -> list[int]:
         self._sets.hold(within)
@@ -184,19 +201,43 @@ class _Signs:
         self._ids = numpy.array(ids, dtype=numpy.int64)
         self._bits = numpy.frombuffer(b"".join(bits), dtype=numpy.uint8).reshape(len(ids), -1)
 
-    def like(self, query: bytes, most: int) -> list[int]:
-        """Ids as `_whole_classes` leaves them."""
+    def far(self, query: bytes) -> _Far:
+        """The number of signs in which each vector differs."""
         numpy = self._numpy
         differing = self._bits ^ numpy.frombuffer(query, dtype=numpy.uint8)
         in_words = differing.shape[1] % 8 == 0
-        far = numpy.bitwise_count(differing.view(numpy.uint64) if in_words else differing).sum(axis=1)
+        return _Far(self._ids, numpy.bitwise_count(differing.view(numpy.uint64) if in_words else differing).sum(axis=1))
+
+
+class _Far:
+    """The number of signs in which each vector differs from a query's."""
+
+    def __init__(self, ids: Any, far: Any) -> None:
+        self._ids, self._far = ids, far
+
+    def nearest(self, most: int) -> list[int]:
+        """Ids as `_whole_classes` leaves them."""
+        import numpy
+
         chosen = self._ids
-        if len(far) >= most:
-            last = numpy.partition(far, most - 1)[most - 1]
-            near = self._ids[far < last]
-            chosen = near if len(near) else self._ids[far == last]
+        if len(self._far) >= most:
+            last = numpy.partition(self._far, most - 1)[most - 1]
+            near = self._ids[self._far < last]
+            chosen = near if len(near) else self._ids[self._far == last]
         found: list[int] = chosen.tolist()
         return found
+
+    def below(self, last: float) -> list[int]:
+        """Ids of the vectors of which fewer signs differ."""
+        found: list[int] = self._ids[self._far < last].tolist()
+        return found
+
+    def counts(self) -> dict[float, int]:
+        """Number of signs → number of vectors."""
+        import numpy
+
+        values, counts = numpy.unique(self._far, return_counts=True)
+        return dict(zip(map(float, values), map(int, counts), strict=True))
 
 
 def _whole_classes(near: Sequence[tuple[int, float]], wanted: int) -> list[int]:
