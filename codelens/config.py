@@ -45,7 +45,7 @@ class Settings:
     """The embedder: `codelens` for the shipped embedding, `hashing`, the name of your own model, a model's file or folder, or
     an endpoint's address with the model's name, as https://host/v1#name."""
     allow_network: bool = False
-    """Send texts to a model behind an address. Nothing else uses the network."""
+    """Send texts to a model behind an address. Nothing else uses the network, except git for the URLs of a fleet."""
     parse_seconds: float = 10.0
     """CPU seconds a worker may spend on one file before it is stopped. The slowest real file measured took under 2."""
     encoding_threshold: float = 0.7

@@ -18,6 +18,7 @@ from codelens.model.graph import EXTERNAL
 from codelens.store.documents import InOrder
 from codelens.store.store import Part
 from codelens.store.units import UnitSet
+from codelens.text.identifiers import fold_identifier
 
 # Arguments
 
@@ -57,6 +58,22 @@ def _within(_: Numbers, units: UnitSet | None) -> Parts | None:
     return None if units is None else {shard: UnitSet(map(UnitId, own)) for shard, own in by_shard(units).items()}
 
 
+def _expressions(numbers: Numbers, expressions: Iterable[str]) -> Parts:
+    found: dict[int, list[str]] = {}
+    for expression in expressions:
+        for shard in numbers.routes.with_any(expression, numbers.shards):
+            found.setdefault(shard, []).append(expression)
+    return found
+
+
+def _matches(numbers: Numbers, matches: Sequence[str]) -> Parts:
+    return dict.fromkeys(numbers.routes.with_any(matches[-1], numbers.shards), matches)
+
+
+def _named(numbers: Numbers, name: str) -> Parts:
+    return dict.fromkeys(numbers.routes.with_name(fold_identifier(name), numbers.shards), name)
+
+
 def _of_units(_: Numbers, numbers: Mapping[int, Any] | Iterable[int] | None) -> Parts | None:
     if not isinstance(numbers, dict):
         return None if numbers is None else by_shard(numbers)
@@ -67,6 +84,9 @@ def _of_units(_: Numbers, numbers: Mapping[int, Any] | Iterable[int] | None) -> 
     return found
 
 
+EXPRESSIONS: Cut = _expressions
+MATCHES: Cut = _matches
+NAMED: Cut = _named
 MANY: Cut = _many
 OF_UNITS: Cut = _of_units
 NODES: Cut = _nodes
@@ -438,8 +458,8 @@ CALLS: Mapping[str, Call] = {
     "units.todos": call(listed(UNIT_ROW), only, (0, ONE)),
     "units.ids_of": call(listed(row(UNIT)), only, (0, ONE)),
     "units.contents": call(listed(row(UNIT, NAME)), joined, (0, MANY), each=BY_FIRST),
-    "units.named": call(listed(UNIT), best(2), (1, WITHIN)),
-    "units.named_as": call(listed(UNIT), best(3), (2, WITHIN)),
+    "units.named": call(listed(UNIT), best(2), (0, NAMED), (1, WITHIN)),
+    "units.named_as": call(listed(UNIT), best(3), (0, NAMED), (2, WITHIN)),
     "units.named_from": call(listed(UNIT), best(2), (1, WITHIN)),
     "units.qualified_with": call(listed(UNIT), best(2), (1, WITHIN)),
     "units.in_segment": call(listed(UNIT), best(2), (1, WITHIN)),
@@ -453,14 +473,14 @@ CALLS: Mapping[str, Call] = {
     "units.briefs": call(listed(row(UNIT, DOCUMENT)), as_asked(1), (0, MANY)),
     "units.spans": call(listed(row(UNIT)), only, (0, ONE)),
     "units.local": call(listed(UNIT), one_set),
-    "units.namesakes": call(listed(row(UNIT, DOCUMENT)), joined),
+    "units.namesakes": call(listed(row(UNIT, DOCUMENT)), joined, (0, NAMED)),
     "units.names_from": call(SAME, distinct(lambda name: (len(name), name), 1)),
     "units.signature": call(SAME, only, (0, ONE)),
-    "postings.counts": call(SAME, counted, each=BY_KEY),
+    "postings.counts": call(SAME, counted, (0, EXPRESSIONS), each=BY_KEY),
     "postings.totals": call(
         SAME, lambda answers, _: (sum(a[0] for a in answers), summed_each([a[1] for a in answers], ())), kept=True
     ),
-    "postings.bm25_given": call(listed(row(UNIT)), best(4), (3, WITHIN)),
+    "postings.bm25_given": call(listed(row(UNIT)), best(4), (0, MATCHES), (3, WITHIN)),
     "postings.vocabulary": call(SAME, counted_pairs),
     "postings.documents_matching": call(keyed(DOCUMENT), united),
     "postings.names_containing": call(listed(UNIT), best(2), (1, WITHIN)),

@@ -69,7 +69,7 @@ class ShardWords:
 
     def _count(self, expressions: Sequence[str]) -> list[int]:
         counts: Mapping[str, int] = self._ask("postings.counts", expressions)
-        return [counts[one] for one in expressions]
+        return [counts.get(one, 0) for one in expressions]
 
     def bm25(
         self,

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from codelens.cluster.sketch import Routes
 from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL
@@ -47,6 +48,7 @@ class Numbers:
             self._number[home.shard, home.row.id] = number
             self._name[home.shard, home.row.name] = name
         self.shards = sorted({home.shard for home in homes})
+        self.routes = Routes()
         self._outside: dict[tuple[int, int], int] = {}
         self._holding: dict[int, list[tuple[int, int]]] = {}
         self._known: dict[str, int] = {}

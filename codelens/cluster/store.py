@@ -21,6 +21,7 @@ from codelens.cluster.exact import (
 from codelens.cluster.fanout import Asked, FanOut
 from codelens.cluster.numbers import Home, Numbers
 from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, ShardFacts, Transport, in_order
+from codelens.cluster.sketch import Sketch
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.store.documents import RepositoryRow
@@ -89,6 +90,10 @@ class ShardedStore(Store):
     def close(self) -> None:
         """Let others use the shards."""
         self._released()
+
+    def route_by(self, sketches: Mapping[int, Sketch]) -> None:
+        """Ask shards only for words and names that they may hold."""
+        self.ask.numbers.routes.sketches = sketches
 
     def meta(self, key: str, default: str = "") -> str:
         """A value that all shards share."""

@@ -13,7 +13,7 @@ from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, grouped, row_of
 from codelens.fleet.sources import FleetSource, SourceLook, look
 from codelens.fleet.stores import FleetStore, open_store
-from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, record_of
+from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, record_of, sketch_file
 from codelens.model.fast_dataclass import dataclass, field, replace
 
 SHARD_BYTES = 500_000_000
@@ -21,10 +21,13 @@ SHARD_BYTES = 500_000_000
 LEAST_SHARD_BYTES = 8_000_000
 SHARDS_PER_WORKER = 4
 """A small fleet has smaller shards, so that every worker has some to build, and the last to end is not long alone. Chosen."""
+GO_ON = "run the command again: it goes on where it was"
 RETRIES = 2
 """Times that a shard is tried again, each time on another worker while there is one. Chosen."""
 LOOKS_AT_ONCE = 16
 """Repositories that are looked at together: most of the time goes to waiting for servers and disks. Chosen."""
+LOOK_SECONDS = 5.0
+"""Time between two looks at which workers are there, while none of them has finished. Chosen."""
 GRACE_SECONDS = 3600
 """How long a superseded shard stays. A search that read the manifest before may yet open it; an hour is far more than one takes."""
 
@@ -74,6 +77,8 @@ class _Group:
     tries: int = 0
     tried: set[str] = field(default_factory=set)
     """Workers."""
+    place: set[str] = field(default_factory=set)
+    """The workers that the first chunk was given to; empty for any."""
     records: dict[str, FleetRepository] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
@@ -141,9 +146,11 @@ class _FleetRun:
             workers = len(self._client.scheduler_info(n_workers=-1)["workers"]) or 1
             share = sum(member.bytes for member in members.values()) // (SHARDS_PER_WORKER * workers)
             most = min(SHARD_BYTES, max(LEAST_SHARD_BYTES, share))
-        groups = []
-        for names in grouped(members, most, [shard.repositories for shard in shards]):
-            shard = old.get(names[0])
+        groups, used = [], set()
+        for names in grouped(members, most, self._before.planned):
+            shard = next((old[name] for name in names if name in old), None)
+            shard = None if shard is None or shard.file in used else shard  # those that changed their group start again
+            used |= {shard.file} if shard else set()
             held = shard.repositories if shard else ()
             base = shard if tuple(names[: len(held)]) == held and self._before.recipe == self._recipe else None
             wanted = [n for n in names if not (base and n in held and self._is_current(known[n]))]
@@ -162,37 +169,46 @@ class _FleetRun:
 
     def _run(self, waiting: Sequence[_Group]) -> Iterator[_Group]:
         """Build these groups, as many at once as there are threads, and one more for each; yield each that is done."""
-        from distributed import as_completed
-
+        if waiting and not self._threads():
+            self._told("no worker has joined the scheduler yet: waiting for the first")
         queue = list(reversed(waiting))
-        running = as_completed()
-
-        def begin(group: _Group) -> None:
-            future = self._submit(group)
-            self._futures[future] = group
-            running.add(future)
-
         while queue or self._futures:
             while queue and len(self._futures) < 2 * max(1, sum(self._threads().values())):
-                begin(queue.pop())
-            future = next(running)
-            group = self._futures.pop(future)
-            if future.status == "cancelled" or future.status == "lost":
-                raise CodelensError(
-                    "the scheduler is gone, or has given up this run", "run the command again: it goes on"
-                )
-            built = future.result() if future.status == "finished" else _died(future)
-            self._take(group, built)
-            if group.chunks:
-                begin(group)
-            else:
-                yield group
+                self._begin(queue.pop())
+            for future in self._done():
+                group = self._futures.pop(future)
+                self._take(group, future.result() if future.status == "finished" else _died(future))
+                if group.chunks:
+                    self._begin(group)
+                else:
+                    yield group
+
+    def _done(self) -> list[Any]:
+        """Wait for shards that are done. Those that wait for workers which are gone are given to any."""
+        from distributed import CancelledError, wait
+
+        while True:
+            try:
+                return list(wait(list(self._futures), timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done)
+            except CancelledError:
+                raise CodelensError("the scheduler is gone, or has given up this run", GO_ON) from None
+            except TimeoutError:
+                there = self._threads().keys()
+            for future, group in list(self._futures.items()):
+                if group.place and not there & group.place:
+                    del self._futures[future]
+                    self._client.cancel([future], force=True)
+                    self._begin(group)
 
     def _threads(self) -> Mapping[str, int]:
-        found: Mapping[str, int] = self._client.nthreads()
+        try:
+            found: Mapping[str, int] = self._client.nthreads()
+        except OSError as fault:
+            raise CodelensError(f"the scheduler does not answer ({type(fault).__name__})", GO_ON) from None
         return found
 
-    def _submit(self, group: _Group) -> Any:
+    def _begin(self, group: _Group) -> None:
+        """Have the first chunk of a group built, by a worker that has not tried it yet if there is one."""
         from distributed import fire_and_forget
 
         chunk = group.chunks[0]
@@ -207,30 +223,30 @@ class _FleetRun:
             tuple((self._sources[r.name], self._looks[r.name]) for r in kept if r.name not in chunk),
             last=group.tries == RETRIES,
         )
-        others = sorted(set(self._threads()) - group.tried)
-        place = {"workers": others, "allow_other_workers": True} if group.tried and others else {}
+        group.place = self._threads().keys() - group.tried if group.tried else set()
         # Another coordinator that asks for the same, because this one was killed, waits for the same task.
         key = f"codelens-{xxhash.xxh3_128_hexdigest(repr((job, group.tries)).encode('utf-8', 'surrogateescape'))}"
-        future = self._client.submit(build_shard, job, key=key, **place)
+        future = self._client.submit(build_shard, job, key=key, workers=sorted(group.place) or None)
         fire_and_forget(future)
-        return future
+        self._futures[future] = group
 
     def _take(self, group: _Group, built: ShardBuilt) -> None:
         """Note what came of a group's chunk: it is tried again, goes on, or is split."""
         chunk = group.chunks[0]
         failed = bool(built.fault) or bool(built.failures)
-        if failed and group.tries < RETRIES and not (built.entry and not built.fault):
+        # Dask itself gives a shard to another worker when one dies.
+        if failed and built.worker and group.tries < RETRIES and not (built.entry and not built.fault):
             group.tries += 1
             group.tried.add(built.worker)
             return
         group.tries, group.tried = 0, set()
         del group.chunks[0]
-        if built.fault and len(chunk) > 1 and not built.is_full:
+        if built.fault and len(chunk) > 1 and not built.is_hopeless:
             middle = len(chunk) // 2
             group.chunks[:0] = [chunk[:middle], chunk[middle:]]
             return
         group.failures |= dict.fromkeys(chunk, built.fault) if built.fault else built.failures
-        if built.is_full:
+        if built.is_hopeless:
             group.failures |= {name: built.fault for rest in group.chunks for name in rest}
             group.chunks.clear()
         if built.entry:
@@ -252,31 +268,34 @@ class _FleetRun:
 
     def _as_is(self, groups: Sequence[_Group]) -> FleetManifest:
         shards: list[ShardEntry] = []
+        planned: list[tuple[str, ...]] = []
         held: dict[str, FleetRepository] = {}
         failures = {name: seen.fault for name, seen in self._looks.items() if seen.fault}
         for group in groups:
             failures |= group.failures
             shard = self._shard_of(group)
+            names = tuple(group.names) if group.chunks else shard.repositories if shard else ()
+            planned += [names] if names else []
             if shard is not None:
                 shards.append(shard)
                 held |= {name: replace(group.records[name], shard=shard.file) for name in shard.repositories}
+        names_in_order = dict.fromkeys((*(r.name for r in self._before.repositories), *self._sources))
         repositories = [
-            self._shown(held[name], failures.get(name, ""))
-            for name in dict.fromkeys((*(r.name for r in self._before.repositories), *self._sources))
-            if name in held
+            self._shown(held.get(name), name, failures.get(name, ""))
+            for name in names_in_order
+            if name in held or name in self._sources
         ]
-        missing = [
-            FleetRepository(**row_of(s), failure=failures.get(name, ""))
-            for name, s in self._sources.items()
-            if name not in held
-        ]
+        repositories.sort(
+            key=lambda r: bool(r.failure) and not r.shard
+        )  # they come after all others when they are mended
         named = {shard.file for shard in shards}
         superseded = {file: at for file, at in self._manifest.superseded.items() if file not in named}
         gone = {shard.file: int(time.time()) for shard in self._manifest.shards if shard.file not in named}
         return replace(
             self._manifest,
-            repositories=(*repositories, *missing),
+            repositories=tuple(repositories),
             shards=tuple(shards),
+            planned=tuple(planned),
             recipe=self._recipe,
             superseded=gone | superseded,
         )
@@ -288,8 +307,11 @@ class _FleetRun:
         lost = group.failures.keys() & set(group.old.repositories) - set(group.base.repositories if group.base else ())
         return group.old if group.chunks or group.base is None or lost else group.base
 
-    def _shown(self, held: FleetRepository, failure: str) -> FleetRepository:
-        source = self._sources.get(held.name)
+    def _shown(self, held: FleetRepository | None, name: str, failure: str) -> FleetRepository:
+        source = self._sources.get(name)
+        if held is None:
+            assert source
+            return FleetRepository(**row_of(source), failure=failure)
         if source is None:
             return replace(held, failure="not in the fleet any more; its shard must yet be built without it")
         return replace(held, group=source.group, metadata=source.metadata, failure=failure)
@@ -297,8 +319,8 @@ class _FleetRun:
     def _clean(self) -> None:
         """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""
         named = {shard.file for shard in self._manifest.shards}
-        kept = named | {record_of(file) for file in named}
-        left = {record_of(file): at for file, at in self._manifest.superseded.items()} | dict(self._manifest.superseded)
+        kept = {beside for file in named for beside in _with_its_own(file)}
+        left = {beside: at for file, at in self._manifest.superseded.items() for beside in _with_its_own(file)}
         until = time.time() - GRACE_SECONDS
         removed = set()
         for file in sorted(self._store.files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
@@ -308,6 +330,11 @@ class _FleetRun:
         if gone := removed & self._manifest.superseded.keys():
             rest = {file: at for file, at in self._manifest.superseded.items() if file not in gone}
             self._manifest = replace(self._manifest, superseded=rest).write(self._store)
+
+
+def _with_its_own(file: str) -> tuple[str, str, str]:
+    """A shard with its record and its sketch."""
+    return file, record_of(file), sketch_file(file)
 
 
 def _died(future: Any) -> ShardBuilt:

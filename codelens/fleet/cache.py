@@ -13,6 +13,8 @@ from codelens.errors import CannotWrite, unwritable
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import PART, FleetStore, StoreFault, digest_of
 
+ROOM = ".room"
+"""Suffix of an empty file as large as a shard that is being copied: others count it."""
 _held: dict[Path, IO[bytes]] = {}
 """Shard → its lock, for as long as this process has it open."""
 
@@ -64,24 +66,28 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
     with _locked(place.with_suffix(".lock")):
         if place.is_file():
             return
-        part = place.with_suffix(PART)
+        room, copy = place.with_suffix(ROOM), place.with_suffix(PART)
         try:
             with _locked(place.parent / "room.lock"):
-                part.unlink(missing_ok=True)
+                room.unlink(missing_ok=True)  # of one that was killed
                 _make_room(place, entry.bytes, limit)
-                with part.open("wb") as file:
-                    file.truncate(entry.bytes)  # others count it from now on
-            store.download(entry.file, part)
-            if part.stat().st_size != entry.bytes or digest_of(part) != entry.digest:
+                with room.open("wb") as file:
+                    file.truncate(entry.bytes)
+            store.download(entry.file, copy)
+            if copy.stat().st_size != entry.bytes or digest_of(copy) != entry.digest:
                 raise StoreFault(f"{store.url}/{entry.file} is not as it was stored", "remove it, and index again")
-            part.replace(place)
+            with _locked(place.parent / "room.lock"):
+                copy.replace(place)
+                room.unlink()
         finally:
-            part.unlink(missing_ok=True)
+            copy.unlink(missing_ok=True)
+            with _locked(place.parent / "room.lock"):
+                room.unlink(missing_ok=True)
 
 
 def _make_room(place: Path, wanted: int, limit: int) -> None:
     """Remove copies that no process has open, the least recently used first."""
-    files = [file for file in place.parent.iterdir() if file.suffix in (".db", PART)]
+    files = [file for file in place.parent.iterdir() if file.suffix in (".db", ROOM)]
     used = sum(file.stat().st_size for file in files) + wanted
     copies = [file for file in files if file.suffix == ".db"]
     for file in sorted(copies, key=lambda file: (_used_at(file), file.name)):

@@ -139,12 +139,15 @@ class ShardsOfWorkers(OpenShards):
             )
             for number, entry in enumerate(entries)
         }
-        self._actors: dict[int, Any] = self._results(placed)
+        self._placed = placed  # actors end with the last who holds their future
+        with client.as_current():  # there may be other clients in this process
+            self._actors: dict[int, Any] = self._results(placed)
         self._read_facts(list(self._actors))
 
     def close(self) -> None:
-        """Actors end with the last who names them."""
+        """Let the actors end."""
         self._actors.clear()
+        self._placed.clear()
         self._client.close()
 
     def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:

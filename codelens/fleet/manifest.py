@@ -72,10 +72,13 @@ class ShardEntry:
 
 @dataclass(frozen=True, slots=True)
 class FleetManifest:
-    """The contents of a store. Repositories stand in the order in which one index would have them, those without a shard last."""
+    """The contents of a store. Repositories stand in the order in which
+    one index would have them, those that never could be indexed last."""
 
     repositories: tuple[FleetRepository, ...] = ()
     shards: tuple[ShardEntry, ...] = ()
+    planned: tuple[tuple[str, ...], ...] = ()
+    """The names of each shard, of those that must yet be built, too: the next run of a killed coordinator has the same plan."""
     recipe: str = ""
     """How all shards were built; see `fleet_recipe`."""
     superseded: Mapping[str, int] = field(default_factory=dict)
@@ -112,6 +115,7 @@ class FleetManifest:
             return cls(
                 tuple(FleetRepository(**row) for row in record["repositories"]),
                 tuple(shard_of(row) for row in record["shards"]),
+                tuple(tuple(names) for names in record["planned"]),
                 *(record[key] for key in ("recipe", "superseded", "generation")),
             )
         except (ValueError, KeyError, TypeError) as fault:
@@ -144,6 +148,7 @@ class FleetManifest:
             "generation": made.generation,
             "recipe": self.recipe,
             "superseded": dict(self.superseded),
+            "planned": self.planned,
             "shards": [row_of(shard) for shard in self.shards],
             "repositories": [row_of(repository) for repository in self.repositories],
         }

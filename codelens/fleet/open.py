@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from codelens.cluster.numbers import Home
+from codelens.cluster.sketch import Sketch
 from codelens.cluster.store import ShardedStore, Whole
 from codelens.config import Settings
 from codelens.errors import FleetIncomplete, MissingExtra, UsageError
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
 from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry
-from codelens.fleet.stores import open_store
+from codelens.fleet.stores import FleetStore, StoreFault, open_store
+from codelens.fleet.workers import sketch_file
 from codelens.index import Index
 from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.fast_dataclass import replace
@@ -27,6 +30,8 @@ RETRY_SECONDS = 20.0
 """How long a shard that was lost is left alone before it is opened again. Chosen."""
 SECONDS = 30.0
 """How long a shard may take for an answer, by default. Chosen."""
+USES_BEFORE = 3
+"""Questions before a process reads the shards' sketches: by then it is a server. Chosen."""
 MOST_RESTING = 2
 """Connections that a process keeps for the next question: a server asks in two threads at most."""
 MOST_NAMED = 3
@@ -84,6 +89,8 @@ class FleetConnection:
         self._opened_at = time.monotonic()
         self._shards = _open_shards(place, self.manifest.shards, settings.shard_cache)
         self._stores: dict[frozenset[int], ShardedStore] = {}
+        self._uses = 0
+        self._sketches: dict[int, Sketch] = {}
 
     def close(self) -> None:
         """Release the shards."""
@@ -107,7 +114,17 @@ class FleetConnection:
             facts = {number: of_shard for number, of_shard in self._shards.facts.items() if number in answering}
             whole = Whole(Path(place.store), self.manifest.snapshot, (*absent, *missing), self._rest)
             self._stores[answering] = ShardedStore(whole, self._shards, facts, self._homes(answering))
+        self._uses += 1
+        if self._uses == USES_BEFORE:
+            self._read_sketches(open_store(place.store))
+        self._stores[answering].route_by(self._sketches)
         return self._stores[answering]
+
+    def _read_sketches(self, store: FleetStore) -> None:
+        for number, entry in enumerate(self.manifest.shards):
+            with suppress(StoreFault, ValueError):  # such a shard is asked for every word
+                if packed := store.read(sketch_file(entry.file)):
+                    self._sketches[number] = Sketch.from_bytes(packed)
 
     def status(self, place: FleetPlace, settings: Settings, index: Index) -> Status:
         """The contents of the shards that may be seen."""
@@ -173,7 +190,9 @@ def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry], most_bytes: i
     except ImportError:
         raise MissingExtra("--scheduler", ["distributed"], "cluster") from None
     try:
-        client = Client(place.scheduler, timeout=place.seconds)
+        client = Client(
+            place.scheduler, timeout=place.seconds, direct_to_workers=True
+        )  # answers need not pass the scheduler
     except (OSError, ValueError) as fault:
         raise UsageError(f"no scheduler at {place.scheduler}: {fault}", "`dask scheduler` starts one") from None
     return ShardsOfWorkers(client, place.store, entries, place.seconds, most_bytes)

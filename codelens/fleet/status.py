@@ -67,6 +67,6 @@ def _stale(repository: FleetRepository, looking: bool) -> str:
         if seen.fault:
             return "gone"
         if seen.state != repository.state:
-            return "changed" if repository.shard else "failed"
+            return "changed" if repository.shard else "failed" if repository.failure else "new"
         return ""
     return "failed" if repository.failure else ""

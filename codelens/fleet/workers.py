@@ -15,7 +15,7 @@ from typing import Any
 import xxhash
 
 from codelens.config import Settings
-from codelens.errors import CannotWrite, CodelensError, MissingExtra
+from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError
 from codelens.fleet.manifest import FleetRepository, ShardEntry, row_of, shard_of, to_json
 from codelens.fleet.sources import FleetSource, SourceLook, laid, place_of
 from codelens.fleet.stores import FleetStore, digest_of, open_store
@@ -33,14 +33,20 @@ SHARDS = "shards"
 def client_of(scheduler: str, workers: int) -> Iterator[Any]:
     """A connection to a scheduler; without an address, to a cluster of processes on this machine that ends with it.
 
-    Raises MissingExtra if Dask is not installed.
+    Raises MissingExtra if Dask is not installed, and UsageError if the scheduler does not answer.
     """
     try:
         from distributed import Client, LocalCluster
     except ImportError:
         raise MissingExtra("a cluster", ["distributed"], "cluster") from None
+    for name in ("distributed", "distributed.client"):  # they log with tracebacks what codelens reports in a line
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler:
-        with Client(scheduler) as client:
+        try:
+            connected = Client(scheduler)
+        except (OSError, ValueError) as fault:
+            raise UsageError(f"no scheduler at {scheduler}: {fault}", "`dask scheduler` starts one") from None
+        with connected as client:
             yield client
         return
     quiet = {"silence_logs": logging.CRITICAL, "preload": [UNINTERRUPTED]}  # results tell what fails
@@ -110,24 +116,26 @@ class ShardBuilt:
     """Name → why a source cannot be reached."""
     fault: str = ""
     """Why the shard as a whole could not be built."""
-    is_full: bool = False
-    """True if a disk was full: fewer repositories would not help."""
+    is_hopeless: bool = False
+    """True if fewer repositories would not help: a disk is full, or the worker is of no use."""
     worker: str = ""
+    """Address; empty if it died."""
 
 
 def build_shard(job: ShardJob) -> ShardBuilt:
     """Build one shard on this worker and store it. Faults are part of the result; whoever dies has none."""
     built = ShardBuilt()
     try:
-        if fleet_recipe(job.settings) != job.recipe:
-            text = "this worker has another version of codelens, or of its grammars or model, than the coordinator"
-            raise CodelensError(text)
-        built = _built(job)
+        if fleet_recipe(job.settings) == job.recipe:
+            built = _built(job)
+        else:
+            text = "the worker has another version of codelens, of a grammar or of the model than the coordinator"
+            built = ShardBuilt(fault=text, is_hopeless=True)
     except CannotWrite as fault:
-        built = ShardBuilt(fault=str(fault), is_full=True)
+        built = ShardBuilt(fault=str(fault), is_hopeless=True)
     except OSError as fault:
         full = fault.errno in (errno.ENOSPC, errno.EDQUOT)
-        built = ShardBuilt(fault=f"{fault.filename or 'disk'}: {fault.strerror or fault}", is_full=full)
+        built = ShardBuilt(fault=f"{fault.filename or 'disk'}: {fault.strerror or fault}", is_hopeless=full)
     except CodelensError as fault:
         built = ShardBuilt(fault=str(fault))
     except Exception as fault:  # a defect must not end the others' work
@@ -193,6 +201,11 @@ def record_of(file: str) -> str:
     return f"{file.rpartition('-')[0]}.json"
 
 
+def sketch_file(file: str) -> str:
+    """The name of a shard's sketch."""
+    return f"{file.removesuffix('.db')}.sketch"
+
+
 def _stored_before(store: FleetStore, name: str) -> ShardBuilt | None:
     content = store.read(name)
     if content is None:
@@ -206,7 +219,9 @@ def _stored_before(store: FleetStore, name: str) -> ShardBuilt | None:
 def _indexed(
     job: ShardJob, store: FleetStore, name: str, index: Path, trees: Mapping[str, tuple[FleetSource, Path, SourceLook]]
 ) -> ShardBuilt:
+    from codelens.cluster.sketch import sketch_of
     from codelens.index import Index
+    from codelens.store.store import Store
 
     roots = [root for _, root, _ in trees.values()]
     reports = Index.build(index, roots, replace(job.settings, jobs=1))
@@ -229,6 +244,9 @@ def _indexed(
     )
     names = tuple(dict.fromkeys((*(r.name for r in job.kept), *trees)))
     entry = ShardEntry(file, names, index.stat().st_size, digest)
+    with Store.read(index, accepted=True) as opened:
+        sketch = sketch_of(opened).to_bytes()
+    store.write(sketch_file(file), sketch)
     store.upload(index, file)
     record = {"shard": row_of(entry), "indexed": [row_of(repository) for repository in indexed]}
     store.write(name, to_json(record))

@@ -22,7 +22,7 @@ class FleetRepositoryStatus:
     """Time in UTC."""
     failure: str
     stale: str
-    """Why the next run will read it: `changed`, `gone`, `failed`; empty if it is fresh, or only the network would tell."""
+    """Why the next run will read it: `changed`, `gone`, `failed`, `new`; empty if it is fresh, or only the network would tell."""
 
 
 @dataclass(frozen=True, slots=True)

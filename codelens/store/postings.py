@@ -121,9 +121,13 @@ class Phrases:
 
     def stem(self, word: str) -> str:
         """The word as the index keeps it."""
+        return next(iter(self.stems(word)), "")
+
+    def stems(self, text: str) -> list[str]:
+        """The words of a text as the index keeps them."""
         if self._tokenizer is None:
             self._tokenizer = self._connection.fts5_tokenizer(TOKENIZER[0], TOKENIZER[1])
-        return next(iter(_split(self._tokenizer, word)), "")
+        return _split(self._tokenizer, text)
 
     def words(self, terms: str) -> list[str]:
         """The terms as the index folds them, before it stems them; ASCII is folded already."""

@@ -445,6 +445,11 @@ class Units:
         rows: list[Any] = self._connection.execute(sql, (json.dumps(documents), json.dumps(list(words)))).fetchall()
         return InOrder([row[:2] for row in rows], [row[1:] for row in rows])
 
+    def folded_names(self) -> Iterator[str]:
+        """Every name once, folded, in order."""
+        for (name,) in self._connection.execute("SELECT DISTINCT folded FROM units ORDER BY folded"):
+            yield name
+
     def names_from(self, beginning: str, limit: int) -> list[str]:
         """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""
         holder, dot, begun = beginning.rpartition(".")

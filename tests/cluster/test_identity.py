@@ -11,6 +11,7 @@ import pytest
 
 from codelens.cluster.local import sharded
 from codelens.cluster.shards import LocalShards, Measured, Shard
+from codelens.cluster.sketch import sketch_of
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.code import UnitRow
@@ -34,7 +35,7 @@ class Both:
     """The same repositories in one index and in shards."""
 
     def __init__(self, one: Store, shards: Sequence[Store]) -> None:
-        self.one = one
+        self.one, self.shards = one, shards
         self.measured = Measured(LocalShards([Shard(store) for store in shards]))
         self.many = sharded(one.path, shards, self.measured)
         rows = (unit for d in one.documents.rows() for unit in one.units.of_document(d.id))
@@ -83,6 +84,22 @@ def asked(both: Both, number: int, seed: int) -> list[Question]:
 def test_answers_are_the_same_bytes(both: Both) -> None:
     for question in asked(both, 80, seed=1):
         assert answer_bytes(question, both.many, UNLIMITED) == answer_bytes(question, both.one, UNLIMITED), question
+
+
+def test_sketches_save_messages_and_change_no_answer(both: Both) -> None:
+    """Three shards have the names, and one has `settle_invoice`. Vectors are compared in all of them, so `mode` is exact."""
+    sketches = {number: sketch_of(store) for number, store in enumerate(both.shards)}
+    plain = ("settle_invoice", SearchOptions(limit=50, mode="exact"))
+    messages = []
+    for known in ({}, sketches):
+        both.many.route_by(known)
+        before = both.measured.traffic.messages
+        assert answer_bytes(plain, both.many, UNLIMITED) == answer_bytes(plain, both.one, UNLIMITED)
+        messages.append(both.measured.traffic.messages - before)
+    for question in asked(both, 80, seed=3):
+        assert answer_bytes(question, both.many, UNLIMITED) == answer_bytes(question, both.one, UNLIMITED), question
+    both.many.route_by({})
+    assert messages[1] < messages[0]
 
 
 def test_accounts_are_the_same_bytes(both: Both) -> None:

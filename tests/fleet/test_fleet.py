@@ -10,7 +10,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +193,7 @@ def test_superseded_shards_go_after_a_while(fleet: Fleet) -> None:
     (shards / ".left.db.part").write_text("of a worker that was killed just now")
     last = fleet.index()
     assert last.superseded == {}
-    names = {file.name for file in shards.iterdir()}
+    names = {file.name for file in shards.iterdir() if file.suffix != ".sketch"}
     assert names == {Path(second.shards[0].file).name, Path(record_of(second.shards[0].file)).name, ".left.db.part"}
     assert first.shards[0].file not in names
 
@@ -201,6 +203,22 @@ def test_a_shard_that_is_gone_is_built_again(fleet: Fleet) -> None:
     (Path(fleet.url) / manifest.shards[0].file).unlink()
     assert [shard.repositories for shard in fleet.index().shards] == [("a", "b", "c")]
     assert fleet.finds("first") == ["a", "b", "c"]
+
+
+def test_a_killed_run_leaves_its_plan(fleet: Fleet) -> None:
+    """Where the last shard of three was stored first, and has room: the next run builds the others as they were planned."""
+    size = sum(file.stat().st_size for file in (fleet.clones / "a").glob("*.py"))
+    for name in "de":
+        clone(fleet.clones / name)
+    whole = fleet.index(most=2 * size)
+    assert [shard.repositories for shard in whole.shards] == [("a", "b"), ("c", "d"), ("e",)]
+    store = open_store(fleet.url)
+    pending = [replace(r, shard="" if r.name != "e" else r.shard) for r in whole.repositories]
+    replace(whole, repositories=tuple(pending), shards=whole.shards[2:]).write(store)
+    again = fleet.index(most=2 * size)
+    assert again.shards == whole.shards
+    assert [r.name for r in again.repositories] == list("abcde")
+    assert len([file for file in store.files("shards") if file.name.endswith(".db")]) == 3  # found, not built again
 
 
 def test_a_damaged_shard_is_no_base_for_an_update(fleet: Fleet) -> None:
@@ -263,6 +281,58 @@ def test_a_disk_that_is_full_is_listed_and_the_next_run_goes_on(fleet: Fleet) ->
     assert fleet.finds("first") == ["a", "b", "c"]
     assert fleet.index().failures == {}
     assert fleet.finds("second") == ["d"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of processes")
+def test_a_shard_that_fails_on_one_worker_is_built_on_another(fleet: Fleet) -> None:
+    """Each of the two is the bad one once."""
+    usual = fleet.client.run(resource.getrlimit, resource.RLIMIT_FSIZE)
+    for address in usual:
+        limit = (60_000, resource.RLIM_INFINITY)
+        fleet.client.run(resource.setrlimit, resource.RLIMIT_FSIZE, limit, workers=[address])
+        try:
+            assert fleet.index(most=1).failures == {}
+        finally:
+            fleet.client.run(resource.setrlimit, resource.RLIMIT_FSIZE, usual[address], workers=[address])
+        shutil.rmtree(fleet.url)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_a_repository_that_kills_its_workers_is_listed(tmp_path: Path) -> None:
+    """Whoever builds the shard of this one is killed; the shard before it is stored."""
+    dask = pytest.importorskip("dask")
+    clone(tmp_path / "clones/a")
+    clone(tmp_path / "clones/z")
+    for number in range(3000):
+        (tmp_path / f"clones/z/more{number}.py").write_text(f"def more_{number}(): pass\n" * 20)
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), client_of("", workers=1) as client:
+        begun, over = threading.Event(), threading.Event()
+
+        def kill() -> None:
+            begun.wait()
+            while not over.wait(1.0):
+                for worker in client.cluster.workers.values():
+                    if worker.pid:
+                        with suppress(ProcessLookupError):
+                            os.kill(worker.pid, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+
+        def told(line: str) -> None:
+            if line.startswith("shard 1"):
+                begun.set()
+
+        try:
+            fleet = read_fleet(tmp_path / "clones")
+            manifest = index_fleet(client, fleet, str(tmp_path / "store"), UNLIMITED, most=1, told=told)
+        finally:
+            begun.set()
+            over.set()
+            killer.join()
+    assert [shard.repositories for shard in manifest.shards] == [("a",)]
+    assert "each worker that tried it died" in manifest.failures["z"]
 
 
 def test_the_status_of_a_store(fleet: Fleet) -> None:
