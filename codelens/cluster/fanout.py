@@ -124,21 +124,13 @@ class FanOut:
 
     def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
         """Shard → the arguments that it is asked with."""
-        sets = {
-            place: self._shipped(arguments[place])
-            for place, how in call.cuts
-            if how is WITHIN and isinstance(arguments[place], UnitSet)
-        }
-        cut: dict[int, Mapping[int, Any]] = {place: known.parts for place, known in sets.items()}
-        for place, how in call.cuts:
-            if place not in sets and (parts := how(self.numbers, arguments[place])) is not None:
-                cut[place] = parts
+        cut = {place: parts for place, how in call.cuts if (parts := self._parts(how, arguments[place])) is not None}
         shards: Collection[int] = self.numbers.shards
         for parts in cut.values():
             shards = [shard for shard in shards if shard in parts]
-        for place, known in sets.items():
-            cut[place] = {s: HeldSet(known.number, None if s in known.having else known.parts[s]) for s in shards}
-            known.having.update(shards)
+        for place, how in call.cuts:
+            if how is WITHIN and isinstance(arguments[place], UnitSet):
+                cut[place] = self._held(arguments[place], shards)
         return {
             shard: tuple(cut[place][shard] if place in cut else a for place, a in enumerate(arguments))
             for shard in shards
@@ -158,13 +150,25 @@ class FanOut:
         found = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
         self.numbers.name_externals({shard: held for shard, (held,) in found.items()})
 
+    def _parts(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
+        if how is WITHIN and isinstance(argument, UnitSet):
+            return self._shipped(argument).parts
+        parts: Mapping[int, Any] | None = how(self.numbers, argument)
+        return parts
+
     def _shipped(self, units: UnitSet) -> _Shipped:
-        """A set that shards are sent."""
         known = next((held for held in self._sets if held.units is units), None)
         if known is None:
             known = _Shipped(units, next(self._counter), WITHIN(self.numbers, units) or {}, set())
             self._sets = [*self._sets, known][-SETS_HELD:]
         return known
+
+    def _held(self, units: UnitSet, shards: Collection[int]) -> Mapping[int, HeldSet]:
+        """A set by its number, for these shards; its units go to those that do not have it yet."""
+        known = self._shipped(units)
+        sent = {s: HeldSet(known.number, None if s in known.having else known.parts[s]) for s in shards}
+        known.having.update(shards)
+        return sent
 
 
 class _Shipped(NamedTuple):

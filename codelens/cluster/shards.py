@@ -132,7 +132,7 @@ class Shard:
             return argument
         if argument.units is not None:
             self._sets[argument.number] = argument.units
-            while len(self._sets) > SETS_HELD:
+            while len(self._sets) > 2 * SETS_HELD:  # they may come in another order than who asks made them
                 del self._sets[next(iter(self._sets))]
         return self._sets[argument.number]
 

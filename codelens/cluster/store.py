@@ -28,6 +28,11 @@ from codelens.store.documents import RepositoryRow
 from codelens.store.store import INDEXED_AT, Expected, Features, Part, Store
 
 T = TypeVar("T")
+LASTING = (
+    *("units.count", "occurrences.files", "postings.totals", "parts.documents"),
+    *("vectors.width", "files.totals", "edges.is_empty", "history.all"),
+)
+"""Methods without arguments that most queries need, and whose answers hold for all: they are asked for in one round."""
 
 
 class Gateway:
@@ -172,6 +177,7 @@ class ShardedStore(Store):
     def reading(self) -> Iterator[None]:
         """Faults of shards come as they are."""
         self.ask.forget()
+        self.ask.together([(method, ()) for method in LASTING])
         yield
 
     @contextmanager

@@ -190,7 +190,9 @@ def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry], most_bytes: i
     except ImportError:
         raise MissingExtra("--scheduler", ["distributed"], "cluster") from None
     try:
-        client = Client(place.scheduler, timeout=place.seconds, direct_to_workers=True)  # answers need not pass the scheduler
+        client = Client(
+            place.scheduler, timeout=place.seconds, direct_to_workers=True
+        )  # answers need not pass the scheduler
     except (OSError, ValueError) as fault:
         raise UsageError(f"no scheduler at {place.scheduler}: {fault}", "`dask scheduler` starts one") from None
     return ShardsOfWorkers(client, place.store, entries, place.seconds, most_bytes)
