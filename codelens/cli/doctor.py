@@ -128,7 +128,7 @@ def _model(flags: CommonFlags) -> Iterator[Check]:
 
 
 def _extras() -> Iterator[Check]:
-    """Packages that run models of others, and what `watch` listens with; nobody misses them who does without."""
+    """Packages that run models of others, and those of `watch` and `cluster`; nobody misses them who does without."""
     from codelens.embed.folders import EXTRAS, is_installed
 
     for extra in EXTRAS:
@@ -142,6 +142,9 @@ def _extras() -> Iterator[Check]:
         else f"not installed: `watch` works with --poll only; {install_command('watch')}"
     )
     yield Check(OK if here else ABSENT, "watch", text)
+    here = find_spec("distributed") is not None
+    text = "fleets can be indexed" if here else f"not installed: fleets can only be searched; {install_command('cluster')}"
+    yield Check(OK if here else ABSENT, "cluster", text)
 
 
 def _grammars(all_of_them: bool) -> Iterator[Check]:

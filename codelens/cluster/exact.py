@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from codelens.cluster.fanout import Asked, FanOut
 from codelens.cluster.numbers import Numbers
-from codelens.cluster.shards import ShardFacts
+from codelens.cluster.shards import REHEARSE, ShardFacts
 from codelens.model.code import RepositoryId, UnitId
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import RepositoryRow
 from codelens.store.postings import InColumns, WordStatistics, phrases_alone
+from codelens.store.store import Store
 from codelens.store.units import UnitSet
 from codelens.store.vectors import FIRST_PASS
 
@@ -125,10 +127,13 @@ class ShardEdges:
         self._ask = ask
 
     def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
-        """The calls that a method would make first."""
-        return (
-            [("edges.around", arguments if len(arguments) > 2 else (*arguments, False))] if method == "around" else []
-        )
+        """The calls that a method would make first. A walk that no shard foresaw will go on from here: they read farther."""
+        if method != "around":
+            return []
+        nodes, widest, outside = arguments if len(arguments) > 2 else (*arguments, False)
+        if outside or self._ask.knows("edges.around", nodes, widest, outside):
+            return [("edges.around", (nodes, widest, outside))]
+        return [(REHEARSE, (partial(_read_farther, widest=widest), list(nodes), 0.0))]
 
     def around(
         self, nodes: Iterable[int], widest: int, outside: bool = False
@@ -139,6 +144,21 @@ class ShardEdges:
         edges, *more = self._ask.together([("edges.around", (asked, widest, outside)), *of_all])
         counts = more[0] if more else {}
         return iter([found for found in edges if counts.get(found[0], 0) <= widest])
+
+
+FARTHER, MOST_FARTHER = 3, 300
+"""Steps that shards read ahead from units that a walk came to, and units in each step. Chosen."""
+
+
+def _read_farther(store: Store, units: Sequence[int], widest: int) -> None:
+    """Read the edges of units, and of those that these lead to."""
+    seen = set(units)
+    for _ in range(FARTHER):
+        around = store.edges.around(units, widest, False)
+        store.edges.nested(units)
+        found = dict.fromkeys(other for _, other, *_ in around if 0 < other < EXTERNAL and other not in seen)
+        units = list(found)[:MOST_FARTHER]
+        seen.update(units)
 
 
 class ShardSets:

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary, finalize
 
 from codelens.cluster.shards import Request, Shard, ShardFacts
 from codelens.config import Settings, shard_folder
-from codelens.errors import CodelensError, IndexCorrupt
+from codelens.errors import CodelensError, FleetIncomplete, IndexCorrupt
 from codelens.fleet.cache import local_copy, release
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import open_store
@@ -22,7 +22,7 @@ FETCH_SECONDS = 1.0
 """For an answer that is ready when the time is over. Chosen."""
 
 
-class ShardLostError(CodelensError):
+class ShardLostError(FleetIncomplete):
     """Shards did not answer in time, or their worker died; `OpenShards.lost` says which."""
 
 
@@ -50,7 +50,7 @@ class OpenShards:
     def _all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         answers = self._each(method, calls)
         if missing := sorted(calls.keys() - answers.keys()):
-            raise ShardLostError("; ".join(f"shard {number}: {self.lost[number]}" for number in missing))
+            raise ShardLostError("; ".join(f"shard {number + 1}: {self.lost[number]}" for number in missing))
         return answers
 
     def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
