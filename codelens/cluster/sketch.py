@@ -37,15 +37,17 @@ class Sketch:
     @classmethod
     def of(cls, terms: Collection[str], bits: int = BITS) -> Sketch:
         """The sketch of these terms, with so many bits for each."""
+        import numpy
+
         size = max(8, len(terms) * bits)
         hashes = max(1, round(bits * math.log(2)))
-        held = bytearray(-(-size // 8))
-        for term in terms:
-            first, step = _digest(term)
-            for place in range(first, first + hashes * step, step):
-                at = place % size
-                held[at >> 3] |= 1 << (at & 7)
-        return cls(bytes(held), size, hashes)
+        digests = b"".join(map(_packed_digest, terms))
+        step, first = numpy.frombuffer(digests, dtype=">u8").astype(numpy.uint64).reshape(-1, 2).T
+        first, step = first % numpy.uint64(size), (step | numpy.uint64(1)) % numpy.uint64(size)
+        held = numpy.zeros(-(-size // 8) * 8, dtype=bool)
+        for number in range(hashes):
+            held[(first + numpy.uint64(number) * step) % numpy.uint64(size)] = True
+        return cls(numpy.packbits(held, bitorder="little").tobytes(), size, hashes)
 
     def may_hold(self, term: str) -> bool:
         """False if the shard does not have this term; True for all that it has, and for few others."""
@@ -75,8 +77,12 @@ class Sketch:
 @lru_cache(maxsize=4096)
 def _digest(term: str) -> tuple[int, int]:
     """(first place, distance of the next) of a term. Cached, since a coordinator looks a word up in the sketches of all shards."""
-    digest = xxhash.xxh3_128_intdigest(term.encode("utf-8", "surrogatepass"))
+    digest = int.from_bytes(_packed_digest(term), "big")
     return digest & _HALF, digest >> 64 | 1
+
+
+def _packed_digest(term: str) -> bytes:
+    return xxhash.xxh3_128_digest(term.encode("utf-8", "surrogatepass"))
 
 
 WORD, NAME = "w", "n"

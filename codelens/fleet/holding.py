@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from codelens.errors import CodelensError, FleetIncomplete, IndexCorrupt
 from codelens.fleet.cache import local_copy, release
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import open_store
+from codelens.fleet.workers import OBJECTS
 from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
 
@@ -66,6 +68,7 @@ class HeldShard:
 
     def __init__(self, url: str, entry: ShardEntry, most_bytes: int) -> None:
         """`most_bytes`: what copies of shards may take on this machine."""
+        gc.set_threshold(OBJECTS)
         key = f"{url} {entry.file}"
         store = _OPEN.get(key)
         if store is None:

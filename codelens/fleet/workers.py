@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import logging
 import tempfile
@@ -25,6 +26,8 @@ from codelens.worktree.repository import GitError
 
 UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 """Code for the start of a local worker: Ctrl-C reaches it, too, and the coordinator answers it."""
+OBJECTS = 100_000
+"""See `codelens/cli/main.py`; a worker's process is Dask's."""
 SHARDS = "shards"
 """Folder of a store."""
 
@@ -124,6 +127,7 @@ class ShardBuilt:
 
 def build_shard(job: ShardJob) -> ShardBuilt:
     """Build one shard on this worker and store it. Faults are part of the result; whoever dies has none."""
+    gc.set_threshold(OBJECTS)
     built = ShardBuilt()
     try:
         if fleet_recipe(job.settings) == job.recipe:
