@@ -25,8 +25,8 @@ LEAST, SPAN = 1e-4, 9.2
 """Constant added to a share before its logarithm is taken, and minus the logarithm of that constant: the value is from 0 to 1.
 Among logarithm, square root and plain share, the logarithm measured best together with the other features."""
 NEARLY = 0.3
-"""Share of epsilon where a walk is rehearsed: dead ends elsewhere send mass, too. Measured over 24 repositories: at .8 some names take 15
-rounds and not 11; .3 costs a seventh more CPU time."""
+"""Share of epsilon where a walk is rehearsed: dead ends elsewhere send mass, too. Measured over 24 repositories: at .8 some names
+take 15 rounds and not 11; .3 costs a seventh more CPU time."""
 WALK = "walk"
 """The feature that the walk gives."""
 
