@@ -143,7 +143,9 @@ def _extras() -> Iterator[Check]:
     )
     yield Check(OK if here else ABSENT, "watch", text)
     here = find_spec("distributed") is not None
-    text = "fleets can be indexed" if here else f"not installed: fleets can only be searched; {install_command('cluster')}"
+    text = (
+        "fleets can be indexed" if here else f"not installed: fleets can only be searched; {install_command('cluster')}"
+    )
     yield Check(OK if here else ABSENT, "cluster", text)
 
 

@@ -25,7 +25,13 @@ def test_help(command: str, run: Run, golden: Callable[[Path, str], None]) -> No
     golden(GOLDEN / f"{command}.txt", ran.out)
 
 
-BELOW = {"memory": MEMORY_COMMANDS, "model": MODEL_COMMANDS, "hooks": HOOKS_COMMANDS, "note": NOTE_COMMANDS}
+BELOW = {
+    "cluster": ("index", "search", "files", "why", "symbols", "status"),
+    "memory": MEMORY_COMMANDS,
+    "model": MODEL_COMMANDS,
+    "hooks": HOOKS_COMMANDS,
+    "note": NOTE_COMMANDS,
+}
 
 
 @pytest.mark.parametrize(("above", "command"), [(above, name) for above, names in BELOW.items() for name in names])
