@@ -66,17 +66,20 @@ class OpenShards:
 class HeldShard:
     """A shard that is open in this process."""
 
-    def __init__(self, url: str, entry: ShardEntry, most_bytes: int) -> None:
-        """`most_bytes`: what copies of shards may take on this machine."""
+    def __init__(self, url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> None:
+        """`most_bytes`: what copies of shards may take on this machine. `shared`: all who ask use one open file, because this
+        process answers one at a time, as a worker does for its actors.
+        """
         gc.set_threshold(OBJECTS)
         key = f"{url} {entry.file}"
-        store = _OPEN.get(key)
+        store = _OPEN.get(key) if shared else None
         if store is None:
-            file = local_copy(
-                open_store(url), entry, shard_folder() or Path(gettempdir(), "codelens-shards"), most_bytes
-            )
-            store = _OPEN[key] = Store.read(file, accepted=True)
+            folder = shard_folder() or Path(gettempdir(), "codelens-shards")
+            file = local_copy(open_store(url), entry, folder, most_bytes)
+            store = Store.read(file, accepted=True)
             finalize(store, release, file)
+            if shared:
+                _OPEN[key] = store
         self._store, self._shard = store, Shard(store)
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
@@ -96,7 +99,7 @@ class HeldShard:
 
 
 _OPEN: WeakValueDictionary[str, Store] = WeakValueDictionary()
-"""Shard → its store, which all who ask one worker share."""
+"""Shard → its store, if it is shared."""
 
 
 class ShardsHere(OpenShards):
@@ -107,7 +110,7 @@ class ShardsHere(OpenShards):
         self._held: dict[int, HeldShard] = {}
         for number, entry in enumerate(entries):
             try:
-                self._held[number] = HeldShard(url, entry, most_bytes)
+                self._held[number] = HeldShard(url, entry, most_bytes, shared=False)
             except CodelensError as fault:
                 self.lost[number] = str(fault)
         self._read_facts(list(self._held))
@@ -136,6 +139,7 @@ class ShardsOfWorkers(OpenShards):
                 url,
                 entry,
                 most_bytes,
+                True,
                 actor=True,
                 pure=False,
                 workers=[names[number % len(names)]] if names else None,

@@ -13,7 +13,7 @@ from codelens.cluster.numbers import Home
 from codelens.cluster.sketch import Sketch
 from codelens.cluster.store import ShardedStore, Whole
 from codelens.config import Settings
-from codelens.errors import FleetIncomplete, MissingExtra, UsageError
+from codelens.errors import FleetIncomplete, MissingExtra, NoIndex, UsageError
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
 from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry
 from codelens.fleet.stores import FleetStore, StoreFault, open_store
@@ -38,6 +38,9 @@ MOST_NAMED = 3
 """Repositories of a missing shard that a notice names."""
 
 
+EVERY = ("*",)
+
+
 class FleetPlace(NamedTuple):
     """The place of a fleet: its store, who asks the shards, and which repositories may be seen."""
 
@@ -47,7 +50,7 @@ class FleetPlace(NamedTuple):
     """The address of Dask's scheduler; empty to open the shards in this process."""
     seconds: float = SECONDS
     require_complete: bool = False
-    visible: tuple[str, ...] = ("*",)
+    visible: tuple[str, ...] = EVERY
     """Globs of the names of repositories."""
 
     def open(self, settings: Settings) -> FleetIndex:
@@ -88,7 +91,8 @@ class FleetConnection:
         self.manifest = FleetManifest.read(open_store(place.store))
         self._opened_at = time.monotonic()
         self._shards = _open_shards(place, self.manifest.shards, settings.shard_cache)
-        self._stores: dict[frozenset[int], ShardedStore] = {}
+        self._stores: dict[tuple[frozenset[int], tuple[str, ...]], ShardedStore] = {}
+        """By the shards in it, and what its answers say of others."""
         self._uses = 0
         self._sketches: dict[int, Sketch] = {}
 
@@ -104,21 +108,27 @@ class FleetConnection:
         """The shards that answer and may be seen, as one store. Raises FleetIncomplete."""
         seen, missing = self._seen(place)
         lost = {number: why for number, why in self._shards.lost.items() if number in seen}
+        counted = place.visible == EVERY
         absent = [
-            f"{self._named(number)} did not answer: {why}; the answer is without it" for number, why in lost.items()
+            f"{self._named(n, counted)} did not answer: {why}; the answer is without it" for n, why in lost.items()
         ]
+        if not seen:
+            raise NoIndex(
+                "no repository of this store can be searched", "`codelens cluster status` lists what it holds"
+            )
         if absent and (place.require_complete or len(lost) == len(seen)):
             raise FleetIncomplete(absent[0].partition(";")[0] + (f", and {len(absent) - 1} more" if absent[1:] else ""))
         answering = frozenset(seen - lost.keys())
-        if answering not in self._stores:
+        key = answering, (*absent, *missing)
+        if key not in self._stores:
             facts = {number: of_shard for number, of_shard in self._shards.facts.items() if number in answering}
-            whole = Whole(Path(place.store), self.manifest.snapshot, (*absent, *missing), self._rest)
-            self._stores[answering] = ShardedStore(whole, self._shards, facts, self._homes(answering))
+            whole = Whole(Path(place.store), self.manifest.snapshot, key[1], self._rest)
+            self._stores[key] = ShardedStore(whole, self._shards, facts, self._homes(answering))
         self._uses += 1
         if self._uses == USES_BEFORE:
             self._read_sketches(open_store(place.store))
-        self._stores[answering].route_by(self._sketches)
-        return self._stores[answering]
+        self._stores[key].route_by(self._sketches)
+        return self._stores[key]
 
     def _read_sketches(self, store: FleetStore) -> None:
         for number, entry in enumerate(self.manifest.shards):
@@ -149,10 +159,12 @@ class FleetConnection:
         text = f"{share} a shard with others that this key may not see, and that was not searched"
         return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []
 
-    def _named(self, number: int) -> str:
+    def _named(self, number: int, counted: bool) -> str:
+        """A shard for people; `counted` tells how many there are."""
         names = self.manifest.shards[number].repositories
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        return f"shard {number + 1} of {len(self.manifest.shards)} ({', '.join(names[:MOST_NAMED])}{more})"
+        shard = f"shard {number + 1} of {len(self.manifest.shards)}" if counted else "a shard"
+        return f"{shard} ({', '.join(names[:MOST_NAMED])}{more})"
 
     def _homes(self, shards: frozenset[int]) -> list[Home]:
         """The repositories in the order of the manifest, as one index would have them."""

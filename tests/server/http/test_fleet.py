@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from codelens.fleet.sources import read_fleet
 from codelens.fleet.stores import open_store
 from codelens.fleet.workers import client_of
 from codelens.index import Index
+from codelens.model.search import SearchOptions
 from codelens.server.http.gate import rules_for
 from codelens.server.http.keys import add_key
 from tests.commands import SAMPLES
@@ -120,6 +122,34 @@ def test_a_shard_is_seen_as_a_whole_or_not_at_all(serve: Serve, fleet: Path, tmp
     ]
     refused = serve(fleet / "full.db", rules_for("0.0.0.0"), keys).get("/api/search?q=order+of+notes", headers=header)
     assert refused.status_code == 403
+
+
+def test_what_one_key_hears_of_others_another_does_not(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+    """Both see one shard; only the first has a repository in another."""
+    keys = tmp_path / "config/keys.json"
+    half, notes = add_key(keys, "half", ["shop", "notes"]), add_key(keys, "notes", ["notes"])
+    client = serve(FleetPlace(str(fleet / "fleet.d")), rules_for("0.0.0.0"), keys)
+    told = []
+    for key in (half, notes):
+        answer = client.get("/api/search?q=order+of+notes", headers={"Authorization": f"Bearer {key}"}).json()
+        told.append(len([notice for notice in answer["notices"] if notice["code"] == "missing"]))
+    assert told == [1, 0]
+    nothing = {"Authorization": f"Bearer {add_key(keys, 'nothing', ['else*'])}"}
+    refused = client.get("/api/search?q=order", headers=nothing)
+    assert (refused.status_code, refused.json()["error"]) == (503, "no repository of this store can be searched")
+
+
+def test_threads_ask_shards_of_their_own(fleet: Path) -> None:
+    place = FleetPlace(str(fleet / "fleet.d"))
+
+    def ask(number: int) -> list[tuple[str, float]]:
+        with place.open(Settings(query_seconds=0)) as index:
+            found = index.search(("order of notes", "charge an order")[number % 2], SearchOptions())
+            return [(hit.unit.qualified_name, hit.score) for hit in found.hits]
+
+    expected = [ask(0), ask(1)]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(ask, range(16))) == expected * 8
 
 
 def test_tools_for_agents_are_for_keys_that_see_everything(serve: Serve, fleet: Path, tmp_path: Path) -> None:
