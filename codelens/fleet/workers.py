@@ -21,6 +21,7 @@ from codelens.fleet.manifest import FleetRepository, ShardEntry, row_of, shard_o
 from codelens.fleet.sources import FleetSource, SourceLook, laid, place_of
 from codelens.fleet.stores import FleetStore, digest_of, open_store
 from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.processes.python import guard_children
 from codelens.text.notation import parse_json
 from codelens.worktree.repository import GitError
 
@@ -54,6 +55,7 @@ def client_of(scheduler: str, workers: int) -> Iterator[Any]:
         return
     quiet = {"silence_logs": logging.CRITICAL, "preload": [UNINTERRUPTED]}  # results tell what fails
     place = {"processes": True, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    guard_children()
     with (
         LocalCluster(n_workers=workers, **place, **quiet) as cluster,
         Client(cluster) as client,

@@ -57,6 +57,11 @@ def codelens_command() -> list[str]:
     return [sys.executable, "-P", "-m", "codelens"]  # noqa: TID251
 
 
+def guard_children() -> None:
+    """Let processes that a library starts from this one ignore the current folder, too."""
+    os.environ["PYTHONSAFEPATH"] = "1"
+
+
 def environment() -> dict[str, str]:
     """Our environment without the variables that configure Python."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}

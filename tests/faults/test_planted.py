@@ -47,6 +47,7 @@ FILES = {
     "shop.py": SHOP,
     "tests/test_shop.py": "from shop import sell\n\n\ndef test_sell():\n    assert sell('lamp') == 3\n",
     "README.md": "# Shop\n\nIt sells lamps.\n",
+    "fleet.jsonl": '{"path": "."}\n',
 }
 TASK = {
     "id": "1",
@@ -104,6 +105,9 @@ hooks install
 hooks status
 hooks run
 hooks remove
+cluster index fleet.jsonl --workers 1 --store ../store
+cluster search --store ../store lamp
+cluster status --store ../store
 mcp --print-config
 index --remove --yes
 """
@@ -119,6 +123,7 @@ tune
 doctor
 hooks install
 hooks run
+cluster index fleet.jsonl --workers 1 --store ../store
 index --remove --yes
 """
 """Those that start processes or read what a repository brings: enough for each change, while campaigns run all of them."""

@@ -29,6 +29,8 @@ REPOSITORIES = 12
 FILES = 30
 MOST = 60_000
 """Bytes of source in a shard: two repositories."""
+KEPT = (".db", ".json", ".sketch")
+"""Suffixes of files that a store keeps."""
 MOST_KILLS = 4
 """Kills in one attempt."""
 RUN_SECONDS = 120.0
@@ -102,7 +104,7 @@ class Fleet:
         built = Counter(file.name.partition("-")[0] for file in (self.store / "shards").glob("*.db"))
         twice = [name for name, count in built.items() if count > 1]
         expect(not twice, f"built twice: {twice}")
-        left = [file.name for file in (self.store / "shards").iterdir() if file.suffix not in (".db", ".json")]
+        left = [file.name for file in (self.store / "shards").iterdir() if file.suffix not in KEPT]
         expect(len(left) <= MOST_KILLS, f"files left: {left}")
 
 
