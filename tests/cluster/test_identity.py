@@ -96,14 +96,14 @@ def test_sketches_save_messages_and_change_no_answer(both: Both) -> None:
         before = both.measured.traffic.messages
         assert answer_bytes(plain, both.many, UNLIMITED) == answer_bytes(plain, both.one, UNLIMITED)
         messages.append(both.measured.traffic.messages - before)
-    for question in asked(both, 80, seed=3):
+    for question in asked(both, 40, seed=3):
         assert answer_bytes(question, both.many, UNLIMITED) == answer_bytes(question, both.one, UNLIMITED), question
     both.many.route_by({})
     assert messages[1] < messages[0]
 
 
 def test_accounts_are_the_same_bytes(both: Both) -> None:
-    for place, question in enumerate(asked(both, 40, seed=2)):
+    for place, question in enumerate(asked(both, 24, seed=2)):
         unit = both.units[place * 37 % len(both.units)]
         target = f"{unit.repository}/{unit.path}:{unit.start_line}"
         expected = why_bytes(question, target, both.one, UNLIMITED)
