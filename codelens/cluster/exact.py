@@ -73,17 +73,9 @@ class ShardWords:
         counts: Mapping[str, int] = self._ask("postings.counts", expressions)
         return [counts.get(one, 0) for one in expressions]
 
-    def bm25(
-        self,
-        terms: Sequence[str | InColumns],
-        weights: Mapping[str, float],
-        within: UnitSet | None,
-        limit: int,
-        columns: Sequence[str] = (),
-        proposing: Sequence[str] = (),
-    ) -> list[tuple[UnitId, float]]:
-        given = self._given(terms, weights, within, limit, columns, proposing)
-        found: list[tuple[UnitId, float]] = self._ask("postings.bm25_given", *given)
+    def bm25(self, *asked: Any) -> list[tuple[UnitId, float]]:
+        """The method of `Postings`, by the counts of all shards."""
+        found: list[tuple[UnitId, float]] = self._ask("postings.bm25_given", *self._given(*asked))
         return found
 
 
@@ -133,7 +125,7 @@ class ShardEdges:
         nodes, widest, outside = arguments if len(arguments) > 2 else (*arguments, False)
         if outside or self._ask.knows("edges.around", nodes, widest, outside):
             return [("edges.around", (nodes, widest, outside))]
-        return [(REHEARSE, (partial(_read_farther, widest=widest), list(nodes), 0.0))]
+        return [(REHEARSE, (partial(_read_farther, widest=widest), list(nodes), math.inf))]
 
     def around(
         self, nodes: Iterable[int], widest: int, outside: bool = False

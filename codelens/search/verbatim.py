@@ -69,7 +69,7 @@ class Find:
 
 
 class Typed(NamedTuple):
-    """What of a query stands in the code as it was typed."""
+    """The parts of a query that stand in the code as they were typed."""
 
     finds: Mapping[UnitId, Find] = {}
     """Unit → the best find in it."""
