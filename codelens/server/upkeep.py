@@ -114,11 +114,8 @@ class Upkeep:
     def refresh(self, seconds: float) -> bool:
         """Wait until the index knows the trees as they are now, at most that long; whether it does."""
         until = time.monotonic() + seconds
-        if look := self._looking:  # begun before now, so it may have missed something
-            look.join(seconds)
-        self.wait(until - time.monotonic())
+        self.wait(seconds)  # a look that began before now may have missed something
         if look := self._begun(always=True):
-            look.join(max(0.0, until - time.monotonic()))
             self.wait(until - time.monotonic())
         return look is not None and not look.is_alive() and self._ended.is_set() and not self._work.fault
 
@@ -132,8 +129,11 @@ class Upkeep:
             return self._looking
 
     def wait(self, seconds: float) -> None:
-        """Until the process has ended, if one runs."""
-        self._ended.wait(max(0.0, seconds))
+        """Until the look at the trees and the process that it starts have ended, where there are such."""
+        until = time.monotonic() + seconds
+        if look := self._looking:
+            look.join(max(0.0, seconds))
+        self._ended.wait(max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
         """Let the process end: what it has done so far stays, and a later one goes on there."""

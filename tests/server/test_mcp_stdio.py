@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from codelens.config import Settings
 from codelens.errors import install_command
 from codelens.server.mcp.door import VERSIONS, greeting
 from codelens.server.mcp.sdk import ToolDesk, server_of
+from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, closed
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import Served, Upkeep
 from codelens.store.connection import writer_lock
@@ -34,6 +36,8 @@ from codelens.worktree.place import BUILDING, IGNORE
 from tests.server.conftest import Client, client_of, patiently, text_of, variables
 
 Message = dict[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+Read = Callable[[], Awaitable[Message]]
 
 
 def request(number: int | str, method: str, **params: Any) -> Message:
@@ -88,23 +92,37 @@ def ended(server: Pipes) -> tuple[int, bytes, bytes]:
 # The handshake
 
 
-async def asked_of_the_sdk(server: Server[Any, Any], line: str) -> Any:
-    """The answer of the SDK's own session to a first line."""
+@asynccontextmanager
+async def spoken_to(server: Server[Any, Any]) -> AsyncIterator[tuple[Send, Read]]:
+    """The SDK's own session in this process: what sends it a message, and what reads its next one."""
     async with create_client_server_memory_streams() as (ours, theirs), anyio.create_task_group() as group:
         group.start_soon(server.run, *theirs, server.create_initialization_options())
-        await ours[1].send(SessionMessage(JSONRPCMessage.model_validate_json(line)))
-        answer = await ours[0].receive()
-        assert isinstance(answer, SessionMessage)
+
+        async def send(message: Message) -> None:
+            await ours[1].send(SessionMessage(JSONRPCMessage.model_validate(message)))
+
+        async def read() -> Message:
+            answer = await ours[0].receive()
+            assert isinstance(answer, SessionMessage)
+            return dict(answer.message.model_dump(by_alias=True, exclude_none=True))
+
+        yield send, read
         group.cancel_scope.cancel()
-        return answer.message.model_dump(by_alias=True, exclude_none=True)
+
+
+async def asked_of_the_sdk(server: Server[Any, Any], message: Message) -> Message:
+    """The answer of the SDK's own session to a first message."""
+    async with spoken_to(server) as (send, read):
+        await send(message)
+        return await read()
 
 
 @pytest.mark.parametrize("version", [*SUPPORTED_PROTOCOL_VERSIONS, "1999-01-01"])
 def test_the_door_says_what_the_sdk_says(version: str, shop: Path) -> None:
     served = Served(shop, shop / ".codelens/index.db", Settings())
-    line = json.dumps(hello(version, "first"))
+    line = hello(version, "first")
     wanted = anyio.run(asked_of_the_sdk, server_of(ToolDesk(served, Upkeep(served, "a test"), TOOLS)), line)
-    said = greeting(line.encode())
+    said = greeting(json.dumps(line).encode())
     assert said is not None
     assert json.loads(said) == wanted
 
@@ -186,19 +204,36 @@ def test_an_interrupt_ends_it_quietly(before: list[Message], shop: Path, tmp_pat
         assert ended(server) == (0, b"", b"")
 
 
-@pytest.mark.slow
-def test_a_cancelled_call_is_given_up_and_the_next_one_answered(bare: Path, tmp_path: Path) -> None:
-    (bare / ".codelens").mkdir()
-    index = bare / ".codelens/index.db"
-    with writer_lock(index), pipes(bare, tmp_path) as server:  # so that a call waits for the index
-        server.send(hello(), {"jsonrpc": "2.0", "method": "notifications/initialized"})
-        server.send(request(1, "tools/call", name="search", arguments={"query": "notes"}))
-        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
-        server.send(request(2, "tools/call", name="status", arguments={}))
-        found = [server.read(), server.read(), server.read()]
-    assert [one["id"] for one in found] == [0, 1, 2]
-    assert "cancel" in found[1]["error"]["message"]
-    assert found[2]["result"]["structuredContent"]["ready"] is False
+def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> None:
+    asked, end = threading.Event(), threading.Event()
+
+    def waits(_: ToolCall) -> ToolAnswer:
+        asked.set()
+        end.wait(60)
+        return ToolAnswer("too late", {})
+
+    served = Served(shop, shop / ".codelens/index.db", Settings())
+    slow = Tool("slow", "Slow", "Answers late.", closed({}), closed({}), waits)
+    server = server_of(ToolDesk(served, Upkeep(served, "a test"), [*TOOLS, slow]))
+
+    async def talk() -> list[Message]:
+        async with spoken_to(server) as (send, read):
+            await send(hello())
+            answers = [await read()]
+            await send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            await send(request(1, "tools/call", name="slow", arguments={}))
+            assert await anyio.to_thread.run_sync(asked.wait, 60)
+            await send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+            answers.append(await read())
+            await send(request(2, "tools/call", name="status", arguments={}))
+            answers.append(await read())
+            end.set()
+        return answers
+
+    answers = anyio.run(talk)
+    assert [one["id"] for one in answers] == [0, 1, 2]
+    assert "cancel" in answers[1]["error"]["message"]
+    assert answers[2]["result"]["structuredContent"]["ready"] is True
 
 
 # The index
@@ -229,16 +264,17 @@ def test_a_home_folder_is_not_indexed(bare: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_index_that_another_process_makes_is_waited_for(bare: Path, tmp_path: Path) -> None:
+def test_an_index_that_another_process_makes_is_reported(bare: Path, tmp_path: Path) -> None:
     index = bare / ".codelens/index.db"
     index.parent.mkdir()
     index.with_name(index.name + BUILDING).touch()
-    with client_of(bare, tmp_path) as client:
-        with writer_lock(index):
+    with writer_lock(index):
+        with client_of(bare, tmp_path) as client:
             assert client.gives("status")["work"]["doing"] in ("building", "elsewhere")
             assert "the index is being built" in client.fault("search", query="hash_password")
+        with client_of(bare, tmp_path, "--no-index") as client:
             assert client.gives("status")["work"]["doing"] == "elsewhere"
-        index.with_name(index.name + BUILDING).unlink()
+    index.with_name(index.name + BUILDING).unlink()
 
 
 @pytest.mark.slow
