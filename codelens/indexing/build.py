@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import IndexBusy, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
-from codelens.indexing.changes import RepositoryUpdate, rename_records
+from codelens.indexing.changes import RepositoryUpdate, rename_records, repositories_at
 from codelens.indexing.derive import Job
 from codelens.indexing.embedding import embedder_of, with_stored_model, workers_embedder
 from codelens.indexing.link import link_update
@@ -19,6 +19,7 @@ from codelens.indexing.pipeline import finish_run, update_repository
 from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, with_features
 from codelens.indexing.walk_rules import with_stored_rules
 from codelens.indexing.worker import derive_file
+from codelens.indexing.workers import KeptWorkers
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SeenFile, Skip, SkipReason
 from codelens.model.extraction import Unchanged, UnfinishedFile
 from codelens.model.fast_dataclass import dataclass, replace
@@ -228,9 +229,11 @@ def _update(roots: Sequence[Path], run: IndexRun, commit: _CommitState) -> tuple
 
 
 def _close(store: Store) -> None:
-    if store.journal_mode() == "wal":
-        store.end_work()
-    store.close()
+    try:
+        if store.journal_mode() == "wal":
+            store.end_work()
+    finally:
+        store.close()  # which clears the log away even if an interrupt came before
 
 
 def _with_size(reports: Sequence[IndexReport], notices: tuple[Notice, ...], path: Path) -> tuple[IndexReport, ...]:
@@ -347,11 +350,18 @@ def _run(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool) -> l
     tallies: dict[Path, Tally] = {}
     begun = time.perf_counter()
     before = {row.root: row.name for row in store.documents.repositories()}
-    with LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction:
+    with (
+        LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction,
+        closing(KeptWorkers(len(roots))) as workers,
+    ):
+        repositories = repositories_at(store, roots, transaction)
+        nested = _nested_notices(repositories)
         for root in roots:
             started = time.perf_counter()
-            tallies[root] = tally = update_repository(store, root, run, transaction)
-            report = _report(store, root, run, tally)
+            tallies[root] = tally = update_repository(store, repositories[root], run, transaction, workers)
+            tally.notices = (*nested.get(root, ()), *tally.notices)
+            tally.wrote |= before.get(root) != repositories[root].name
+            report = _report(store, repositories[root], run, tally)
             reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
         clock = PhaseClock()
         embedded, changed = finish_run(store, run, transaction)
@@ -374,15 +384,14 @@ def _with_finish(report: IndexReport, clock: PhaseClock) -> IndexReport:
     return replace(report, cpu_seconds={**report.cpu_seconds, "finish": round(seconds, 3)})
 
 
-def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexReport:
-    row = next(r for r in store.documents.repositories() if r.root == root)
+def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> IndexReport:
     tally.kinds = kinds = store.kept_kinds(row) or store.units.kinds(row.id)
     no_chunks = {*NOTE_KINDS, TODO}
     skipped = store.documents.skip_counts(row.id)
     documents, source_bytes = store.documents.totals(row.id)
     return IndexReport(
         index=str(run.index),
-        root=str(root),
+        root=str(row.root),
         seen=tally.seen,
         indexed=documents,
         added=tally.added,
@@ -405,21 +414,22 @@ def _report(store: Store, root: Path, run: IndexRun, tally: Tally) -> IndexRepor
         references=store.edges.link_counts(row.id),
         cpu_seconds=tally.cpu_seconds,
         notices=(
-            *(_git_notices(root) if SkipReason.IGNORED.value in skipped else ()),
-            *_nested_notices(store, root),
+            *(_git_notices(row.root) if SkipReason.IGNORED.value in skipped else ()),
             *tally.notices,
         ),
     )
 
 
-def _nested_notices(store: Store, root: Path) -> tuple[Notice, ...]:
-    """Notices about roots inside another root: the inner one's files are indexed twice."""
-    others = [row.root for row in store.documents.repositories()]
-    pairs = [(root, one) for one in others if root in one.parents]
-    pairs += [(one, root) for one in others if one in root.parents]
-    return tuple(
-        Notice("nested", f"{inner} lies within {outer}: its files are indexed twice") for outer, inner in pairs
-    )
+def _nested_notices(roots: Collection[Path]) -> dict[Path, list[Notice]]:
+    """Root → notices about roots inside it or around it: the inner one's files are indexed twice."""
+    found: dict[Path, list[Notice]] = {}
+    for inner in roots:
+        for outer in inner.parents:
+            if outer in roots:
+                notice = Notice("nested", f"{inner} lies within {outer}: its files are indexed twice")
+                found.setdefault(outer, []).append(notice)
+                found.setdefault(inner, []).append(notice)
+    return found
 
 
 def _git_notices(root: Path) -> tuple[Notice, ...]:

@@ -103,18 +103,17 @@ def _language(path: str, file: Path) -> str:
         return detect_language(path, opened.read(200))
 
 
-def repository_at(store: Store, root: Path, transaction: LazyTransaction) -> RepositoryRow:
-    """The repository of this root, added to the index if necessary, which may rename others."""
-    rows = store.documents.repositories()
-    names = telling_names([*(row.root for row in rows), root])
-    for row in rows:
-        if row.root == root and row.name == names[root]:
-            return row
+def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:
+    """Root → its repository, added to the index if necessary, which may rename others."""
+    rows = {row.root: row for row in store.documents.repositories()}
+    names = telling_names([*dict.fromkeys((*rows, *roots))])
+    if all(root in rows and rows[root].name == names[root] for root in roots):
+        return rows
     transaction.begin()
-    added = store.documents.add_repository(root)
-    if {row.name for row in rows} - {row.name for row in store.documents.repositories()}:
+    found = {row.root: row for row in store.documents.add_repositories(roots)}
+    if any(row.name != found[root].name for root, row in rows.items()):
         store.changed.update(document.id for document in store.documents.rows())  # what is logged of them has the names
-    return added
+    return found
 
 
 def rename_records(index: Path, names: Mapping[str, str]) -> list[Notice]:

@@ -7,9 +7,8 @@ with its first write. A first build commits in batches, so that a killed build l
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
-from codelens.indexing.changes import RepositoryUpdate, compare, find_renames, repository_at
+from codelens.indexing.changes import RepositoryUpdate, compare, find_renames
 from codelens.indexing.embedding import embed_again
 from codelens.indexing.history import update_history
 from codelens.indexing.link import link_update
@@ -22,18 +21,20 @@ from codelens.indexing.run import (
     skip_rules_key,
     with_walk_rules,
 )
-from codelens.indexing.workers import derive_all
+from codelens.indexing.workers import KeptWorkers, derive_all
 from codelens.model.runs import Progress
 from codelens.snapshots.record import record_snapshot
+from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import walk
 
 
-def update_repository(store: Store, root: Path, run: IndexRun, transaction: LazyTransaction) -> Tally:
+def update_repository(
+    store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction, workers: KeptWorkers
+) -> Tally:
     """Bring the index of one repository up to date with its tree. The caller holds the writer lock."""
-    writes, clock = transaction.writes, PhaseClock()
-    repository = repository_at(store, root, transaction)
+    root, writes, clock = repository.root, transaction.writes, PhaseClock()
     run = with_walk_rules(store, repository, run, transaction)
 
     # Other rules may skip a file that is indexed, or take one that was skipped: all files are read again.
@@ -47,7 +48,7 @@ def update_repository(store: Store, root: Path, run: IndexRun, transaction: Lazy
     update = RepositoryUpdate(store, repository, run, transaction)
     update.begin(plan, find_renames(store, root, plan, run.is_current))
     total = len(plan.new) + len(plan.suspects)
-    for number, result in enumerate(derive_all(update.jobs(), run.settings), start=1):
+    for number, result in enumerate(derive_all(update.jobs(), run.settings, kept=workers), start=1):
         path = update.write(result)
         if run.progress:
             run.progress(Progress("index", number, total, path))

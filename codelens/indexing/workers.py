@@ -45,20 +45,61 @@ WALL_FACTOR, WALL_EXTRA = 10.0, 20.0
 are generous, for a busy machine."""
 WATCH_SECONDS = 0.25
 """Interval of checks for overdue workers, at most a quarter of the wall-clock limit. Chosen."""
+KEPT_BYTES = 1_000_000
+"""Bytes of source of a repository after which workers are kept for the next one. After a larger one they are ended: linking needs
+the memory, and starting them again costs little beside what they did. Chosen."""
 STOP_SECONDS = 0.05
 """Interval of attempts to end a worker, whose thread may just have replaced a killed process. Chosen."""
 
 
-def derive_all(jobs: Iterable[Job], settings: Settings, wall_seconds: float | None = None) -> Iterator[Result]:
+class KeptWorkers:
+    """Workers that go on from one small repository to the next. Close it."""
+
+    def __init__(self, repositories: int) -> None:
+        """After the last of so many repositories no workers are left."""
+        self._left = repositories
+        self._pool: _DerivePool | None = None
+
+    def take(self, settings: Settings) -> _DerivePool | None:
+        """The workers that were kept, if they have the same settings."""
+        pool, self._pool = self._pool, None
+        if pool and pool.settings != settings:
+            pool.close()
+            return None
+        return pool
+
+    def give_back(self, pool: _DerivePool) -> None:
+        """Keep workers that have done all of their tasks, or end them."""
+        self._left -= 1
+        if self._left > 0 and pool.bytes_of_run <= KEPT_BYTES:
+            self._pool = pool
+        else:
+            pool.close()
+
+    def close(self) -> None:
+        """End workers that nobody has taken."""
+        if self._pool:
+            self._pool.close()
+
+
+def derive_all(
+    jobs: Iterable[Job], settings: Settings, wall_seconds: float | None = None, kept: KeptWorkers | None = None
+) -> Iterator[Result]:
     """One result for each job, in order. Closing the iterator early ends the workers.
 
     `jobs` is read in the caller's thread. Raises CodelensError if no worker process can be started; any other fault is
     the result of its file.
     """
-    pool = _DerivePool(settings, wall_seconds or settings.parse_seconds * WALL_FACTOR + WALL_EXTRA)
+    pool = kept.take(settings) if kept else None
+    pool = pool or _DerivePool(settings, wall_seconds or settings.parse_seconds * WALL_FACTOR + WALL_EXTRA)
     try:
         yield from pool.run(jobs)
-    finally:
+    except BaseException:
+        pool.close()
+        raise
+    if kept:
+        kept.give_back(pool)
+    else:
         pool.close()
 
 
@@ -102,8 +143,11 @@ class _DerivePool:
         self._failure: BaseException | None = None
         self._workers: list[_DeriveWorker] = []
         self._jobs = self._bytes = 0
+        self.bytes_of_run = 0
+        """Bytes of source of the last run."""
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Result]:
+        self.bytes_of_run = 0
         source, ahead, held = iter(jobs), deque[_DeriveTask](), 0
         while True:
             while (not ahead or (len(ahead) < AHEAD_JOBS and held < AHEAD_BYTES)) and (job := next(source, None)):
@@ -129,6 +173,7 @@ class _DerivePool:
             self._changed.notify_all()
         self._jobs += 1
         self._bytes += task.weight
+        self.bytes_of_run += task.weight
         wanted = 1 + max(self._jobs // JOBS_A_WORKER, self._bytes // BYTES_A_WORKER)
         if len(self._workers) < min(wanted, self._jobs, worker_count(self.settings)):
             self._workers.append(_DeriveWorker(self))

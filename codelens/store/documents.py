@@ -110,10 +110,8 @@ class Documents:
     def repositories(self) -> list[RepositoryRow]:
         """All repositories, by name."""
         rows: list[Any] = self._connection.execute("SELECT id, name, root FROM repositories ORDER BY name").fetchall()
-        return [RepositoryRow(RepositoryId(i), n, self._absolute(r)) for i, n, r in rows]
-
-    def _absolute(self, root: str) -> Path:
-        return Path(os.path.normpath(self._index.resolve().parent / root))
+        folder = self._index.resolve().parent
+        return [RepositoryRow(RepositoryId(i), n, Path(os.path.normpath(folder / r))) for i, n, r in rows]
 
     def _stored(self, root: Path) -> str:
         """A root's stored form: relative if the index lies inside it, so that the tree can be moved with its index."""
@@ -130,15 +128,18 @@ class Documents:
         ]
         return not paths or any(os.path.lexists(row.root / os.fsdecode(path)) for path in paths)
 
-    def add_repository(self, root: Path) -> RepositoryRow:
-        """The row of a root, added if it is new. Each name is the end of a root's path that tells it from the others."""
-        known = self.repositories()
-        if all(row.root != root for row in known):
-            sql = "INSERT INTO repositories (name, root) VALUES (?1, ?1)"  # named below
-            self._connection.execute(sql, (self._stored(root),)).fetchall()
+    def add_repositories(self, roots: Iterable[Path]) -> list[RepositoryRow]:
+        """Add those of these roots that are new, and return all repositories. Each name is the end of a root's path that
+        tells it from the others.
+        """
+        known = {row.root for row in self.repositories()}
+        for root in dict.fromkeys(roots):
+            if root not in known:
+                sql = "INSERT INTO repositories (name, root) VALUES (?1, ?1)"  # named below
+                self._connection.execute(sql, (self._stored(root),)).fetchall()
         self._name_repositories()
         sign(self._connection, self._index)  # the signature covers names and roots
-        return next(row for row in self.repositories() if row.root == root)
+        return self.repositories()
 
     def _name_repositories(self) -> None:
         """Rename repositories, with their keys in `meta`, where another root has made their name ambiguous."""

@@ -243,7 +243,7 @@ def test_an_interrupted_run_leaves_an_index_that_is_still_the_user_s(own: Path, 
     run("index", "-q", cwd=own)
     index = own / ".codelens/index.db"
     with Store.write(index) as store, store.writing():
-        store.documents.add_repository(own / "notes")
+        store.documents.add_repositories([own / "notes"])
     Index.open(index).close()
 
 

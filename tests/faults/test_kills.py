@@ -122,6 +122,8 @@ def test_an_interrupted_update_says_whether_it_was_committed(
     monkeypatch.setattr(Store, method, interrupt)
     with pytest.raises(KeyboardInterrupt, match=message):
         Index.build(index, [root], Settings(jobs=1))
+    if method != "close":
+        assert index_files(index) == ["index.db"]
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ class Derivations:
 
     derived: list[str] = field(default_factory=list)
 
-    def __call__(self, jobs: Iterable[Job], settings: Settings) -> Iterator[Result]:
+    def __call__(self, jobs: Iterable[Job], settings: Settings, kept: object = None) -> Iterator[Result]:
         embedder = workers_embedder(settings)
         for job in jobs:
             result: Result

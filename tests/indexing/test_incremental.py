@@ -722,7 +722,7 @@ def test_many_updates_do_not_make_the_file_grow(tmp_path: Path) -> None:
     last = [first for first, _ in versions]
     with Store.write(index) as store:
         with store.writing():
-            repository = store.documents.add_repository(tmp_path).id
+            repository = store.documents.add_repositories([tmp_path])[0].id
             ids = [store.add_document(repository, first) for first in last]
         room = [_vector_room(index)]
         sizes = [index.stat().st_size]
@@ -739,7 +739,7 @@ def test_many_updates_do_not_make_the_file_grow(tmp_path: Path) -> None:
         store.end_work()
         sizes.append(index.stat().st_size)
     with Store.write(tmp_path / "fresh.db") as store, store.writing():
-        repository = store.documents.add_repository(tmp_path).id
+        repository = store.documents.add_repositories([tmp_path])[0].id
         for document in last:
             store.add_document(repository, document)
     assert dump(index)["vectors"] == dump(tmp_path / "fresh.db")["vectors"]

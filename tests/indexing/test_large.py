@@ -246,7 +246,7 @@ def test_a_file_that_changes_while_it_is_read_is_left_out(tree: Tree, small: Non
 
     inner = tree.derivations.__call__
 
-    def meddle(jobs: Iterable[Job], settings: Settings) -> Iterator[Result]:
+    def meddle(jobs: Iterable[Job], settings: Settings, **_: object) -> Iterator[Result]:
         for result in inner(jobs, settings):
             if isinstance(result, DerivedDocument):
                 tree.write(result.seen.path, prose(901, seed=2))

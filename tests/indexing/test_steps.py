@@ -97,3 +97,26 @@ def test_an_edit_reads_the_facts_of_few_documents(tmp_path: Path, monkeypatch: p
     assert 0 < made["facts.__init__"] <= 10
     assert made["catalog._add"] <= 161
     assert 0 < made["record._named"] < 60
+
+
+@pytest.mark.slow
+def test_the_work_for_many_repositories_grows_with_their_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derive_here(monkeypatch)
+    work = []
+    for number in (10, 40):
+        roots = [tree(tmp_path / f"{number}/tree{place}", 1) for place in range(number)]
+        db = tmp_path / f"{number}.db"
+        Index.build(db, roots, SETTINGS)
+        for root in roots:
+            edit_one(root)
+        made = calls(lambda db=db, roots=roots: Index.build(db, roots, SETTINGS))
+        work.append(sum(made.values()))
+        assert made["documents.repositories"] < 10, "it reads all of them"
+    assert work[1] < 4.2 * work[0]
+
+
+def edit_one(root: Path) -> None:
+    with (root / "part0/m000.py").open("a", encoding="utf-8") as file:
+        file.write("\n\ndef more(x):\n    return x\n")

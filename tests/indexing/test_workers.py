@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,9 +19,10 @@ from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.indexing.derive import Job
 from codelens.indexing.worker import Result
-from codelens.indexing.workers import derive_all
+from codelens.indexing.workers import KEPT_BYTES, KeptWorkers, derive_all
 from codelens.model.code import FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, Unchanged
+from codelens.processes.worker import WorkerProcess
 from codelens.text.terms import joined_trigrams
 from codelens.worktree.files import content_hash
 
@@ -236,3 +239,37 @@ def alive(pid: int) -> bool:
         return False
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.slow
+def test_workers_go_on_from_one_small_repository_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, start = list[int](), WorkerProcess.__init__
+
+    def counted(process: WorkerProcess, *given: Any, **named: Any) -> None:
+        started.append(repository)
+        start(process, *given, **named)
+
+    monkeypatch.setattr(WorkerProcess, "__init__", counted)
+    large = b"".join(b"value%d = %d\n" % (i, i) for i in range(KEPT_BYTES // 15))
+    workers = KeptWorkers(5)
+    for repository in range(5):
+        settings = Settings(jobs=1, include_vendored=True, max_file_size=10_000_000, fuzzy=repository < 2)
+        (tmp_path / str(repository)).mkdir()
+        jobs = some_files(tmp_path / str(repository), 3)
+        if repository == 3:
+            jobs += [job(tmp_path / "3", f"large{i}.txt", large) for i in range(2)]
+        assert len(all_derived(list(derive_all(jobs, settings, kept=workers)))) == len(jobs)
+    assert started == [0, 2, 4], "other settings need other workers; after the large repository the memory is freed"
+    assert not threads_of_workers(), "after the last repository none is left"
+
+
+def threads_of_workers() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "codelens-worker"]
+
+
+def test_kept_workers_end_when_they_are_closed(tmp_path: Path) -> None:
+    workers = KeptWorkers(2)
+    assert list(derive_all(some_files(tmp_path, 1), Settings(jobs=1), kept=workers))
+    assert threads_of_workers()
+    workers.close()
+    assert not threads_of_workers()

@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def repository(store: Store, tmp_path: Path) -> RepositoryRow:
-    return store.documents.add_repository(tmp_path / "tree")
+    return store.documents.add_repositories([tmp_path / "tree"])[0]
 
 
 def test_stored_histories_are_read_back(store: Store, repository: RepositoryRow) -> None:
@@ -37,7 +37,7 @@ def test_stored_histories_are_read_back(store: Store, repository: RepositoryRow)
 
 
 def test_histories_of_documents_are_found_by_path(store: Store, repository: RepositoryRow, tmp_path: Path) -> None:
-    other = store.documents.add_repository(tmp_path / "other")
+    other = store.documents.add_repositories([tmp_path / "other"])[0]
     with store.writing():
         store.history.replace(repository.id, READ, {"a.py": History(3, 900), "gone.py": History(9, 20)})
         a = store.add_document(repository.id, derived("a.py", b"x = 1\n"))
