@@ -6,6 +6,7 @@ import copy
 import itertools
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from codelens.cluster.calls import CALLS, WITHIN, Call, ReadAhead, frozen
@@ -15,6 +16,8 @@ from codelens.errors import UsageError
 from codelens.store.units import UnitSet
 
 T = TypeVar("T")
+MOST_KEPT = 5_000
+"""Answers that are kept from one search to the next: a server is asked for ever new words. Chosen."""
 Asked = tuple[str, tuple[Any, ...]]
 """A method with its arguments."""
 
@@ -35,9 +38,21 @@ class FanOut:
         self._of_thread = threading.local()
 
     def forget(self) -> None:
-        """Free what was asked for the last search."""
+        """Free what was asked for the last search; and what holds for all, once it is much."""
         self._known.clear()
         self._each.clear()
+        if len(self._kept) > MOST_KEPT:
+            self._kept.clear()
+
+    @contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """Free what is asked for meanwhile."""
+        before = set(self._known)
+        try:
+            yield
+        finally:
+            for key in self._known.keys() - before:
+                del self._known[key]
 
     def __call__(self, method: str, *arguments: Any) -> Any:
         """The answer that one index of all would give."""

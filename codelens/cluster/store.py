@@ -24,7 +24,7 @@ from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, ShardFacts, Tr
 from codelens.cluster.sketch import Sketch
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
-from codelens.store.documents import RepositoryRow
+from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import INDEXED_AT, Expected, Features, Part, Store
 
 T = TypeVar("T")
@@ -33,6 +33,8 @@ LASTING = (
     *("vectors.width", "files.totals", "edges.is_empty", "history.all"),
 )
 """Methods without arguments that most queries need, and whose answers hold for all: they are asked for in one round."""
+MOST_AHEAD, AHEAD_BYTES = 256, 4_000_000
+"""Documents, and bytes of their source, that are asked about in one round. Chosen."""
 
 
 class Gateway:
@@ -134,6 +136,19 @@ class ShardedStore(Store):
             else:
                 expected.append((REHEARSE, (method, arguments, self.budget.left)))
         self.ask.together(expected)
+
+    def one_by_one(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
+        """Ask about one, then two, four … documents in a round: whoever wants the first alone waits for no more."""
+        begin, most = 0, 1
+        while begin < len(documents):
+            size, end = 0, begin
+            while end < len(documents) and end - begin < most and (end == begin or size < AHEAD_BYTES):
+                size += documents[end].stamp.size
+                end += 1
+            with self.ask.forgetting():
+                self.foresee(*((method, (document.id,)) for document in documents[begin:end] for method in methods))
+                yield from documents[begin:end]
+            begin, most = end, min(2 * most, MOST_AHEAD)
 
     def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
         """Let all tasks go on until they wait for shards, then ask for what they wait for in one round."""

@@ -74,6 +74,8 @@ class LineSearch:
     """Matching lines that are still to be left out."""
     left: int
     """Matching lines that may still be given."""
+    reads: Sequence[str] = ("documents.snapshot",)
+    """The methods of the store that each file needs."""
     parts: Mapping[DocumentId, Collection[int]] = field(default_factory=dict)
     """Document → the parts of a large file that may hold a match; empty for all of them."""
 
@@ -117,7 +119,7 @@ class LineSearch:
 
     def files(self) -> Iterator[FileLines]:
         """The files with a match, in order, each with its matching lines and the lines around these."""
-        for document in self._candidates():
+        for document in self.store.one_by_one(self._candidates(), *self.reads):
             if self.left <= 0:
                 return
             blocks = self._blocks(document)
@@ -201,6 +203,7 @@ class LineSearch:
         """All lines as one result, for formats that show units: hits without a score, in the innermost unit around the line."""
         skip, left = self.options.offset, self.options.limit
         self.skip, self.left = 0, sys.maxsize
+        self.reads = ("documents.snapshot", "units.of_document")
         hits = list(self._hits())
         return SearchResult(
             query=self.query.text,

@@ -32,7 +32,7 @@ from codelens.store.connection import (
     unreadable,
     uri_of,
 )
-from codelens.store.documents import Documents, Parts, RepositoryRow
+from codelens.store.documents import DocumentRow, Documents, Parts, RepositoryRow
 from codelens.store.edges import EdgeTable, References
 from codelens.store.history import Histories, LineHistories
 from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
@@ -326,6 +326,12 @@ class Store:
         Each is a method of a gateway by name and its arguments, or work as of `in_parts` and its units: each index that the store
         is made of rehearses it with its own, and what it read need not be asked for again.
         """
+
+    def one_by_one(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
+        """These documents, each of which these methods will be asked about, by its id. A store that lies elsewhere asks about
+        some documents ahead, and forgets what belongs to those that are done.
+        """
+        return iter(documents)
 
     def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
         """The results of tasks that do not need each other's. A store that lies elsewhere asks at once for what all of them

@@ -16,6 +16,7 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.search import SearchOptions
+from codelens.search.lines import LineSearch
 from codelens.store.store import Store
 from tests.cluster.queries import SHAPES, Question, answer_bytes, questions, why_bytes
 from tests.commands import SAMPLES
@@ -144,6 +145,22 @@ def test_rounds_do_not_grow_with_what_is_found(both: Both, larger: Both, questio
     for store in (both, larger):
         answer_bytes(question, store.many, UNLIMITED)  # what does not depend on a query is asked for once
     assert rounds_of(larger, question) <= rounds_of(both, question) + SLACK
+
+
+@pytest.mark.parametrize("text", ["return", "format_money"])
+def test_lines_are_read_many_files_in_a_round_and_forgotten(both: Both, larger: Both, text: str) -> None:
+    options = SearchOptions(literal=True, limit=10_000)
+    rounds, kept = [], []
+    for stores in (both, larger):
+        before = stores.measured.traffic.rounds
+        search = LineSearch.start(text, stores.many, options, UNLIMITED)
+        found = [(file.repository, file.path, list(file.lines)) for file in search.files()]
+        rounds.append(stores.measured.traffic.rounds - before)
+        kept += [d.path for d in stores.many.documents.rows() if stores.many.ask.knows("documents.snapshot", d.id)]
+        wanted = LineSearch.start(text, stores.one, options, UNLIMITED).files()
+        assert found == [(file.repository, file.path, list(file.lines)) for file in wanted] != []
+    assert rounds[1] <= rounds[0] + 3, "six times as many files are some batches more"
+    assert kept == []
 
 
 def test_nothing_that_is_sent_needs_the_process(both: Both) -> None:
