@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import xxhash
@@ -28,6 +29,8 @@ LOOKS_AT_ONCE = 16
 """Repositories that are looked at together: most of the time goes to waiting for servers and disks. Chosen."""
 LOOK_SECONDS = 5.0
 """Time between two looks at which workers are there, while none of them has finished. Chosen."""
+WRITING_SHARE = 0.05
+"""Most of the time that goes to replacing the manifest while shards are being built: it names all repositories. Chosen."""
 GRACE_SECONDS = 3600
 """How long a superseded shard stays. A search that read the manifest before may yet open it; an hour is far more than one takes."""
 
@@ -42,7 +45,7 @@ def index_fleet(
     most: int | None = None,
     told: Callable[[str], None] = lambda line: None,
 ) -> FleetManifest:
-    """Build the shards whose repositories changed, and replace the manifest after each. What cannot be built is listed in it;
+    """Build the shards whose repositories changed, and replace the manifest meanwhile. What cannot be built is listed in it;
     the rest goes on. `most` are the bytes of source that small repositories share a shard for [default: by number of workers].
 
     A line for each step goes to the last argument. Raises UsageError for URLs without `allow_network`, IndexBusy if another
@@ -61,6 +64,26 @@ def index_fleet(
             raise type(ending)(done) from None
         finally:
             run.abandon()
+
+
+class Seldom:
+    """When to do again what takes longer the more there is: at most this share of the time goes to it."""
+
+    def __init__(self, share: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._share, self._clock = share, clock
+        self._due = clock()
+
+    def is_due(self) -> bool:
+        """True if enough time has passed since it was done."""
+        return self._clock() >= self._due
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Do it."""
+        begun = self._clock()
+        yield
+        ended = self._clock()
+        self._due = ended + (ended - begun) / self._share
 
 
 @dataclass(slots=True)
@@ -109,14 +132,13 @@ class _FleetRun:
         self._told(f"{len(fleet)} repositories: {len(waiting)} of {len(groups)} shards to build")
         # Shards of different recipes cannot be searched together: until all are built, the manifest names the old ones.
         shown = self._before.recipe in ("", self._recipe)
-        if shown and not waiting:
-            self._replace(groups)
+        writing = Seldom(WRITING_SHARE)
         for group in self._run(waiting):
-            if shown:
-                self._replace(groups)
+            if shown and writing.is_due():
+                with writing.measured():
+                    self._replace(groups)
             self._tell(group)
-        if not shown:
-            self._replace(groups)
+        self._replace(groups)
         self._clean()
         return self._manifest
 
