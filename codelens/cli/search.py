@@ -173,12 +173,10 @@ def _located(path: Path, index: Index, place: Workplace) -> Path:
     places = [place.cwd / path, *(root / path for root in roots)]
     if found := next((at for at in places if at.exists()), None):
         return path if found == places[0] else found
-    indexed = {
-        Path(root, file) for root, file in index.files(SearchOptions())
-    }  # of deleted files, the index knows more
-    for at in places:
-        if any(file == at or at in file.parents for file in indexed):
-            return at
+    indexed = {Path(root, file) for root, file in index.files(SearchOptions())}  # of deleted files, it knows more
+    indexed.update([folder for file in indexed for folder in file.parents])
+    if known := next((at for at in places if at in indexed), None):
+        return known
     raise UsageError(f"no such file or folder: {path}", "a query of several words wants quotes around it")
 
 
