@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from codelens.cli.main import main
+from codelens.config import Settings
+from codelens.index import Index
 from tests.accepted import accepted
 from tests.cli.goldens import FORMATS
 from tests.commands import Run
 from tests.render.schema import check
+from tests.steps import calls
 
 
 def test_results_go_to_stdout_one_a_line(indexed: Path, run: Run) -> None:
@@ -341,3 +345,18 @@ def test_what_a_query_of_conditions_alone_finds_is_a_match(indexed: Path, run: R
     assert path not in run("search", "-L", *asked, cwd=indexed).out.splitlines()
     assert run("files", "-l", *asked, cwd=indexed).out == f"{path}\n"
     assert run("search", "-l", "stores sym:Catalog", cwd=indexed).out == "", "a word asks for more than lies near it"
+
+
+@pytest.mark.slow
+def test_a_path_is_looked_for_in_one_pass_over_files_and_roots(tmp_path: Path) -> None:
+    work = []
+    for number in (10, 40):
+        roots = [tmp_path / f"{number}/tree{place}" for place in range(number)]
+        for root in roots:
+            root.mkdir(parents=True)
+            (root / "a.py").write_text("x = 1\n", encoding="utf-8")
+        db = tmp_path / f"{number}.db"
+        Index.build(db, roots, Settings(jobs=1, vector=False))
+        made = calls(lambda db=db: main(["search", "--db", str(db), "--files", str(tmp_path / "nothing/here")]))
+        work.append(sum(made.values()))
+    assert work[1] < 4.2 * work[0]

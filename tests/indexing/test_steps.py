@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
-import apsw
 import pytest
 
 from codelens.config import Settings
@@ -17,6 +12,7 @@ from codelens.indexing import build
 from codelens.indexing.run import IndexRun
 from codelens.snapshots import record
 from tests.indexing.here import derive_here
+from tests.steps import calls, statements
 
 SETTINGS = Settings(jobs=1, vector=False)
 
@@ -32,42 +28,6 @@ def tree(root: Path, files: int) -> Path:
 def edit(root: Path) -> None:
     with (root / "part1/m025.py").open("a", encoding="utf-8") as file:
         file.write("\n\ndef more(x):\n    return x\n")
-
-
-def statements(run: Callable[[], object]) -> int:
-    """How many statements SQLite executes, each row of an `executemany` counted."""
-    count = 0
-
-    def trace(cursor: apsw.Cursor, sql: str, values: object) -> bool:
-        nonlocal count
-        count += 1
-        return True
-
-    def hook(connection: apsw.Connection) -> None:
-        connection.exec_trace = trace
-
-    apsw.connection_hooks.append(hook)
-    try:
-        run()
-    finally:
-        apsw.connection_hooks.remove(hook)
-    return count
-
-
-def calls(run: Callable[[], object]) -> Counter[str]:
-    """How often each function is called."""
-    found: Counter[str] = Counter()
-
-    def profile(frame: FrameType, event: str, argument: object) -> None:
-        if event == "call":
-            found[f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"] += 1
-
-    sys.setprofile(profile)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return found
 
 
 @pytest.mark.slow
