@@ -15,7 +15,7 @@ from codelens.cluster.shards import IN_PARTS, REHEARSE, Read
 from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import EXTERNAL
-from codelens.store.documents import InOrder
+from codelens.store.documents import InOrder, RootNames
 from codelens.store.store import Part
 from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier
@@ -74,7 +74,9 @@ def _named(numbers: Numbers, name: str) -> Parts:
     return dict.fromkeys(numbers.routes.with_name(fold_identifier(name), numbers.shards), name)
 
 
-def _of_units(_: Numbers, numbers: Mapping[int, Any] | Iterable[int] | None) -> Parts | None:
+def _of_units(whole: Numbers, numbers: Any) -> Parts | None:
+    if isinstance(numbers, RootNames):
+        return whole.names_by_root()
     if not isinstance(numbers, dict):
         return None if numbers is None else by_shard(numbers)
     found: dict[int, dict[int, Any]] = {}

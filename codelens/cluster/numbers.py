@@ -11,7 +11,7 @@ from codelens.cluster.sketch import Routes
 from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL
-from codelens.store.documents import RepositoryRow, telling_names
+from codelens.store.documents import RepositoryRow, RootNames, telling_names
 
 LOCAL_BITS = 25
 """33 million units to a shard, and 32,768 shards below the numbers of externals."""
@@ -64,9 +64,12 @@ class Numbers:
         """The number of a shard's repository."""
         return self._number[shard, local]
 
-    def names_by_root(self) -> dict[Path, str]:
-        """Root of each repository in its shard → its name."""
-        return {home.row.root: self._name[home.shard, home.row.name] for home in self._homes.values()}
+    def names_by_root(self) -> dict[int, RootNames]:
+        """Shard → root of each repository there → its name."""
+        found: dict[int, RootNames] = {}
+        for home in self._homes.values():
+            found.setdefault(home.shard, RootNames())[home.row.root] = self._name[home.shard, home.row.name]
+        return found
 
     def name(self, shard: int, name: str) -> str:
         """The name of a shard's repository; other names stay."""

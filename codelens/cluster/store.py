@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -24,7 +25,7 @@ from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, ShardFacts, Tr
 from codelens.cluster.sketch import Sketch
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
-from codelens.store.documents import DocumentRow, RepositoryRow
+from codelens.store.documents import DocumentRow, RepositoryRow, RootNames
 from codelens.store.store import INDEXED_AT, Expected, Features, Part, Store
 
 T = TypeVar("T")
@@ -114,9 +115,9 @@ class ShardedStore(Store):
         """The schema version of the shards."""
         return int(self.meta("schema", "0"))
 
-    def names_by_root(self) -> dict[Path, str]:
-        """Roots as the shards have them."""
-        return self.ask.numbers.names_by_root()
+    def names_by_root(self) -> RootNames:
+        """Roots as the shards have them: as an argument, each shard gets its own."""
+        return RootNames(chain.from_iterable(own.items() for own in self.ask.numbers.names_by_root().values()))
 
     def strays(self) -> list[RepositoryRow]:
         """Shards hold repositories wherever these lay."""

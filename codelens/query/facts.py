@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
@@ -226,6 +226,8 @@ class Matching:
     """The last change of the document or unit, if the query needs it and it is known."""
     roots: Mapping[str, str] = field(default_factory=dict)
     """Name of each repository → its root, with slashes."""
+    meant: dict[str, Collection[str]] = field(default_factory=dict)
+    """Value of `repo:` → the names that it means, of those that were asked for."""
 
     def ignores_case(self, text: str) -> bool:
         """True if case does not count for a text. Smart case: it counts for a text with an upper-case letter."""

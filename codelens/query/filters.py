@@ -191,19 +191,23 @@ def _kind(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool | 
 
 
 def _repository(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
-    return any(_names_repository(facts.repository, value, matching) for value in values)
+    return any(facts.repository in repositories_meant(value, matching) for value in values)
 
 
-def _names_repository(name: str, value: str, matching: Matching) -> bool:
-    """True if the value is the end of the repository's name or of its root's path, in whole parts, as `app` of `web/app`.
+def repositories_meant(value: str, matching: Matching) -> Collection[str]:
+    """The names of the repositories whose name or root's path ends in the value, in whole parts, as `web/app` does in `app`.
 
     A value that is the end of no root is a part of a name, or of a path if it has a slash.
     """
-    exact = [n for n, root in matching.roots.items() if _ends(n, value, matching) or _ends(root, value, matching)]
-    if exact:
-        return name in exact
-    root = matching.roots.get(name, "")
-    return _fits(name, value, matching) or ("/" in value and _fits(f"{root}/", f"/{value.strip('/')}/", matching))
+    if value not in matching.meant:
+        roots, below = matching.roots.items(), f"/{value.strip('/')}/"
+        exact = {name for name, root in roots if _ends(name, value, matching) or _ends(root, value, matching)}
+        matching.meant[value] = exact or {
+            name
+            for name, root in roots
+            if _fits(name, value, matching) or ("/" in value and _fits(f"{root}/", below, matching))
+        }
+    return matching.meant[value]
 
 
 def _ends(path: str, value: str, matching: Matching) -> bool:

@@ -68,6 +68,7 @@ class LineSearch:
     notices: list[Notice]
     roots: Mapping[RepositoryId, Path]
     names: Mapping[RepositoryId, str]
+    matching: Matching
     metadata: Metadata
     changes: LastChanges | None
     skip: int
@@ -85,9 +86,10 @@ class LineSearch:
     ) -> LineSearch:
         """Parse the query. Without `marked`, lines come with their first match alone. Raises QueryError and UsageError."""
         query = read_query(text, options, options.prefix)
+        case = options.case if query.case == "auto" else query.case
         wanted = line_query(
             query.node,
-            case=options.case if query.case == "auto" else query.case,
+            case=case,
             whole_word=options.word,
             whole_line=options.whole_line,
             invert=options.invert,
@@ -103,6 +105,7 @@ class LineSearch:
             notices=[*query.notices, *absences(store)],
             roots={row.id: row.root for row in repositories},
             names={row.id: row.name for row in repositories},
+            matching=Matching(case, options.word, roots={row.name: row.root.as_posix() for row in repositories}),
             metadata=load_metadata(settings.metadata) if asks_metadata(query.node) else EMPTY,
             changes=LastChanges(store, Texts(store)) if asks_for_changes(query) else None,
             skip=options.offset,
@@ -321,7 +324,7 @@ class _Places:
         repository = search.names[document.repository]
         metadata = search.metadata.of(repository, document.path)
         self.known = (document.path, repository, document.language, document.roles, metadata)
-        self.matching = Matching(search.options.case, search.options.word)
+        self.matching = search.matching
         self.spans: dict[int, Sequence[tuple[int, int]] | None] = {}
         self.named: dict[int, str] = {}
         """Line, from 0 → the name on it, of the units that satisfy a query without text."""

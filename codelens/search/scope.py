@@ -6,10 +6,9 @@ first: path and language of a document, then trigrams, then what is known of a u
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from pathlib import Path
 
 from codelens.config import Settings
 from codelens.lang.registry import resolve_language
@@ -42,12 +41,13 @@ from codelens.query.facts import (
     occurs,
     pattern_ranges,
 )
-from codelens.query.filters import COMPARISON, kinds_filter, path_glob
+from codelens.query.filters import COMPARISON, kinds_filter, path_glob, repositories_meant
 from codelens.query.nodes import (
     CHANGE_FIELDS,
     And,
     Filter,
     Identifier,
+    Leaf,
     Node,
     Not,
     Or,
@@ -62,7 +62,7 @@ from codelens.query.nodes import (
     without,
 )
 from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
-from codelens.store.documents import DocumentRow
+from codelens.store.documents import DocumentRow, RootNames
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Part, Store
 from codelens.store.texts import Texts, line_at, line_starts
@@ -71,6 +71,8 @@ from codelens.store.units import UnitSet
 LONGEST_SOUGHT, MOST_SOUGHT = 100, 32
 """Characters of a text, and texts of a conjunction, that the trigram index is asked for: more rule out hardly any further
 document, and each trigram costs a look-up. Texts decide afterwards. Chosen."""
+NAMES_SHOWN = 20
+"""Repositories that a notice names."""
 ELSEWHERE = "the folder that is searched"
 """The condition that keeps out documents elsewhere: a PATH, or the working directory."""
 
@@ -206,9 +208,11 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.metadata = load_metadata(settings.metadata)
     if asks_for_changes(query):
         scope.changes = LastChanges(store, texts)
-    conditions = Conditions(query, options, matching, texts, scope.metadata, store.names_by_root())
+    for value in _repositories_asked(leaves(query.node)):
+        repositories_meant(value, matching)  # found once here, so that no index has to know the roots of all
+    conditions = Conditions(query, options, replace(matching, roots={}), texts, scope.metadata)
     with store.budget.part(CONDITIONS, "conditions were not decided"):
-        parts = store.in_parts(conditions.satisfying)
+        parts = store.in_parts(conditions.satisfying, store.names_by_root())
         scope.units = UnitSet(chain.from_iterable(part.units for part in parts))
         scope.reach = {unit: span for part in parts for unit, span in part.of.items()}
         files, left = map(sum, zip(*(part.counts for part in parts), strict=True))
@@ -228,12 +232,10 @@ class Conditions:
     matching: Matching
     texts: Texts
     metadata: Metadata
-    names: Mapping[Path, str]
-    """See `Store.names_by_root`."""
 
-    def satisfying(self, store: Store, _: None) -> Part[Span]:
+    def satisfying(self, store: Store, roots: RootNames) -> Part[Span]:
         """The units that satisfy them, with `Satisfying.reach`; counts are the files, and those for which there was no time."""
-        names = {int(row.id): self.names[row.root] for row in store.documents.repositories()}
+        names = {int(row.id): roots[row.root] for row in store.documents.repositories()}
         matching = replace(self.matching, budget=store.budget)
         scope = SearchScope(self.query, self.options, matching, self.texts.within(store), names, self.metadata)
         if asks_for_changes(self.query):
@@ -271,14 +273,19 @@ def _decided(
 
 def unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice for each `repo:` value that names no repository of the index."""
-    known = [DocumentFacts("", name, "") for name in scope.repositories.values()]
-    leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "repo"]
-    text = f"no repository fits repo:{{}}; there are {', '.join(scope.repositories.values())}"
+    names = list(scope.repositories.values())
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return [
-        Notice("repository", text.format(value))
-        for value in dict.fromkeys(value for leaf in leaves for value in leaf.values)
-        if not any(evaluate(Filter("repo", (value,)), facts, scope.matching).value for facts in known)
+        Notice("repository", f"no repository fits repo:{value}; there are {', '.join(names[:NAMES_SHOWN])}{more}")
+        for value in _repositories_asked(positive_leaves(query.node))
+        if not repositories_meant(value, scope.matching)
     ]
+
+
+def _repositories_asked(leaves: Iterable[Leaf]) -> list[str]:
+    """The values of `repo:`, each once."""
+    filters = [leaf for leaf in leaves if isinstance(leaf, Filter) and leaf.field == "repo"]
+    return list(dict.fromkeys(value for one in filters for value in one.values))
 
 
 def without_metadata(query: Query, scope: SearchScope) -> list[Notice]:

@@ -95,6 +95,10 @@ def _ends(root: Path) -> list[str]:
     return ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
 
 
+class RootNames(dict[Path, str]):
+    """Root → name of its repository."""
+
+
 class Documents:
     """Reads and writes repositories, documents, snapshots and skips. Roots are stored relative to `index`, the file's
     path.

@@ -32,7 +32,7 @@ from codelens.store.connection import (
     unreadable,
     uri_of,
 )
-from codelens.store.documents import DocumentRow, Documents, Parts, RepositoryRow
+from codelens.store.documents import DocumentRow, Documents, Parts, RepositoryRow, RootNames
 from codelens.store.edges import EdgeTable, References
 from codelens.store.history import Histories, LineHistories
 from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
@@ -306,9 +306,9 @@ class Store:
         """Record the folder of the index; part of the caller's transaction."""
         self.set_meta("home", _home(self.path))
 
-    def names_by_root(self) -> dict[Path, str]:
+    def names_by_root(self) -> RootNames:
         """Root of each repository, as the index has it that holds it → its name."""
-        return {row.root: row.name for row in self.documents.repositories()}
+        return RootNames({row.root: row.name for row in self.documents.repositories()})
 
     def strays(self) -> list[RepositoryRow]:
         """Repositories that are missing because the index was moved without its tree; empty if it was not moved."""
@@ -341,7 +341,8 @@ class Store:
 
     def in_parts(self, work: Callable[[Store, Any], Part[T]], numbers: Any = None) -> list[Part[T]]:
         """Do work where its data lie: each index that this store is made of does it with its own of these units or documents, a
-        list or the keys of a mapping; None for all. `work` belongs to a module, or is a `partial` of what does. Raises OutOfTime.
+        list or the keys of a mapping, or of `names_by_root`; None for all. `work` belongs to a module, or is a `partial` of what
+        does. Raises OutOfTime.
         """
         return [work(self, numbers)]
 

@@ -348,8 +348,14 @@ def test_what_a_query_of_conditions_alone_finds_is_a_match(indexed: Path, run: R
 
 
 @pytest.mark.slow
-def test_a_path_is_looked_for_in_one_pass_over_files_and_roots(tmp_path: Path) -> None:
-    work = []
+def test_the_work_of_a_search_grows_with_the_number_of_roots_and_no_faster(tmp_path: Path) -> None:
+    searches = (
+        ["--files", str(tmp_path / "nothing/here")],
+        ["repo:tree1 x"],
+        ["-F", "x", "repo:other"],
+        ["--json", "x"],
+    )
+    work: dict[str, list[int]] = {}
     for number in (10, 40):
         roots = [tmp_path / f"{number}/tree{place}" for place in range(number)]
         for root in roots:
@@ -357,6 +363,20 @@ def test_a_path_is_looked_for_in_one_pass_over_files_and_roots(tmp_path: Path) -
             (root / "a.py").write_text("x = 1\n", encoding="utf-8")
         db = tmp_path / f"{number}.db"
         Index.build(db, roots, Settings(jobs=1, vector=False))
-        made = calls(lambda db=db: main(["search", "--db", str(db), "--files", str(tmp_path / "nothing/here")]))
-        work.append(sum(made.values()))
-    assert work[1] < 4.2 * work[0]
+        for search in searches:
+            made = calls(lambda db=db, search=search: main(["search", "--db", str(db), *search]))
+            work.setdefault(search[0], []).append(sum(made.values()))
+            assert made["filters._ends"] <= 2 * number, "the roots are compared once with a value of repo:"
+    assert {name: few for name, (few, many) in work.items() if many > 4.2 * few} == {}
+
+
+def test_repo_means_the_same_for_lines_as_for_names(tmp_path: Path, run: Run) -> None:
+    """The end of a name in whole parts; a part of one only where no name ends so."""
+    for name in ("app", "myapp"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text("def total():\n    return 1\n", encoding="utf-8")
+    db = str(tmp_path / "index.db")
+    assert run("index", str(tmp_path / "app"), str(tmp_path / "myapp"), "--db", db).code == 0
+    for query in (["total repo:app"], ['"total" repo:app'], ["/tot.l/ repo:app"]):
+        found = run("search", "--db", db, "--json", *query)
+        assert {row["repository"] for row in json.loads(found.out)["results"]} == {"app"}, query

@@ -45,7 +45,9 @@ TEXT = TextFacts(
 
 def value(query: str, facts: DocumentFacts = TEXT, matching: Matching | None = None) -> bool | None:
     parsed = parse_query(query, strict=True)
-    return evaluate(parsed.node, facts, matching or Matching(parsed.case)).value
+    return evaluate(
+        parsed.node, facts, matching or Matching(parsed.case, roots={facts.repository: f"/trees/{facts.repository}"})
+    ).value
 
 
 @pytest.mark.parametrize(
