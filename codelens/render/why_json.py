@@ -57,7 +57,7 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
         "options": _options(search.options),
         "weights_file": search.trace.weights or None,
         "notices": [notice_record(n) for n in search.notices],
-        "index": index_record(search.index),
+        "index": index_record(search.index, {e.candidate.unit.repository for e in why.explanations if e.candidate}),
         "exit_code": exit_code,
     }
     record |= like_record(search.trace)

@@ -14,6 +14,7 @@ import pytest
 from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.index import Index
+from codelens.render.records import MOST_REPOSITORIES
 from tests.accepted import accepted
 from tests.cli.goldens import FORMATS
 from tests.commands import Run
@@ -380,3 +381,19 @@ def test_repo_means_the_same_for_lines_as_for_names(tmp_path: Path, run: Run) ->
     for query in (["total repo:app"], ['"total" repo:app'], ["/tot.l/ repo:app"]):
         found = run("search", "--db", db, "--json", *query)
         assert {row["repository"] for row in json.loads(found.out)["results"]} == {"app"}, query
+
+
+def test_of_many_repositories_json_lists_those_that_the_answer_names(tmp_path: Path, run: Run) -> None:
+    roots = [tmp_path / f"tree{place}" for place in range(MOST_REPOSITORIES + 1)]
+    for root in roots:
+        root.mkdir()
+    (roots[7] / "a.py").write_text("def settle():\n    return 1\n", encoding="utf-8")
+    db = tmp_path / "index.db"
+    Index.build(db, roots, Settings(jobs=1, vector=False))
+    for command in ("search", "why"):
+        index = json.loads(run(command, "--db", str(db), "--json", "settle").out)["index"]
+        assert [row["name"] for row in index["repositories"]] == ["tree7"]
+        assert index["repositories_left_out"] == MOST_REPOSITORIES
+    status = json.loads(run("status", "--db", str(db), "--json").out)["index"]
+    assert len(status["repositories"]) == MOST_REPOSITORIES + 1
+    assert "repositories_left_out" not in status
