@@ -188,8 +188,9 @@ def _profiles(many: ShardedStore, transport: Timed, wanted: Sequence[Question]) 
         start = time.thread_time()
         answer_bytes(question, many, UNLIMITED)
         spent = time.thread_time() - start
-        shards = sum(sum(one.seconds) for one in transport.rounds)
-        yield Profile(transport.rounds, spent - shards)
+        rounds, transport.rounds = transport.rounds, []  # the next question's must not be added to these
+        shards = sum(sum(one.seconds) for one in rounds)
+        yield Profile(rounds, spent - shards)
 
 
 def _told(profiles: Sequence[Profile]) -> dict[str, Any]:
