@@ -1,6 +1,7 @@
-"""Measured figures → the costs of a message, a query, a megabyte: `python -m tools.cluster_costs SPEED SKETCHES… [--out FILE]`.
+"""Measured figures → the costs of a message, a query, a megabyte: `python -m tools.cluster_costs SPEED LARGE SKETCHES… [--out FILE]`.
 
-SPEED is written by `python -m tools.cluster_speed`, SKETCHES by `python -m tools.cluster_sketches`, one for each size of shards.
+SPEED is written by `python -m tools.cluster_speed`, and so is LARGE, about one shard as large as those of a fleet; SKETCHES by
+`python -m tools.cluster_sketches`, one for each size of shards.
 Costs are fitted by least squares with no negative part. The simulation reads them from tools/cluster_costs.json.
 """
 
@@ -21,8 +22,8 @@ from scipy.optimize import nnls
 COSTS = Path(__file__).with_name("cluster_costs.json")
 KIND = "plain"
 """The queries that people type: names and sentences."""
-GROUND = "1"
-"""The layout whose queries are repeated at all scales: its one shard is nearest to those of a large fleet."""
+ALONE = "1"
+"""The layout of one shard. Of LARGE, its queries are repeated at all scales."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,11 @@ def power(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
     return float(numpy.exp(factor)), float(exponent)
 
 
-def costs(speed: Mapping[str, Any], sketches: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, str, str]]:
-    """Name → (value, unit, how it was found)."""
-    local, dask = speed["local"], speed["dask"]
+def costs(
+    speed: Mapping[str, Any], alone: Mapping[str, Any], sketches: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[float, str, str]]:
+    """Name → (value, unit, how it was found). `alone` is the record of one large shard."""
+    local, dask = speed["local"] | {"large": alone["local"][ALONE]}, speed["dask"]
     queries = [query for layout in local.values() for query in layout[KIND]["profiles"]]
     sizes = [[1, *_sent(query)] for query in queries]
     own, message, size = fitted(sizes, [query["coordinator_ms"] for query in queries])
@@ -83,12 +86,12 @@ def costs(speed: Mapping[str, Any], sketches: Sequence[Mapping[str, Any]]) -> di
     service = fitted([[1, megabytes[name]] for name in whole], [_mean(rows) for rows in whole.values()])
     ids = fitted([[row[0], row[1]] for row in few], [row[0] * row[4] for row in few])
     spread = statistics.median(
-        row[5] / row[4] for name, rows in whole.items() if int(name) > 1 for row in rows if row[4]
+        row[5] / row[4] for name, rows in whole.items() if local[name]["shards"] > 1 for row in rows if row[4]
     )
     rounds = {name: layout["empty_round"] for name, layout in dask.items()}
     wall = fitted([[1, int(name)] for name in rounds], [one["wall_ms"] for one in rounds.values()])
     client = statistics.median(one["client_cpu_ms_a_message"] for name, one in rounds.items() if int(name) > 1)
-    built = [row for name, row in speed["built"].items() if name.startswith(f"{GROUND}/")]
+    built = [row for name, row in speed["built"].items() if name.startswith(f"{ALONE}/")]
     source, index = (sum(row[what] for row in built) / 1e6 for what in ("source_bytes", "index_bytes"))
     memory = fitted(
         [[1, layout["source_mb"] / 1e3, layout["shards"]] for layout in local.values()],
@@ -120,9 +123,9 @@ def costs(speed: Mapping[str, Any], sketches: Sequence[Mapping[str, Any]]) -> di
         "index_cpu_s_a_mb": (
             sum(row["cpu_seconds"] for row in built) / source,
             "s of CPU to index a MB",
-            f"layout {GROUND}",
+            f"layout {ALONE}",
         ),
-        "index_a_source": (index / source, "bytes of index a byte of source", f"layout {GROUND}"),
+        "index_a_source": (index / source, "bytes of index a byte of source", f"layout {ALONE}"),
         "memory_mb": (memory[0], "MB (PSS) of a process that searches, without shards", way),
         "memory_mb_a_gb": (memory[1], "MB (PSS) for a GB of source, open and warm", way),
         "memory_mb_a_shard": (memory[2], "MB (PSS) for each shard, open and warm", way),
@@ -231,20 +234,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the costs."""
     parser = argparse.ArgumentParser(prog="tools.cluster_costs", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("speed", type=Path, metavar="SPEED")
+    parser.add_argument("large", type=Path, metavar="LARGE")
     parser.add_argument("sketches", type=Path, nargs="+", metavar="SKETCHES", help="most shards first")
     parser.add_argument("--out", type=Path, default=COSTS, metavar="FILE")
     options = parser.parse_args(arguments)
-    speed = json.loads(options.speed.read_text(encoding="utf-8"))
-    found = costs(speed, [json.loads(file.read_text(encoding="utf-8")) for file in options.sketches])
-    ground = speed["local"][GROUND]
+    speed, large, *sketches = (
+        json.loads(file.read_text(encoding="utf-8")) for file in (options.speed, options.large, *options.sketches)
+    )
+    found = costs(speed, large, sketches)
+    ground = large["local"][ALONE]
     record = {
         "about": "Written by `python -m tools.cluster_costs`; every figure says its unit and where it is from.",
         "commands": [
             "python -m tools.cluster_layouts TREES FOLDER",
             "python -m tools.cluster_speed FOLDER --out SPEED",
+            "python -m tools.cluster_layouts MORE_TREES LARGE_FOLDER --shards 1",
+            "python -m tools.cluster_speed LARGE_FOLDER --shards 1 --out LARGE",
             "python -m tools.cluster_sketches FOLDER --shards 96 --out SKETCHES96",
             "python -m tools.cluster_sketches FOLDER --shards 6 --out SKETCHES6",
-            "python -m tools.cluster_costs SPEED SKETCHES96 SKETCHES6",
+            "python -m tools.cluster_costs SPEED LARGE SKETCHES96 SKETCHES6",
         ],
         "machine": speed["machine"],
         "measured": _rows(found),

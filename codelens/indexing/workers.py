@@ -53,7 +53,7 @@ STOP_SECONDS = 0.05
 
 
 class KeptWorkers:
-    """Workers that go on from one small repository to the next. Close it."""
+    """Workers that go on from one small repository to the next; their CPU time is counted where they end. Close it."""
 
     def __init__(self, repositories: int) -> None:
         """After the last of so many repositories no workers are left."""
