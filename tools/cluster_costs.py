@@ -1,4 +1,4 @@
-"""Measured figures → the costs of a message, a query, a megabyte: `python -m tools.cluster_costs SPEED LARGE SKETCHES… [--out FILE]`.
+"""Measured figures → the costs of a message, a query, a megabyte: `python -m tools.cluster_costs SPEED LARGE SKETCHES…`.
 
 SPEED is written by `python -m tools.cluster_speed`, and so is LARGE, about one shard as large as those of a fleet; SKETCHES by
 `python -m tools.cluster_sketches`, one for each size of shards.
