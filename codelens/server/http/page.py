@@ -29,7 +29,7 @@ from starlette.routing import BaseRoute, Route
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Contribution
 from codelens.render.families import top_reason
-from codelens.render.records import Record
+from codelens.render.records import MOST_REPOSITORIES, Record
 from codelens.render.visible import for_terminal
 from codelens.server.http.answers import ENDPOINTS
 from codelens.server.http.desk import QueryDesk
@@ -271,7 +271,7 @@ class _PageRoutes:
         fields = _fields(request.query_params)
         if not str(fields.get("q", "")).strip():
             status = await self._asked("status", QueryParams())
-            return await _html("start.html", status=status)
+            return await _html("start.html", status=status, most=MOST_REPOSITORIES)
         found = await self._asked("search", QueryParams([*request.query_params.multi_items()]))
         return await _html(
             "search.html",

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from codelens.config import Settings
 from codelens.index import Index
+from codelens.render.records import MOST_REPOSITORIES
 from codelens.server.http.page import PathStep, bars, code_lines, way
 from tests.server.http.conftest import Serve
 
@@ -69,6 +70,20 @@ def test_from_the_form_to_a_file_by_links_alone(client: TestClient) -> None:
     assert read(client, file.links("back")[0]).links("open") == found.links("open")
     for page in (start, found, file):
         harmless(page)
+
+
+def test_of_many_repositories_the_first_page_lists_some(tmp_path: Path, serve: Serve) -> None:
+    roots = [tmp_path / f"tree{place:03}" for place in range(MOST_REPOSITORIES + 5)]
+    for root in roots:
+        root.mkdir()
+    (roots[3] / "a.py").write_text("def settle():\n    return 1\n", encoding="utf-8")
+    Index.build(tmp_path / "index.db", roots, Settings(jobs=1, vector=False))
+    client = serve(tmp_path / "index.db")
+    start = read(client, "/")
+    assert "tree099" in start.text
+    assert "tree100" not in start.text
+    assert "and 5 more" in start.text
+    assert "tree003" in read(client, "/?q=settle").text, "hits name their repository, where only theirs is listed too"
 
 
 def test_why_draws_families_and_every_contribution(client: TestClient) -> None:
