@@ -18,6 +18,7 @@ from codelens.model.graph import EXTERNAL
 from codelens.store.documents import InOrder, RootNames
 from codelens.store.store import Part
 from codelens.store.units import UnitSet
+from codelens.store.vectors import first_with_ties
 from codelens.text.identifiers import fold_identifier
 
 # Arguments
@@ -494,6 +495,9 @@ CALLS: Mapping[str, Call] = {
     "vectors.width": call(SAME, most, kept=True),
     "vectors.of_files": call(keyed(DOCUMENT), united, (1, MANY)),
     "vectors.distances": call(keyed(UNIT), united, (0, WITHIN), each=BY_KEY),
+    "vectors.nearest_files": call(
+        keyed(DOCUMENT), lambda answers, arguments: first_with_ties(united(answers, ()), arguments[1])
+    ),
     "vectors.of_units": call(SAME, joined, (0, PAIRS)),
     "vectors.sign_counts": call(SAME, counted, (1, WITHIN)),
     "vectors.nearest_below": call(listed(row(UNIT)), ordered(lambda found: found[1], 2), (1, WITHIN)),

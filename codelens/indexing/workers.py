@@ -47,7 +47,7 @@ WATCH_SECONDS = 0.25
 """Interval of checks for overdue workers, at most a quarter of the wall-clock limit. Chosen."""
 KEPT_BYTES = 1_000_000
 """Bytes of source of a repository after which workers are kept for the next one. After a larger one they are ended: linking needs
-the memory, and starting them again costs little beside what they did. Chosen."""
+the memory, and starting them again costs little, compared with what they did. Chosen."""
 STOP_SECONDS = 0.05
 """Interval of attempts to end a worker, whose thread may just have replaced a killed process. Chosen."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from codelens.config import Settings, load_weights
@@ -29,7 +30,8 @@ from codelens.search.run import BELOW_MINIMUM, SearchRun
 from codelens.search.scope import documents_in_scope, whole_file
 from codelens.search.terms import ExpandedQuery, expand, plain_texts
 from codelens.store.documents import DocumentRow
-from codelens.store.store import Store
+from codelens.store.store import Part, Store
+from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
 from codelens.text.terms import index_terms
 
@@ -127,26 +129,27 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
             raise UsageError(f"--{name} does not apply to --files-only", "leave out one of the two")
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
     run = SearchRun.start(text, store, options, settings, profile)
-    documents = _documents(run)
+    files = FilesInScope(run)
     run.trace.lap("scope")
     run.terms = expand(plain_texts(run.query), run.query.identifiers, text)
     run.budget.limits += run.terms.left_out
     run.abilities = run.find_abilities()
     run.trace.terms = [(t.tier, t.text, t.origin) for t in (*run.terms.words, *run.terms.extra)]
     run.trace.lap("terms")
-    matches = _retrieve(run, documents, weights)
+    matches, named = store.at_once(
+        partial(_retrieve, run, files, weights), partial(files.named, list(_names(run.query)))
+    )
     run.channels = tuple(sorted(matches))
 
-    named = _named(run.query, documents)
-    rows = _rows({m.unit for found in matches.values() for m in found} | set(named), documents, store)
+    rows = _rows({m.unit for found in matches.values() for m in found} | set(named), files, store)
     k = options.rrf_k or profile.rrf_k
     candidates = fuse(matches, normalised(weights["channels"], sorted(matches)), k, rows, options.fusion)
     add_factors(candidates, run.terms, weights["factors"])
     candidates = _with_names(candidates, named, rows, weights["named"] / (k + 1))
     if run.scope.demands_text or not (run.terms.words or run.terms.names):  # files are found for the conditions alone
-        run.literal = frozenset(_unit(document) for document in documents)
+        run.literal = frozenset(_unit(document) for document in files.all())
         known = {c.unit.id for c in candidates}
-        candidates += [Candidate(row) for row in _rows(run.literal - known, documents, store).values()]
+        candidates += [Candidate(row) for row in _rows(run.literal - known, files, store).values()]
     candidates = _enough(run, in_order(candidates), weights["minimum"])
     run.finish(sort(candidates, options, run.scope))
     run.trace.lap("order")
@@ -164,13 +167,60 @@ def _weights(options: SearchOptions) -> dict[str, Any]:
     return {**row, "channels": {**row["channels"], **options.weights}}
 
 
-def _documents(run: SearchRun) -> dict[DocumentId, DocumentRow]:
-    """The files that may be found: by the options alone, or those with a unit that satisfies the query's conditions."""
-    documents = {d.id: d for d in documents_in_scope(run.store, run.options)}
-    if run.within is None or (run.query.plain and not run.options.kinds):
-        return documents
-    held = run.store.files.holding(run.within)
-    return {i: d for i, d in documents.items() if i in held}
+class FilesInScope:
+    """The files that may be found: all, without reading what they are; else those that the options let take part, and of
+    these, where there are conditions, those with a unit that satisfies them.
+    """
+
+    def __init__(self, run: SearchRun) -> None:
+        self._store, self._options = run.store, run.options
+        self._chosen = None if run.within is None else self._those_chosen(run, run.within)
+
+    def _those_chosen(self, run: SearchRun, within: UnitSet) -> dict[DocumentId, DocumentRow]:
+        held = None if run.query.plain and not run.options.kinds else run.store.files.holding(within)
+        return {row.id: row for row in documents_in_scope(run.store, run.options, held)}
+
+    def all(self) -> Mapping[DocumentId, DocumentRow]:
+        """Their rows."""
+        return self._all_of(None) if self._chosen is None else self._chosen
+
+    def among(self, documents: Collection[DocumentId]) -> Mapping[DocumentId, DocumentRow]:
+        """The rows of those of these that may be found."""
+        if self._chosen is None:
+            return self._all_of(documents)
+        return {document: self._chosen[document] for document in documents if document in self._chosen}
+
+    def _all_of(self, documents: Collection[DocumentId] | None) -> dict[DocumentId, DocumentRow]:
+        return {row.id: row for row in documents_in_scope(self._store, self._options, documents)}
+
+    def best(self, scores: Mapping[DocumentId, float], limit: int) -> list[DocumentId]:
+        """Those of these that may be found, the best first, ties by repository and path."""
+        if self._chosen is None and len(scores) > limit:
+            least = sorted(scores.values())[-limit]
+            scores = {document: score for document, score in scores.items() if score >= least}
+        rows = self.among(scores)
+        return sorted(rows, key=lambda d: (-scores[d], rows[d].repository, rows[d].path))[:limit]
+
+    def near(self, vector: bytes, limit: int) -> dict[DocumentId, float]:
+        """The distances of their vectors, of the `limit` nearest at least."""
+        if self._chosen is None:
+            return self._store.vectors.nearest_files(vector, limit)
+        return self._store.vectors.of_files(vector, self._chosen)
+
+    def named(self, names: Sequence[str]) -> dict[UnitId, tuple[float, str]]:
+        """Files whose path ends in one of these names → (value, name)."""
+        if self._chosen is not None:
+            found = _ending_in(names, ((row.id, row.path) for row in self._chosen.values()))
+        else:
+            parts = self._store.in_parts(partial(_named_in, names))
+            found = {DocumentId(unit): named for part in parts for unit, named in part.of.items()}
+        return {_unit(document): named for document, named in found.items()}
+
+
+def _named_in(names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
+    """The work of each index for `FilesInScope.named`; its documents take the place of units."""
+    found = _ending_in(names, store.documents.paths())
+    return Part(of={UnitId(document): named for document, named in found.items()})
 
 
 class FileWordsChannel:
@@ -178,14 +228,13 @@ class FileWordsChannel:
 
     name = "keyword"
 
-    def __init__(self, documents: Mapping[DocumentId, DocumentRow]) -> None:
-        self.documents = documents
+    def __init__(self, files: FilesInScope) -> None:
+        self.files = files
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
         """Best first, ties by path. The raw score is BM25F."""
-        found = {d: words for d, words in rank_by_words(run.terms, run.store).items() if d in self.documents}
-        places = {d: (self.documents[d].repository, self.documents[d].path) for d in found}
-        order = sorted(found, key=lambda d: (-found[d].score, places[d]))[:limit]
+        found = rank_by_words(run.terms, run.store)
+        order = self.files.best({document: words.score for document, words in found.items()}, limit)
         return [Match(_unit(d), found[d].score, found[d].reason) for d in order]
 
 
@@ -194,62 +243,67 @@ class FileVectorsChannel:
 
     name = "vector"
 
-    def __init__(self, documents: Mapping[DocumentId, DocumentRow], units: int) -> None:
-        self.documents, self.units = documents, units
+    def __init__(self, files: FilesInScope, units: int) -> None:
+        self.files, self.units = files, units
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
         """Nearest first, ties by path. The raw score is the cosine."""
         vector, least = query_vector(run)
         if not vector:
             return []
-        near = {d: cosine(far) for d, far in run.store.vectors.of_files(vector, self.documents).items()}
+        near = {d: cosine(far) for d, far in self.files.near(vector, limit).items()}
         found = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
         units = VectorChannel().retrieve(run, self.units) if self.units else ()
         rows = run.store.units.rows([match.unit for match in units])
+        among = self.files.among({row.document for row in rows.values()})
         for match in units:
             row = rows[match.unit]
-            if row.document in self.documents and match.raw_score > near.get(row.document, least):
+            if row.document in among and match.raw_score > near.get(row.document, least):
                 near[row.document] = match.raw_score
                 reason = f"{match.reason} of {row.qualified_name}"
                 found[row.document] = Match(_unit(row.document), match.raw_score, reason)
-        places = {d: (self.documents[d].repository, self.documents[d].path) for d in found}
-        return [found[d] for d in sorted(found, key=lambda d: (-found[d].raw_score, places[d]))[:limit]]
+        order = self.files.best({document: match.raw_score for document, match in found.items()}, limit)
+        return [found[document] for document in order]
 
 
 def _retrieve(
-    run: SearchRun, documents: Mapping[DocumentId, DocumentRow], weights: Mapping[str, Mapping[str, float]]
+    run: SearchRun, files: FilesInScope, weights: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Sequence[Match]]:
     """Channel with a weight → its files, best first. Raises UsageError for a mode that files do not have."""
     if run.options.mode not in MODES:
         raise UsageError(f"--files-only has no mode '{run.options.mode}'", f"modes: {', '.join(MODES)}")
     channels: Sequence[Channel] = (
-        FileWordsChannel(documents),
-        FileVectorsChannel(documents, int(weights["cuts"]["units"])),
+        FileWordsChannel(files),
+        FileVectorsChannel(files, int(weights["cuts"]["units"])),
     )
     chosen = [c for c in channels if c.name in MODES[run.options.mode] and weights["channels"][c.name]]
     return run_channels(run, chosen, lambda name, _: int(weights["cuts"][name]))
 
 
-def _named(query: Query, documents: Mapping[DocumentId, DocumentRow]) -> dict[UnitId, tuple[float, str]]:
-    """Files that the query names → (value, what it says): the whole of it, or a word with a dot or slash, ends their path.
-
-    A line behind the path does not count. One word alone also names a file without its ending.
-    """
+def _names(query: Query) -> Iterator[str]:
+    """Texts that may name a file: the whole query, and words with a dot or slash. A line behind a path does not count."""
     words = [
         w for w in (*query.words, *query.identifiers, *query.phrases) if "." in w.strip(".") or "/" in w.strip("/")
     ]
-    names = [a.strip().removeprefix("./").strip("/") for a in dict.fromkeys([query.text.strip(' `"'), *words])]
-    names = [_LINE.sub("", name) for name in names]
-    found: dict[UnitId, tuple[float, str]] = {}
-    for document in documents.values():
-        path = f"/{document.path}"
-        stem, dot, _ = path.rpartition(".")
-        for name in filter(None, names):
-            ends = [(1.0, path)] if " " in name or not dot else [(1.0, path), (WITHOUT_ENDING, stem)]
-            for value, end in ends:
-                if end.casefold().endswith(f"/{name}".casefold()):
-                    value *= 1.0 if end.endswith(f"/{name}") else OTHER_CASE
-                    found[_unit(document.id)] = max(found.get(_unit(document.id), (0.0, "")), (value, name))
+    for text in dict.fromkeys([query.text.strip(' `"'), *words]):
+        if name := _LINE.sub("", text.strip().removeprefix("./").strip("/")):
+            yield name
+
+
+def _ending_in(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> dict[DocumentId, tuple[float, str]]:
+    """Documents whose path ends in a name → (value, name). One word alone also names a file without its ending."""
+    found: dict[DocumentId, tuple[float, str]] = {}
+    ends_sought = [(name, f"/{name}", f"/{name}".casefold(), " " not in name) for name in names]
+    for document, below in paths:
+        path = f"/{below}"
+        folded, (stem, dot, _) = path.casefold(), path.rpartition(".")
+        for name, end, folded_end, is_word in ends_sought:
+            if folded.endswith(folded_end):
+                value = 1.0 if path.endswith(end) else OTHER_CASE
+                found[document] = max(found.get(document, (0.0, "")), (value, name))
+            if is_word and dot and stem.casefold().endswith(folded_end):
+                value = WITHOUT_ENDING * (1.0 if stem.endswith(end) else OTHER_CASE)
+                found[document] = max(found.get(document, (0.0, "")), (value, name))
     return found
 
 
@@ -295,14 +349,17 @@ def _unit(document: int) -> UnitId:
     return UnitId(document_node(document))
 
 
-def _rows(
-    units: Collection[UnitId], documents: Mapping[DocumentId, DocumentRow], store: Store
-) -> dict[UnitId, UnitRow]:
+def _rows(units: Collection[UnitId], files: FilesInScope, store: Store) -> dict[UnitId, UnitRow]:
     """Files as hits show them: the whole of each, with the names of what it defines as its doc."""
     names = {r.id: r.name for r in store.documents.repositories()}
     found = {}
     ids = [DocumentId(-unit) for unit in units]
-    store.foresee(*(("files.outline", (d, MOST_OUTLINED)) for d in ids), *(("files.extent", (d,)) for d in ids))
+    store.foresee(
+        ("documents.rows", (ids,)),
+        *(("files.outline", (d, MOST_OUTLINED)) for d in ids),
+        *(("files.extent", (d,)) for d in ids),
+    )
+    documents = files.among(ids)
     for unit in sorted(units, reverse=True):
         document = documents[DocumentId(-unit)]
         outline = [name for _, name in store.files.outline(document.id, MOST_OUTLINED)]

@@ -310,8 +310,10 @@ def documents_in_scope(
 
     `names`: those of repositories, if they are not the store's own.
     """
-    names = names or {row.id: row.name for row in store.documents.repositories()}
-    return [d for d in store.documents.rows(among) if not _option_against(d, names[d.repository], options)]
+    if options.repositories and names is None:
+        names = {row.id: row.name for row in store.documents.repositories()}
+    named = names or {}
+    return [d for d in store.documents.rows(among) if not _option_against(d, named.get(d.repository, ""), options)]
 
 
 def _restricts(options: SearchOptions) -> bool:

@@ -371,7 +371,7 @@ def _lost_file(document: DocumentId, ranking: SearchRun, store: Store, options: 
     path = next((d.path for d in store.documents.rows([document])), "")
     if not path:
         raise TargetError("it is not in the index")
-    if document not in {d.id for d in documents_in_scope(store, options)}:
+    if not documents_in_scope(store, options, [document]):
         return Loss("filtered", f"an option keeps {path} out", "--root-scope, or without -t, -g, PATH and the like")
     if ranking.scope.units is not None and document not in store.files.holding(ranking.scope.units):
         return Loss("filtered", f"nothing in {path} satisfies the conditions of the query", "leave a condition out")

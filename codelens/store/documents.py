@@ -258,6 +258,11 @@ class Documents:
             ]
         return sorted(map(_document_row, found), key=lambda d: (d.repository, d.path))
 
+    def paths(self) -> Iterator[tuple[DocumentId, str]]:
+        """The path of each document, in no order."""
+        found: Any = self._connection.execute("SELECT id, path FROM documents")
+        yield from found
+
     def first(self, ids: Sequence[DocumentId], limit: int) -> list[DocumentId]:
         """The first of these documents by repository and path, tests last."""
         order = "roles LIKE '%test%', repository_id, path"

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -40,6 +40,17 @@ _IN_SET = f"temp.unit_set s CROSS JOIN vector_bits b ON b.id BETWEEN s.id * {PIE
 def cosine(distance: float) -> float:
     """Cosine of two vectors of length 127 at this distance: |a - b|² = 2 · 127² · (1 - cos)."""
     return 1.0 - distance * distance / (2.0 * LENGTH * LENGTH)
+
+
+T = TypeVar("T")
+
+
+def first_with_ties(distances: Mapping[T, float], limit: int) -> dict[T, float]:
+    """The `limit` least of some distances, and those that equal the last of these."""
+    if len(distances) <= limit:
+        return dict(distances)
+    last = sorted(distances.values())[limit - 1]
+    return {one: distance for one, distance in distances.items() if distance <= last}
 
 
 class Vectors:
@@ -87,6 +98,13 @@ class Vectors:
         )
         rows = self._connection.execute(sql, (query, json.dumps(sorted(documents))))
         return {DocumentId(document): float(distance) for document, distance in rows}
+
+    def nearest_files(self, query: bytes, limit: int) -> dict[DocumentId, float]:
+        """The same for the nearest files of all, and for those that are as near as the last of them."""
+        found = self._connection.execute(
+            "SELECT id, vec_distance_l2(vec_int8(embedding), vec_int8(?)) FROM file_vectors", (query,)
+        )
+        return first_with_ties({DocumentId(document): float(distance) for document, distance in found}, limit)
 
     def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
         """Pairs (unit, L2 distance) of the nearest pieces, nearest first; a unit may occur several times.

@@ -163,6 +163,13 @@ def test_lines_are_read_many_files_in_a_round_and_forgotten(both: Both, larger: 
     assert kept == []
 
 
+@pytest.mark.parametrize("text", ["total of an order with a coupon", "cart.py", "cart"])
+def test_a_search_for_files_asks_for_few_of_them(both: Both, text: str) -> None:
+    found = answer_bytes((text, SearchOptions(files_only=True)), both.many, UNLIMITED)
+    assert '"kind": "file"' in found
+    assert not both.many.ask.knows("documents.rows", None), "the rows of all files were sent"
+
+
 def test_nothing_that_is_sent_needs_the_process(both: Both) -> None:
     """`Measured` packs and unpacks each message."""
     before = both.measured.traffic.rounds

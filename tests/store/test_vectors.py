@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from codelens.model.code import UnitId
+from codelens.model.code import DocumentId, UnitId
 from codelens.store.connection import load_vector_extension
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
@@ -66,6 +66,20 @@ def test_few_vectors_are_compared_exactly(tmp_path: Path, few: dict[int, Sequenc
         scoped = {unit: pieces for unit, pieces in few.items() if unit % 3}
         assert alike(store.vectors.nearest(query, within, 30), nearest(scoped, query, 30))
         assert store.vectors.nearest(query, UnitSet(), 30) == []
+
+
+def test_the_nearest_files_include_those_that_are_as_near_as_the_last(tmp_path: Path) -> None:
+    chance = random.Random(6)
+    query, near, far = (made(chance) for _ in range(3))
+    near, far = sorted((near, far), key=lambda vector: distance(query, vector))
+    with Store.write(tmp_path / "a.db") as store:
+        with store.writing():
+            for document, vector in enumerate([far, query, near, far, near, far], start=1):
+                store.vectors.set_file(DocumentId(document), vector)
+        found = {limit: sorted(store.vectors.nearest_files(query, limit)) for limit in range(1, 8)}
+        of_files = store.vectors.of_files(query, map(DocumentId, range(1, 7)))
+        assert store.vectors.nearest_files(query, 9) == pytest.approx(of_files)
+    assert found == {1: [2], 2: [2, 3, 5], 3: [2, 3, 5], **{limit: [1, 2, 3, 4, 5, 6] for limit in range(4, 8)}}
 
 
 def test_removed_vectors_are_not_found(tmp_path: Path, few: dict[int, Sequence[bytes]]) -> None:
