@@ -14,6 +14,7 @@ from typing import Any
 
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
+from codelens.model.budget import CHANNELS
 from codelens.model.code import DocumentId, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import document_node
@@ -185,7 +186,7 @@ class FilesInScope:
         return self._all_of(None) if self._chosen is None else self._chosen
 
     def among(self, documents: Collection[DocumentId]) -> Mapping[DocumentId, DocumentRow]:
-        """The rows of those of these that may be found."""
+        """The rows of these files, of those that may be found."""
         if self._chosen is None:
             return self._all_of(documents)
         return {document: self._chosen[document] for document in documents if document in self._chosen}
@@ -194,7 +195,7 @@ class FilesInScope:
         return {row.id: row for row in documents_in_scope(self._store, self._options, documents)}
 
     def best(self, scores: Mapping[DocumentId, float], limit: int) -> list[DocumentId]:
-        """Those of these that may be found, the best first, ties by repository and path."""
+        """Files of these that may be found, the best first, ties by repository and path."""
         if self._chosen is None and len(scores) > limit:
             least = sorted(scores.values())[-limit]
             scores = {document: score for document, score in scores.items() if score >= least}
@@ -209,11 +210,13 @@ class FilesInScope:
 
     def named(self, names: Sequence[str]) -> dict[UnitId, tuple[float, str]]:
         """Files whose path ends in one of these names → (value, name)."""
+        found: dict[DocumentId, tuple[float, str]] = {}
         if self._chosen is not None:
             found = _ending_in(names, ((row.id, row.path) for row in self._chosen.values()))
         else:
-            parts = self._store.in_parts(partial(_named_in, names))
-            found = {DocumentId(unit): named for part in parts for unit, named in part.of.items()}
+            with self._store.budget.part(CHANNELS, "names of files were not compared with the query"):
+                parts = self._store.in_parts(partial(_named_in, names))
+                found = {DocumentId(unit): named for part in parts for unit, named in part.of.items()}
         return {_unit(document): named for document, named in found.items()}
 
 

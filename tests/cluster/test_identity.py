@@ -170,6 +170,13 @@ def test_a_search_for_files_asks_for_few_of_them(both: Both, text: str) -> None:
     assert not both.many.ask.knows("documents.rows", None), "the rows of all files were sent"
 
 
+@pytest.mark.parametrize("text", ["cart.py", "total of an order"])
+@pytest.mark.parametrize("files", [False, True])
+def test_without_time_there_is_an_answer_that_says_so(both: Both, text: str, files: bool) -> None:
+    found = answer_bytes((text, SearchOptions(files_only=files)), both.many, Settings(query_seconds=1e-9))
+    assert '"out-of-time"' in found
+
+
 def test_nothing_that_is_sent_needs_the_process(both: Both) -> None:
     """`Measured` packs and unpacks each message."""
     before = both.measured.traffic.rounds
