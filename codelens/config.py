@@ -76,6 +76,8 @@ class Settings:
     """A TOML file of your own equivalence classes, added to the shipped ones; empty for none."""
     aliases: str = ""
     """A TOML file of your own short forms and the words they stand for; empty for none."""
+    lexicon: bool = True
+    """Let a query in everyday words also find what programmers call these things."""
     metadata: str = ""
     """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
     weights: str = ""

@@ -1,5 +1,8 @@
 """Embed by a table of word vectors: the weighted sum of the words' rows.
 
+A file of the same name that ends in .queries has rows of its own for words of queries: everyday words lie near the code that
+answers them. It changes no vector of code, so no index needs to be made again for it.
+
 A word counts its learned weight times √count / √(length of the text); code is four such texts, each times a factor. Sums are
 integers, hence exact: numpy's batches and the query's plain Python give the same vector on every machine. A query reads about
 ten rows and does not import numpy (100 ms).
@@ -20,6 +23,7 @@ from codelens.text.terms import token_counts, tokens
 if TYPE_CHECKING:
     from codelens.embed.static_batch import StaticBatch
 
+QUERIES_ENDING = ".queries"
 ROOTS = tuple(round(16 * math.sqrt(count)) for count in range(1024))
 """Weight of a word by how often the text has it, √tf in 16ths; more often than the table is long counts as its end."""
 
@@ -31,9 +35,11 @@ class StaticEmbedder:
 
     def __init__(self, path: Path) -> None:
         self._file = ModelFile(path)
+        self._queries = _query_table(path, self._file)
         self.name = str(self._file.header["name"])
         self.dimensions = self._file.dimensions
-        self.least_cosine = float(self._file.header.get("least_cosine", 0.0))
+        card = (self._queries or self._file).header
+        self.least_cosine = float(card.get("least_cosine", 0.0))
 
     def knows(self, text: str) -> bool:
         """True if one of the words has a row of its own, without pieces."""
@@ -49,16 +55,18 @@ class StaticEmbedder:
 
     def embed_query(self, text: str) -> bytes:
         """The sum of the words' rows with their query weights; empty if no word has a row."""
-        counts: dict[int, int] = {}
+        counts: dict[tuple[ModelFile, int], int] = {}
         for token, count in token_counts(text).items():
             for word in words_of(token):
-                for row in rows_of(word, self._file.row_of):
-                    counts[row] = counts.get(row, 0) + count
-        size, rows, weights = self.dimensions, self._file.rows, self._file.query_weights
+                own = self._queries.row_of(word) if self._queries else None
+                table = self._file if own is None else self._queries
+                for row in rows_of(word, self._file.row_of) if own is None else (own,):
+                    counts[table, row] = counts.get((table, row), 0) + count
+        size = self.dimensions
         sums = [0] * size
-        for row, count in counts.items():
-            weight = weights[row] * ROOTS[min(count, len(ROOTS) - 1)]
-            sums = [s + weight * v for s, v in zip(sums, rows[row * size : (row + 1) * size], strict=True)]
+        for (table, row), count in counts.items():
+            weight = table.query_weights[row] * ROOTS[min(count, len(ROOTS) - 1)]
+            sums = [s + weight * v for s, v in zip(sums, table.rows[row * size : (row + 1) * size], strict=True)]
         norm = math.sqrt(sum(v * v for v in sums))
         return bytes(round(v * (127 / norm)) & 0xFF for v in sums) if norm else b""
 
@@ -67,3 +75,10 @@ class StaticEmbedder:
         from codelens.embed.static_batch import StaticBatch
 
         return StaticBatch(self._file)
+
+
+def _query_table(path: Path, model: ModelFile) -> ModelFile | None:
+    """The rows for words of queries that were trained with this very model, or None."""
+    beside = path.with_suffix(QUERIES_ENDING)
+    table = ModelFile(beside) if beside.is_file() else None
+    return table if table and table.header.get("model") == model.digest() else None

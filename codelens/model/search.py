@@ -25,11 +25,11 @@ class Contribution:
 
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "fusion": ("exact", "keyword", "fuzzy", "vector", "symbol", "path", "equivalence"),
-    "words": ("bm25", "found", "bm25_unmet", "coverage", "verbatim", "token", "fragment", "own_class"),
+    "fusion": ("exact", "keyword", "fuzzy", "related", "vector", "symbol", "path", "equivalence"),
+    "words": ("bm25", "found", "bm25_unmet", "related", "coverage", "verbatim", "token", "fragment", "own_class"),
     "names": (
         *("exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
-        *("named", "resemblance", "name_part"),
+        *("named", "alike", "resemblance", "name_part"),
     ),
     "meaning": ("nearness", "nearest", "near_unmet", "near_beside", "rerank"),
     "file": (
@@ -58,6 +58,44 @@ class Match:
     unit: UnitId
     raw_score: float
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A normalised key and where it comes from."""
+
+    text: str
+    tier: str
+    origin: str
+    strength: float = 1.0
+    """How much it counts of a word of the query; of related words, less than 1."""
+    stands_for: tuple[str, ...] = ()
+    """The words of the query that it is related to, as terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedQuery:
+    """The terms of a query, as the channels use them."""
+
+    text: str = ""
+    names: tuple[Term, ...] = ()
+    """Folded names (letters and digits only) of the tiers exact and compounds, most specific first."""
+    words: tuple[Term, ...] = ()
+    """Terms of the full-text index, in the order of the query."""
+    extra: tuple[Term, ...] = ()
+    """Further terms from abbreviations and corrected spellings; they help to find and do not count as coverage."""
+    related: tuple[Term, ...] = ()
+    """Terms from the lexicon, the likeliest to help first."""
+    common: tuple[str, ...] = ()
+    """Terms of the full-text index that too many units hold to tell them apart: the exact channel leaves them out."""
+    texts: tuple[str, ...] = ()
+    """The plain parts of the query as written, in order: what phrases are looked for in."""
+    learned: tuple[Match, ...] = ()
+    """Units that were used for the query's words before, heaviest first."""
+    left_out: tuple[str, ...] = ()
+    """Sentences about terms that limits left out."""
+    vector: bytes = b""
+    """The embedding of what is asked about, where that is code; else it is made of `text`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.search import Match
 from codelens.search.recency import Aged, churn, recency
+from codelens.search.related import LEXICON
 from codelens.search.terms import load_words, stem, words_said
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.store import Store
@@ -66,10 +67,14 @@ class Evidence:
         self.units: dict[UnitId, UnitRow] = {}
         self.found: dict[UnitId, Occurrences] = {}
         self.bm25: dict[UnitId, float] = {}
+        self.related: dict[UnitId, float] = {}
+        """BM25F of the terms from the lexicon."""
         self.said: dict[UnitId, float] = {}
         """The share of the query's words, by rarity, that a unit holds."""
         self.named: dict[UnitId, float] = {}
-        """The same in its name and container."""
+        """The same in its name and container, without related words."""
+        self.alike: dict[UnitId, float] = {}
+        """The same for words of which only related ones stand there."""
         self._scales: list[dict[int, float]] = [{} for _ in COLUMNS]
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}
@@ -81,7 +86,7 @@ class Evidence:
         self._presents: dict[str, tuple[int, int]] = {}
         self.ways: Ways | None = None
         """How the walk came to units, once it has walked."""
-        self.best_bm25 = self.best_cosine = self.best_file = self.best_found = 0.0
+        self.best_bm25 = self.best_related = self.best_cosine = self.best_file = self.best_found = 0.0
 
     # The query
 
@@ -105,6 +110,8 @@ class Evidence:
         """idf as Lucene has it, with 1 added: no term counts less than nothing."""
         actions, total = load_words().action, self._store.units.count()
         self.terms: list[str] = []
+        self._stands_for: dict[int, tuple[int, ...]] = {}
+        """Place of a term from the lexicon → the places of the words that it stands for."""
         self.rarity: list[float] = []
         self._instead = frozenset(t.text for t in self.query.extra if t.tier != "spelling")
         self.parts = [t.text for t in self.query.names if t.tier not in ("pair", "prefix")]
@@ -112,9 +119,12 @@ class Evidence:
         self.is_one_name = len(self.query.text.split()) == 1
         weighted = [(t, 1.0) for t in self.query.words]
         weighted += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
+        weighted += [(t, t.strength) for t in self.query.related]
         for term, share in weighted:
             if term.text in self.terms:
                 continue
+            if term.tier == LEXICON:
+                self._stands_for[len(self.terms)] = tuple(map(self.terms.index, term.stands_for))
             frequency = self._store.postings.document_frequency(term.text)
             if not frequency and share == 1.0:
                 self.parts.append(fold_identifier(term.text))
@@ -124,6 +134,9 @@ class Evidence:
         self.words = len({t.text for t in self.query.words})
         """How many of `terms` the query itself says; they come first."""
         self.of_words = math.fsum(self.rarity[: self.words])
+        self.asked = self.terms[: len(self.terms) - len(self._stands_for)]
+        """The terms without those of the lexicon, which come last; files are counted by these."""
+        self._strength = {t.text: t.strength for t in self.query.related}
         self.place = {term: place for place, term in enumerate(self.terms)}
         self._means: Sequence[float] = ()
 
@@ -152,7 +165,7 @@ class Evidence:
             *([("vectors.distances", (pool, self._vector))] if self._vector else []),
             ("history.of", (documents,)),
             ("edges.files_using", (pool,)),
-            *([("occurrences.in_files", (uncounted, self.terms))] if uncounted else []),
+            *([("occurrences.in_files", (uncounted, self.asked))] if uncounted else []),
         )
         found = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
         self.found |= found
@@ -161,7 +174,7 @@ class Evidence:
             self._means = next((tuple(lengths) for lengths in lengths_by_term if len(lengths)), ())
         self._store.budget.check()
         for unit, occurrences in found.items():
-            self.bm25[unit], self.said[unit], self.named[unit] = self._weigh(occurrences)
+            self._weigh(unit, occurrences)
         if self._vector:
             distances = self._store.vectors.distances(pool, self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
@@ -171,27 +184,47 @@ class Evidence:
         self.uses |= self._store.edges.files_using([unit.id for unit in new])
         if first:
             self.best_bm25 = max(self.bm25.values(), default=0.0)
+            self.best_related = max(self.related.values(), default=0.0)
             self.best_cosine = max(self.cosine.values(), default=0.0)
             self.best_file = max(self.files.values(), default=0.0)
             self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
         self._rank_in_files()
 
-    def _weigh(self, found: Occurrences) -> tuple[float, float, float]:
-        """(BM25F; the share of the query's words, by rarity, that the unit holds; the same in its name and container).
+    def _weigh(self, unit: UnitId, found: Occurrences) -> None:
+        """Compute BM25F of the query's terms and of the related ones, and the shares of the query's words, by rarity, that the
+        unit and its name hold. A word counts in part where only a related one stands.
 
         BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length).
         """
         lengths, rarity, words = found.lengths, self.rarity, self.words
-        parts, said, named = [], [], []
+        parts, related = list[float](), list[float]()
+        said, named, alike = dict[int, float](), dict[int, float](), dict[int, float]()
         for place, counts in found.counts.items():
             frequency = math.fsum([n * self._scale(field, lengths[field]) for field, n in enumerate(counts) if n])
-            parts.append(rarity[place] * frequency / (SATURATION + frequency))
+            part = rarity[place] * frequency / (SATURATION + frequency)
+            is_named = bool(counts[_NAMED[0]] or counts[_NAMED[1]])
             if place < words:
-                said.append(rarity[place])
-                if counts[_NAMED[0]] or counts[_NAMED[1]]:
-                    named.append(rarity[place])
+                parts.append(part)
+                said[place] = 1.0
+                if is_named:
+                    named[place] = 1.0
+            elif (stands_for := self._stands_for.get(place)) is None:
+                parts.append(part)
+            else:
+                related.append(part)
+                strength = self._strength[self.terms[place]]
+                for word in stands_for:
+                    said[word] = max(said.get(word, 0.0), strength)
+                    if is_named:
+                        alike[word] = max(alike.get(word, 0.0), strength)
+        self.bm25[unit], self.related[unit] = math.fsum(parts), math.fsum(related)
+        self.said[unit], self.named[unit] = self._share(said), self._share(named)
+        self.alike[unit] = self._share({word: held for word, held in alike.items() if word not in named})
+
+    def _share(self, held: Mapping[int, float]) -> float:
+        """The share of the query's words, by rarity, of which so much is held."""
         whole = self.of_words
-        return math.fsum(parts), math.fsum(said) / whole if whole else 0.0, math.fsum(named) / whole if whole else 0.0
+        return math.fsum([self.rarity[word] * share for word, share in held.items()]) / whole if whole else 0.0
 
     def _scale(self, field: int, length: int) -> float:
         """The weight of one occurrence in a field of this length."""
@@ -224,7 +257,7 @@ class Evidence:
     def _gather_files(self, documents: set[DocumentId]) -> None:
         if not documents:
             return
-        lengths, holding = self._store.occurrences.in_files(documents, self.terms, self._store.budget.check)
+        lengths, holding = self._store.occurrences.in_files(documents, self.asked, self._store.budget.check)
         mean = self._store.units.count() / max(1, self._store.occurrences.files())
         counts: dict[DocumentId, list[tuple[int, int]]] = {document: [] for document in documents}
         for place, of_term in enumerate(holding):

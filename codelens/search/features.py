@@ -328,6 +328,12 @@ FEATURES: Mapping[str, Feature] = {
             "exact",
         ),
         Feature(
+            "related",
+            lambda p, e: _share_of(e.related, e.best_related, p.ids),
+            lambda u, e, v: f"{v:.0%} of the best BM25F by related words",
+            "exact",
+        ),
+        Feature(
             "verbatim", _as_typed(token=False), lambda u, e, v: f"holds '{e.verbatim[u.id].text}' as typed", "fuzzy"
         ),
         Feature("token", _as_typed(token=True), lambda u, e, v: f"holds {e.verbatim[u.id].text} as typed", "fuzzy"),
@@ -371,6 +377,11 @@ FEATURES: Mapping[str, Feature] = {
             "named",
             lambda p, e: _looked_up(e.named, p.ids),
             lambda u, e, v: f"name and container say {v:.0%} of the query",
+        ),
+        Feature(
+            "alike",
+            lambda p, e: _looked_up(e.alike, p.ids),
+            lambda u, e, v: f"name and container say {v:.0%} of the query in related words",
         ),
         Feature(
             "resemblance",

@@ -18,7 +18,16 @@ from codelens.model.budget import CHANNELS
 from codelens.model.code import DocumentId, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import document_node
-from codelens.model.search import Candidate, Contribution, Event, Match, SearchOptions, SearchResult, in_order
+from codelens.model.search import (
+    Candidate,
+    Contribution,
+    Event,
+    ExpandedQuery,
+    Match,
+    SearchOptions,
+    SearchResult,
+    in_order,
+)
 from codelens.query.parser import Query
 from codelens.search.channels import Channel
 from codelens.search.channels.vector import VectorChannel, query_vector
@@ -26,10 +35,11 @@ from codelens.search.fuse import fuse, normalised
 from codelens.search.order import add_factors, sort
 from codelens.search.present import answer
 from codelens.search.profiles import load_profile
+from codelens.search.related import own_aliases, with_related
 from codelens.search.retrieve import run_channels
 from codelens.search.run import BELOW_MINIMUM, SearchRun
 from codelens.search.scope import documents_in_scope, whole_file
-from codelens.search.terms import ExpandedQuery, expand, plain_texts
+from codelens.search.terms import expand, plain_texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Part, Store
 from codelens.store.units import UnitSet
@@ -132,7 +142,8 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
     run = SearchRun.start(text, store, options, settings, profile)
     files = FilesInScope(run)
     run.trace.lap("scope")
-    run.terms = expand(plain_texts(run.query), run.query.identifiers, text)
+    terms = expand(plain_texts(run.query), run.query.identifiers, text)
+    run.terms = with_related(terms, store, own_aliases(settings.aliases) if settings.aliases else {}, {})
     run.budget.limits += run.terms.left_out
     run.abilities = run.find_abilities()
     run.trace.terms = [(t.tier, t.text, t.origin) for t in (*run.terms.words, *run.terms.extra)]

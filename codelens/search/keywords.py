@@ -15,12 +15,10 @@ from functools import cache
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import ExpandedQuery, Term
 from codelens.search.terms import (
     MOST_BEGINNINGS,
     MOST_TERMS,
-    ExpandedQuery,
-    Term,
-    abbreviated,
     is_compound,
     load_words,
     may_join,
@@ -97,7 +95,7 @@ def keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, clust
     found = {folded: Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]}
     of_names = {term.text: term for term in words}
     alike = _clustered(of_names, lists) if clusters else ()
-    extra = {term.text: term for term in (*abbreviated(of_names, load_words()), *alike)}
+    extra = {term.text: term for term in alike}
     return ExpandedQuery(whole, tuple(found.values()), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
 
 

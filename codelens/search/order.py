@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
 from codelens.model.code import NOTE_KINDS, TODO, UnitId, UnitRow
-from codelens.model.search import Candidate, Contribution, Event, QueryTarget, SearchOptions, in_order
+from codelens.model.search import Candidate, Contribution, Event, ExpandedQuery, QueryTarget, SearchOptions, in_order
 from codelens.search.confidence import FLOOR
 from codelens.search.features import ROLE_WORDS
 from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun
 from codelens.search.scope import SearchScope
-from codelens.search.terms import ExpandedQuery, words_said
+from codelens.search.terms import words_said
 from codelens.search.walk import Expanding, add_expansion
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine

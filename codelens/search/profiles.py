@@ -177,7 +177,9 @@ class Profile:
     quality: Mapping[str, float] = field(default_factory=dict)
     """Weights of the marketplace's signals, and the size of its pool; empty for a profile that has another formula."""
     aliases: bool = False
-    """True if the shipped aliases, and nothing else, expand words."""
+    """True if short forms, and nothing else, expand words."""
+    related: Mapping[str, float] = field(default_factory=dict)
+    """Relation → how much a related word counts, with the limits of `search.related`; empty if the lexicon takes no part."""
     keywords: Mapping[str, Any] = field(default_factory=dict)
     """Settings of knowing's keywords, which are looked for tier by tier; empty to look for all words of a query."""
     prefix: bool = False
@@ -265,6 +267,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         memory=row.get("memory", {}),
         quality=row.get("quality", {}),
         aliases=row.get("aliases", False),
+        related=row.get("related", {}),
         keywords=row.get("keywords", {}),
         prefix=row.get("prefix", False),
         as_written=row.get("as_written", False),

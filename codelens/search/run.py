@@ -14,14 +14,14 @@ from codelens.lang.registry import accepted_names
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
-from codelens.model.search import Candidate, Match, Notice, QueryTarget, SearchOptions, Trace
+from codelens.model.search import Candidate, ExpandedQuery, Match, Notice, QueryTarget, SearchOptions, Trace
 from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
 from codelens.query.nodes import And, Node, also, going_on, without_phrases
 from codelens.query.parser import Query, parse_query
 from codelens.search.profiles import Profile
 from codelens.search.scope import SearchScope, build_scope, unknown_repositories
-from codelens.search.terms import ExpandedQuery, load_words
+from codelens.search.terms import load_words
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.store.units import UnitSet

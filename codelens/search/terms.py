@@ -5,26 +5,25 @@
     components  the words of compounds, and single words
     prefix      beginnings of names and words, written with a star, which the term keeps (deploy*)
 
-Abbreviations, aliases and corrections of typing mistakes add further terms. Each term knows its origin, for the trace.
+Related words (search/related.py) add further terms. Each term knows its origin, for the trace.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codelens.errors import SettingsError
 from codelens.model.budget import TERMS
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.model.search import Match
+from codelens.model.search import ExpandedQuery, Term
 from codelens.query.nodes import Phrase, Query
+from codelens.search.related import own_aliases, with_corrections, with_related
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
-from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import BEGINNING, beginning_of, beginning_terms, token_terms, tokens
 
 if TYPE_CHECKING:
@@ -49,52 +48,13 @@ class Words:
     stop: frozenset[str]
     action: frozenset[str]
     generic: frozenset[str]
-    abbreviations: Mapping[str, tuple[str, ...]]
-    """Both ways: ctx → context, context → ctx."""
 
 
 @cache
 def load_words() -> Words:
-    """The word lists of words.toml, read once; abbreviations in both directions."""
+    """The word lists of words.toml, read once."""
     table = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-    both: dict[str, list[str]] = {}
-    for short, long in table["abbreviations"].items():
-        both.setdefault(short, []).append(long)
-        both.setdefault(long, []).append(short)
-    stop, action, generic = (frozenset(table[name].split()) for name in ("stop", "action", "generic"))
-    return Words(stop, action, generic, {k: tuple(v) for k, v in both.items()})
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A normalised key and where it comes from."""
-
-    text: str
-    tier: str
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExpandedQuery:
-    """The terms of a query, as the channels use them."""
-
-    text: str = ""
-    names: tuple[Term, ...] = ()
-    """Folded names (letters and digits only) of the tiers exact and compounds, most specific first."""
-    words: tuple[Term, ...] = ()
-    """Terms of the full-text index, in the order of the query."""
-    extra: tuple[Term, ...] = ()
-    """Further terms from abbreviations and corrected spellings; they help to find and do not count as coverage."""
-    common: tuple[str, ...] = ()
-    """Terms of the full-text index that too many units hold to tell them apart: the exact channel leaves them out."""
-    texts: tuple[str, ...] = ()
-    """The plain parts of the query as written, in order: what phrases are looked for in."""
-    learned: tuple[Match, ...] = ()
-    """Units that were used for the query's words before, heaviest first."""
-    left_out: tuple[str, ...] = ()
-    """Sentences about terms that limits left out."""
-    vector: bytes = b""
-    """The embedding of what is asked about, where that is code; else it is made of `text`."""
+    return Words(*(frozenset(table[name].split()) for name in ("stop", "action", "generic")))
 
 
 def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
@@ -144,7 +104,6 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
         whole,
         tuple(names.values()),
         tuple(words.values()),
-        abbreviated(words, lists),
         texts=tuple(texts),
         left_out=tuple(left_out),
     )
@@ -191,45 +150,35 @@ def may_join(left: str, right: str) -> bool:
     return min(len(left), len(right)) >= MIN_COMPOUND_PART and max(len(left), len(right)) > MIN_COMPOUND_PART
 
 
-def abbreviated(words: Mapping[str, Term], lists: Words) -> tuple[Term, ...]:
-    """The long forms of short words, and the short forms of long ones."""
-    return tuple(
-        Term(other, "abbreviation", f"{word} ~ {other}")
-        for word in words
-        for other in lists.abbreviations.get(word, ())
-        if other not in words
-    )
-
-
 def search_terms(run: SearchRun) -> ExpandedQuery:
-    """The terms of the run's query or original, with aliases, corrections and learned units; written into its trace.
+    """The terms of the run's query or original, with related words and learned units; written into its trace.
 
     Raises SettingsError for a file of aliases with faults.
     """
     query, store, profile = run.query, run.store, run.profile
-    own = run.settings.aliases
     if run.likeness:
         terms = run.likeness.query
     else:
         terms = _reader(profile)(plain_texts(query), query.identifiers, query.text)
         store.budget.limits += terms.left_out
+        aliases = own_aliases(run.settings.aliases) if run.settings.aliases else {}
+        by_lexicon = run.settings.lexicon and run.options.mode not in LITERAL_MODES
+        terms = with_related(terms, store, aliases, profile.related if by_lexicon else {})
     store.foresee(
         *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
         *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
         *(("units.named", (t.text, None, 1)) for t in terms.names),
     )
-    if not run.likeness:
-        if profile.aliases or own:
-            terms = with_aliases(terms, own, shipped=profile.aliases)
-        if "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
-            with store.budget.part(TERMS, "unknown words were not corrected"):
-                terms = with_corrections(terms, store)
+    if not run.likeness and "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
+        with store.budget.part(TERMS, "unknown words were not corrected"):
+            terms = with_corrections(terms, store)
     note_unknown(run, terms)
     terms = with_common(terms, store)
     if profile.memory and run.recollection and not run.likeness:
         terms = replace(terms, learned=run.recollection.learned(terms.texts, run.within))
     run.trace.common = terms.common
-    run.trace.terms = [(t.tier, t.text, t.origin) for t in (*terms.names, *terms.words, *terms.extra)]
+    said = (*terms.names, *terms.words, *terms.extra, *terms.related)
+    run.trace.terms = [(t.tier, t.text, t.origin) for t in said]
     return terms
 
 
@@ -289,6 +238,8 @@ def rarest(frequencies: Mapping[str, int]) -> list[str]:
     return []
 
 
+LITERAL_MODES = frozenset({"exact", "fuzzy"})
+"""Modes in which no word stands for another unless the user says so."""
 UNKNOWN_WORDS = "unknown-words"
 """Code of the notice that lists words of the query that the index does not have."""
 MOST_NAMED = 5
@@ -320,117 +271,3 @@ def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
         more = f" and {len(unknown) - MOST_NAMED} other words" if len(unknown) > MOST_NAMED else ""
         verb = "do" if len(unknown) > 1 else "does"
         run.notice(UNKNOWN_WORDS, f"{', '.join(said)}{more} {verb} not occur in this index as a word")
-
-
-MIN_WORD_LETTERS = 5
-"""Letters. Shorter words have too many neighbours in any vocabulary. Chosen, not measured."""
-MOST_UNKNOWN = 200
-"""Words, and as many names, that are compared with those of the index: .7 ms each on Redis. Who pastes a page that has more
-looks for something else than slips."""
-LETTERS_PER_SLIP = 4
-"""One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel. Chosen."""
-MOST_SLIPS_IN_A_WORD = 2
-"""One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right. Chosen."""
-LONGEST_ENDING = 3
-"""Letters of a mistyped ending that the stem of the right word does not have."""
-MOST_CORRECTIONS = 3
-"""Words of the index that stand in for one unknown word. Chosen, not measured."""
-
-
-def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
-    """The query with likely words for each unknown one; they help to find, and do not count as coverage."""
-    unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
-    unknown = [word for word in unknown if not store.postings.document_frequency(word)]
-    corrections: list[Term] = []
-    if len(unknown) > MOST_UNKNOWN:
-        store.budget.limits.append(
-            f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
-        )
-    for word in unknown[:MOST_UNKNOWN]:
-        store.budget.check()
-        corrections += _corrections(word, store)
-    return replace(query, extra=(*query.extra, *corrections)) if corrections else query
-
-
-def _corrections(word: str, store: Store) -> Iterable[Term]:
-    """Commonest first among those with the fewest slips. Stems are compared, or the word itself if its ending is mistyped."""
-    from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
-
-    near = []
-    forms = tuple(dict.fromkeys((store.postings.stem(word), word)))
-    shortest = min(len(word) - LONGEST_ENDING, *(len(form) - MOST_SLIPS_IN_A_WORD for form in forms))
-    longest = max(len(form) + MOST_SLIPS_IN_A_WORD for form in forms)
-    for term, units in store.postings.vocabulary(word[0], shortest, longest):
-        if len(term) >= 2 * LONGEST_ENDING and word.startswith(term) and len(word) - len(term) <= LONGEST_ENDING:
-            near.append((1, -units, term))  # a mistake in the ending, which the stem has lost
-            continue
-        for form in forms:
-            most = min(MOST_SLIPS_IN_A_WORD, min(len(form), len(term)) // LETTERS_PER_SLIP)
-            if abs(len(term) - len(form)) <= most and (slips := OSA.distance(form, term, score_cutoff=most)) <= most:
-                near.append((slips, -units, term))
-                break
-    return [Term(term, "spelling", f"{word} ~ {term}") for _, _, term in sorted(near)[:MOST_CORRECTIONS]]
-
-
-LARGEST = 1_000_000
-"""Bytes of a file of aliases; the shipped one has 1 300. Chosen."""
-HINT = "a line for each alias: k8s = 'kubernetes', auth = 'authentication authorization'"
-ALIAS = "alias"
-"""Tier of the terms."""
-
-Aliases = Mapping[str, tuple[str, ...]]
-"""Word, case folded → the words it also stands for, as written."""
-
-
-def with_aliases(query: ExpandedQuery, own: str, shipped: bool) -> ExpandedQuery:
-    """The query with the words that its words are short for. `own` is a file's path, empty for none.
-
-    What a beginning is short for is one too. With the `shipped` ones abbreviations are left out: both would ask for the same
-    words twice. Raises SettingsError for a file that cannot be taken.
-    """
-    aliases = {**(shipped_aliases() if shipped else {}), **(own_aliases(own) if own else {})}
-    known = {term.text for term in query.words}
-    extra = {} if shipped else {term.text: term for term in query.extra}
-    for word in query.words:
-        short = word.text.removesuffix(BEGINNING)
-        split = token_terms if short == word.text else beginning_terms
-        for other in aliases.get(short, ()):
-            for term in split(other):
-                if term not in known:
-                    extra.setdefault(term, Term(term, ALIAS, f"{short} → {other}"))
-    return replace(query, extra=tuple(extra.values()))
-
-
-@cache
-def shipped_aliases() -> Aliases:
-    """aliases.toml, read once."""
-    path = Path(__file__).with_name("aliases.toml")
-    return _parsed(path.read_text(encoding="utf-8"), str(path))
-
-
-def own_aliases(path: str) -> Aliases:
-    """The aliases of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
-    return _parsed(read_own_file(path, "aliases", HINT, LARGEST), path)
-
-
-@lru_cache(maxsize=4)
-def _parsed(text: str, path: str) -> Aliases:
-    try:
-        return {_key(word): _words(word, meant) for word, meant in parse_toml(text).items()}
-    except ValueError as fault:
-        raise SettingsError(f"{path}: {fault}", HINT) from None
-
-
-def _key(word: str) -> str:
-    if tokens(word) != [word]:
-        raise ValueError(f"alias '{word}' must be one word of letters and digits")
-    return word.casefold()
-
-
-def _words(word: str, meant: object) -> tuple[str, ...]:
-    """An empty text switches a shipped alias off."""
-    if not isinstance(meant, str):
-        raise ValueError(
-            f"alias '{word}' must map to a string with spaces between the words, not a {type(meant).__name__}"
-        )
-    return tuple(tokens(meant))

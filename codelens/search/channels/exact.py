@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from codelens.model.code import QUOTING, Span, UnitId, UnitRow
-from codelens.model.search import Match
+from codelens.model.search import ExpandedQuery, Match
 from codelens.query.nodes import asks_todos
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
+from codelens.search.related import ALIAS
 from codelens.search.run import SearchRun
-from codelens.search.terms import ALIAS, ExpandedQuery, rarest, stem
+from codelens.search.terms import rarest, stem
 from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
 from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from codelens.model.code import UnitId
-from codelens.model.search import Match
+from codelens.model.search import Match, Term
 from codelens.search.keywords import PAIR
 from codelens.search.run import SearchRun
-from codelens.search.terms import Term
 from codelens.store.postings import InColumns
 from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier, split_qualified

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codelens.model.code import UnitId
-from codelens.model.search import Match
+from codelens.model.search import Match, Term
 from codelens.search.run import SearchRun
-from codelens.search.terms import Term
 from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING

@@ -1,0 +1,231 @@
+"""Words of a query → words that code may use instead of them, as terms with a strength. Every source gives rows of one table:
+
+    alias          the user's own short forms, which replace what the lexicon has for the same word or phrase
+    abbreviation   short and long forms of the lexicon, marked ~
+    lexicon        what programmers call it: the same thing, something narrower (marked >), or what does it (marked @)
+    spelling       words of the index that are nearly an unknown word
+
+lexicon.tsv has an entry a line: the stems of a phrase, the phrase, and its words, best first. Its lines are sorted.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+from codelens.errors import SettingsError
+from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.search import ExpandedQuery, Term
+from codelens.store.postings import phrases_alone
+from codelens.store.store import Store
+from codelens.text.notation import parse_toml, read_own_file
+from codelens.text.terms import BEGINNING, beginning_terms, token_terms, tokens
+
+ALIAS, ABBREVIATION, LEXICON, SPELLING = "alias", "abbreviation", "lexicon", "spelling"
+"""Sources, which are the tiers of their terms."""
+SAME, NARROWER, MECHANISM = "same", "narrower", "mechanism"
+RELATIONS = {"~": ABBREVIATION, ">": NARROWER, "@": MECHANISM}
+"""Marks of words in the lexicon; a word without a mark means the same."""
+LONGEST_PHRASE = 4
+"""Words."""
+SKIPPED = frozenset(
+    "a an the of its it to my our your their his her this that these those is are be was were am been being".split()
+)
+"""Words that the phrases of the lexicon leave out."""
+
+
+Aliases = Mapping[str, tuple[str, ...]]
+"""Word or phrase, case folded → the words it also stands for, as written; none to remove the lexicon's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A word or phrase of the query, and the words that are related to it, best first."""
+
+    phrase: str
+    words: tuple[str, ...]
+    """The terms of the query that it consists of."""
+    related: tuple[tuple[str, str], ...]
+    """Pairs (word, relation)."""
+
+
+class Lexicon:
+    """The shipped entries, found by the stems of their phrases."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = path.read_bytes().split(b"\n")
+        self._stem = phrases_alone().stem
+
+    def related(self, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """Pairs (word, relation) of the entry for a phrase, best first; empty if there is none."""
+        key = " ".join(map(self._stem, words)).encode() + b"\t"
+        at = bisect_left(self._lines, key)
+        if at == len(self._lines) or not self._lines[at].startswith(key):
+            return ()
+        marked = self._lines[at].decode().split("\t")[2].split()
+        return tuple((word.lstrip("~>@"), RELATIONS.get(word[0], SAME)) for word in marked)
+
+
+@cache
+def shipped_lexicon() -> Lexicon:
+    """lexicon.tsv, read once."""
+    return Lexicon(Path(__file__).with_name("lexicon.tsv"))
+
+
+def with_related(
+    query: ExpandedQuery, store: Store, aliases: Aliases, weights: Mapping[str, float], abbreviations: bool = True
+) -> ExpandedQuery:
+    """The query with related words. `weights` is a profile's table `related`; without it the lexicon gives short forms alone."""
+    entries = list(find_entries(query, aliases, shipped_lexicon()))
+    known = {word.text for word in query.words}
+    extra = {term.text: term for term in query.extra}
+    for entry in entries:
+        for word, relation in entry.related:
+            if relation == ALIAS or (relation == ABBREVIATION and abbreviations):
+                begun = entry.phrase.endswith(BEGINNING)
+                mark = "→" if relation == ALIAS else "~"
+                for term in beginning_terms(word) if begun else token_terms(word):
+                    if term not in known:
+                        origin = f"{entry.phrase.removesuffix(BEGINNING)} {mark} {word}"
+                        extra.setdefault(term, Term(term, relation, origin, stands_for=entry.words))
+    query = replace(query, extra=tuple(extra.values()))
+    return replace(query, related=lexicon_terms(entries, query, store, weights)) if weights else query
+
+
+def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> Iterator[Entry]:
+    """The entries for phrases of the query, longest first, and for the words that are in none of these phrases."""
+    terms, taken = {term.text for term in query.words}, set[str]()
+
+    def related(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        own = aliases.get(" ".join(words))
+        return lexicon.related(words) if own is None else tuple((word, ALIAS) for word in own)
+
+    for text in query.texts:
+        words = [word for word in map(str.casefold, tokens(text)) if word not in SKIPPED]
+        for length in range(LONGEST_PHRASE, 1, -1):
+            for start in range(len(words) - length + 1):
+                phrase = words[start : start + length]
+                if taken.isdisjoint(phrase) and (found := related(phrase)):
+                    asked = tuple(word for word in phrase if word in terms)
+                    taken.update(asked)
+                    yield Entry(" ".join(phrase), asked, found)
+    for term in query.words:
+        word = term.text.removesuffix(BEGINNING)
+        if word not in taken and (found := related([word])):
+            yield Entry(term.text, (term.text,), found)
+
+
+def lexicon_terms(
+    entries: Iterable[Entry], query: ExpandedQuery, store: Store, weights: Mapping[str, float]
+) -> tuple[Term, ...]:
+    """The terms for the related words that are likeliest to help, at most `weights["most"]`.
+
+    A term is as strong as its relation and its place in the entry allow, and stronger if several entries give it. Those that
+    too many units have, or none, are left out.
+    """
+    asked = {term.text for term in (*query.words, *query.extra)}
+    doubts, origins, stands_for = dict[str, float](), dict[str, list[str]](), dict[str, list[str]]()
+    for entry in entries:
+        for place, (word, relation) in enumerate(entry.related):
+            if word not in asked and (strength := weights.get(relation, 0.0) * weights["decay"] ** place):
+                doubts[word] = doubts.get(word, 1.0) * (1.0 - strength)
+                origins.setdefault(word, []).append(f"{entry.phrase} → {word}")
+                stands_for.setdefault(word, []).extend(entry.words)
+    likely = sorted(doubts, key=lambda word: (doubts[word], word))[: int(weights["considered"])]
+    store.foresee(*(("postings.document_frequency", (word,)) for word in likely))
+    total, ordered = store.units.count(), list[tuple[float, Term]]()
+    for word in likely:
+        if 0 < (units := store.postings.document_frequency(word)) <= weights["common"] * total:
+            strength, share = 1.0 - doubts[word], units / total
+            worth = strength * math.sqrt(share) * math.log(1.0 / share)
+            origin, words = "; ".join(origins[word]), tuple(dict.fromkeys(stands_for[word]))
+            ordered.append((-worth, Term(word, LEXICON, origin, strength, words)))
+    ordered.sort(key=lambda pair: (pair[0], pair[1].text))
+    return tuple(term for _, term in ordered[: int(weights["most"])])
+
+
+MIN_WORD_LETTERS = 5
+"""Letters. Shorter words have too many neighbours in any vocabulary. Chosen, not measured."""
+MOST_UNKNOWN = 200
+"""Words, and as many names, that are compared with those of the index: .7 ms each on Redis. Who pastes a page that has more
+looks for something else than slips."""
+LETTERS_PER_SLIP = 4
+"""One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel. Chosen."""
+MOST_SLIPS_IN_A_WORD = 2
+"""One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right. Chosen."""
+LONGEST_ENDING = 3
+"""Letters of a mistyped ending that the stem of the right word does not have."""
+MOST_CORRECTIONS = 3
+"""Words of the index that stand in for one unknown word. Chosen, not measured."""
+
+
+def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
+    """The query with likely words for each unknown one; they help to find, and do not count as coverage."""
+    unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
+    unknown = [word for word in unknown if not store.postings.document_frequency(word)]
+    corrections: list[Term] = []
+    if len(unknown) > MOST_UNKNOWN:
+        store.budget.limits.append(
+            f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
+        )
+    for word in unknown[:MOST_UNKNOWN]:
+        store.budget.check()
+        corrections += _corrections(word, store)
+    return replace(query, extra=(*query.extra, *corrections)) if corrections else query
+
+
+def _corrections(word: str, store: Store) -> Iterable[Term]:
+    """Commonest first among those with the fewest slips. Stems are compared, or the word itself if its ending is mistyped."""
+    from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
+
+    near = []
+    forms = tuple(dict.fromkeys((store.postings.stem(word), word)))
+    shortest = min(len(word) - LONGEST_ENDING, *(len(form) - MOST_SLIPS_IN_A_WORD for form in forms))
+    longest = max(len(form) + MOST_SLIPS_IN_A_WORD for form in forms)
+    for term, units in store.postings.vocabulary(word[0], shortest, longest):
+        if len(term) >= 2 * LONGEST_ENDING and word.startswith(term) and len(word) - len(term) <= LONGEST_ENDING:
+            near.append((1, -units, term))  # a mistake in the ending, which the stem has lost
+            continue
+        for form in forms:
+            most = min(MOST_SLIPS_IN_A_WORD, min(len(form), len(term)) // LETTERS_PER_SLIP)
+            if abs(len(term) - len(form)) <= most and (slips := OSA.distance(form, term, score_cutoff=most)) <= most:
+                near.append((slips, -units, term))
+                break
+    return [Term(term, "spelling", f"{word} ~ {term}") for _, _, term in sorted(near)[:MOST_CORRECTIONS]]
+
+
+LARGEST = 1_000_000
+"""Bytes of a file of aliases. Chosen."""
+HINT = "a line for each alias: k8s = 'kubernetes', auth = 'authentication authorization'"
+
+
+def own_aliases(path: str) -> Aliases:
+    """The aliases of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
+    return _parsed(read_own_file(path, "aliases", HINT, LARGEST), path)
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str, path: str) -> Aliases:
+    try:
+        return {_key(word): _words(word, meant) for word, meant in parse_toml(text).items()}
+    except ValueError as fault:
+        raise SettingsError(f"{path}: {fault}", HINT) from None
+
+
+def _key(phrase: str) -> str:
+    words = tokens(phrase)
+    if not 0 < len(words) <= LONGEST_PHRASE or " ".join(words) != phrase:
+        raise ValueError(f"alias '{phrase}' must be one to {LONGEST_PHRASE} words of letters and digits")
+    return phrase.casefold()
+
+
+def _words(word: str, meant: object) -> tuple[str, ...]:
+    """An empty text removes what the lexicon has for the word."""
+    if not isinstance(meant, str):
+        raise ValueError(
+            f"alias '{word}' must map to a string with spaces between the words, not a {type(meant).__name__}"
+        )
+    return tuple(tokens(meant))
