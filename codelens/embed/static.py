@@ -58,10 +58,8 @@ class StaticEmbedder:
         counts: dict[tuple[ModelFile, int], int] = {}
         for token, count in token_counts(text).items():
             for word in words_of(token):
-                own = self._queries.row_of(word) if self._queries else None
-                table = self._file if own is None else self._queries
-                for row in rows_of(word, self._file.row_of) if own is None else (own,):
-                    counts[table, row] = counts.get((table, row), 0) + count
+                for place in self._query_rows(word):
+                    counts[place] = counts.get(place, 0) + count
         size = self.dimensions
         sums = [0] * size
         for (table, row), count in counts.items():
@@ -69,6 +67,12 @@ class StaticEmbedder:
             sums = [s + weight * v for s, v in zip(sums, table.rows[row * size : (row + 1) * size], strict=True)]
         norm = math.sqrt(sum(v * v for v in sums))
         return bytes(round(v * (127 / norm)) & 0xFF for v in sums) if norm else b""
+
+    def _query_rows(self, word: str) -> list[tuple[ModelFile, int]]:
+        """The row of a word of a query, or the rows of its pieces, each with its table."""
+        if self._queries and (own := self._queries.row_of(word)) is not None:
+            return [(self._queries, own)]
+        return [(self._file, row) for row in rows_of(word, self._file.row_of)]
 
     @cached_property
     def _batch(self) -> StaticBatch:

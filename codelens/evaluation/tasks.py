@@ -16,8 +16,9 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
 Place = tuple[str, str]
-ABSENT = "absent"
-"""Kind of a task without an answer: nothing of what its query asks for is there."""
+ABSENT, NOTHING = "absent", "nothing"
+UNANSWERED = (ABSENT, NOTHING)
+"""Kinds of tasks without an answer: queries of words that are absent, and questions about what the code does not do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,9 @@ def _task(line: str, place: str) -> Task:
         if not isinstance(row.get(name) or "", str):
             raise UsageError(f"{place}: '{name}' must be a string")
     relevant = row.get("relevant")
-    if not isinstance(relevant, list) or not (relevant or row.get("kind") == ABSENT):
+    if not isinstance(relevant, list) or not (relevant or row.get("kind") in UNANSWERED):
         raise UsageError(
-            f"{place}: 'relevant' must be a list with at least one entry, unless the kind is {ABSENT}", FORM
+            f"{place}: 'relevant' must be a list with at least one entry, unless the kind is {ABSENT} or {NOTHING}", FORM
         )
     entries = tuple(_relevant(entry, place) for entry in relevant)
     return Task(row["id"], row["repo"], row["query"], entries, row.get("tier") or "", row.get("kind") or "")

@@ -25,11 +25,11 @@ class Contribution:
 
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "fusion": ("exact", "keyword", "fuzzy", "related", "vector", "symbol", "path", "equivalence"),
-    "words": ("bm25", "found", "bm25_unmet", "related", "coverage", "verbatim", "token", "fragment", "own_class"),
+    "fusion": ("exact", "keyword", "fuzzy", "lexicon", "vector", "symbol", "path", "equivalence"),
+    "words": ("bm25", "found", "bm25_unmet", "related_words", "coverage", "verbatim", "token", "fragment", "own_class"),
     "names": (
         *("exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
-        *("named", "alike", "resemblance", "name_part"),
+        *("named", "related_name", "resemblance", "name_part"),
     ),
     "meaning": ("nearness", "nearest", "near_unmet", "near_beside", "rerank"),
     "file": (

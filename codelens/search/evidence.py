@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.search import Match
+from codelens.search.lexicon import LEXICON
 from codelens.search.recency import Aged, churn, recency
-from codelens.search.related import LEXICON
 from codelens.search.terms import load_words, stem, words_said
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.store import Store

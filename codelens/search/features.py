@@ -328,7 +328,7 @@ FEATURES: Mapping[str, Feature] = {
             "exact",
         ),
         Feature(
-            "related",
+            "related_words",
             lambda p, e: _share_of(e.related, e.best_related, p.ids),
             lambda u, e, v: f"{v:.0%} of the best BM25F by related words",
             "exact",
@@ -379,7 +379,7 @@ FEATURES: Mapping[str, Feature] = {
             lambda u, e, v: f"name and container say {v:.0%} of the query",
         ),
         Feature(
-            "alike",
+            "related_name",
             lambda p, e: _looked_up(e.alike, p.ids),
             lambda u, e, v: f"name and container say {v:.0%} of the query in related words",
         ),

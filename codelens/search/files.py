@@ -32,10 +32,10 @@ from codelens.query.parser import Query
 from codelens.search.channels import Channel
 from codelens.search.channels.vector import VectorChannel, query_vector
 from codelens.search.fuse import fuse, normalised
+from codelens.search.lexicon import own_aliases, with_related
 from codelens.search.order import add_factors, sort
 from codelens.search.present import answer
 from codelens.search.profiles import load_profile
-from codelens.search.related import own_aliases, with_related
 from codelens.search.retrieve import run_channels
 from codelens.search.run import BELOW_MINIMUM, SearchRun
 from codelens.search.scope import documents_in_scope, whole_file

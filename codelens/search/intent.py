@@ -15,9 +15,10 @@ from codelens.query.nodes import Pattern, Query, positive_leaves
 from codelens.search.terms import load_words
 from codelens.text.lazily import lazy_pattern
 
-SHAPES = ("identifier", "change", "task", "question")
-"""The sets of weights: a definition's name, a commit's subject that describes a change, a task of several sentences, and a
-sentence of documentation."""
+EVERYDAY = "everyday"
+SHAPES = ("identifier", "change", "task", "question", EVERYDAY)
+"""The sets of weights: a definition's name, a commit's subject that describes a change, a task of several sentences, a sentence of
+documentation, and a question whose words no candidate has."""
 INTENTS: Mapping[str, Mapping[str, float]] = {
     "identifier": {"identifier": 1.0},
     "path": {"identifier": 1.0},
@@ -27,6 +28,9 @@ INTENTS: Mapping[str, Mapping[str, float]] = {
     "question": {"question": 1.0},
 }
 """Values of --intent → the shares of the sets. A path and a pattern name what they want, as an identifier does."""
+UNMET, ALL_UNMET = 0.75, 0.9
+"""Share of the words' BM25F that no candidate has, from which on a query counts as one in everyday words, and from which on
+entirely. In between are 3 % of the messages and names of the learning tasks, and most of the everyday questions."""
 SHORT, LONG = 10, 16
 """Words up to which a query asks for one thing, and from which it tells of a task; between them it slides (ranking.md)."""
 _PATH = lazy_pattern(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}")
@@ -76,6 +80,21 @@ def intent_of(query: Query, chosen: str = "") -> Intent | None:
     if len(words) == 1:
         return Intent("identifier", "it is one name", INTENTS["identifier"])
     return _prose(text, len(words))
+
+
+def with_everyday(intent: Intent, found: float) -> Intent:
+    """The intent with the share of everyday words; `found` is the best share of the words' BM25F that a candidate has.
+
+    A single name stays what it is.
+    """
+    share = min(1.0, max(0.0, (1.0 - found - UNMET) / (ALL_UNMET - UNMET)))
+    if share < LEAST_SHARE or "identifier" in intent.shares:
+        return intent
+    shares = {name: kept for name, value in intent.shares.items() if (kept := value * (1.0 - share)) >= LEAST_SHARE}
+    reason = f"{intent.reason}; no candidate has more than {found:.0%} of the words"
+    return Intent(
+        EVERYDAY if share > 0.5 else intent.name, reason, {**shares, EVERYDAY: 1.0 - math.fsum(shares.values())}
+    )
 
 
 def _prose(text: str, count: int) -> Intent:

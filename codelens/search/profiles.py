@@ -179,7 +179,7 @@ class Profile:
     aliases: bool = False
     """True if short forms, and nothing else, expand words."""
     related: Mapping[str, float] = field(default_factory=dict)
-    """Relation → how much a related word counts, with the limits of `search.related`; empty if the lexicon takes no part."""
+    """Relation → how much a related word counts, with the limits of `search.lexicon`; empty if the lexicon takes no part."""
     keywords: Mapping[str, Any] = field(default_factory=dict)
     """Settings of knowing's keywords, which are looked for tier by tier; empty to look for all words of a query."""
     prefix: bool = False
@@ -195,6 +195,10 @@ class Profile:
     def by_intent(self) -> bool:
         """True if the weights depend on the kind of query."""
         return any(not isinstance(weight, float | int) for weight in self.features.values())
+
+    def weighs(self, shape: str) -> bool:
+        """True if there are weights for this kind of query."""
+        return any(shape in weight for weight in self.features.values() if not isinstance(weight, float | int))
 
     def weights(self, intent: Intent | None) -> Mapping[str, float]:
         """Feature → what it weighs for such a query, without those of no weight."""

@@ -15,8 +15,8 @@ from codelens.search.channels.equivalence import EquivalenceChannel
 from codelens.search.channels.exact import ExactChannel
 from codelens.search.channels.fuzzy import FuzzyChannel
 from codelens.search.channels.keywords import KeywordTexts, TieredNames
+from codelens.search.channels.lexicon import LexiconChannel
 from codelens.search.channels.path import PathChannel
-from codelens.search.channels.related import RelatedChannel
 from codelens.search.channels.symbol import SymbolChannel
 from codelens.search.channels.vector import VectorChannel
 from codelens.search.profiles import Profile
@@ -27,7 +27,7 @@ _ALL: tuple[Channel, ...] = (
     ExactChannel(),
     FuzzyChannel(),
     PathChannel(),
-    RelatedChannel(),
+    LexiconChannel(),
     SymbolChannel(),
     VectorChannel(),
 )
@@ -35,8 +35,8 @@ CHANNELS: Mapping[str, Channel] = {channel.name: channel for channel in _ALL}
 OF_KEYWORDS: Mapping[str, Channel] = {**CHANNELS, TieredNames.name: TieredNames(), KeywordTexts.name: KeywordTexts()}
 """The channels of a profile that looks for knowing's keywords."""
 MODES: Mapping[str, tuple[str, ...]] = {
-    "hybrid": ("exact", "fuzzy", "path", "related", "symbol", "vector", "equivalence"),
-    "keyword": ("exact", "path", "related", "symbol", "equivalence"),
+    "hybrid": ("exact", "fuzzy", "lexicon", "path", "symbol", "vector", "equivalence"),
+    "keyword": ("exact", "lexicon", "path", "symbol", "equivalence"),
     "vector": ("vector",),
     "exact": ("exact",),
     "fuzzy": ("fuzzy",),

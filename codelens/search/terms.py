@@ -5,7 +5,7 @@
     components  the words of compounds, and single words
     prefix      beginnings of names and words, written with a star, which the term keeps (deploy*)
 
-Related words (search/related.py) add further terms. Each term knows its origin, for the trace.
+Related words (search/lexicon.py) add further terms. Each term knows its origin, for the trace.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codelens.model.budget import TERMS
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import ExpandedQuery, Term
 from codelens.query.nodes import Phrase, Query
-from codelens.search.related import own_aliases, with_corrections, with_related
+from codelens.search.lexicon import own_aliases, with_corrections, with_related
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 from codelens.text.terms import BEGINNING, beginning_of, beginning_terms, token_terms, tokens

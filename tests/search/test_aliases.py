@@ -1,4 +1,4 @@
-"""Aliases: the additional words of a short form, the profiles that use them, and the user's own file."""
+"""Aliases: the words of a short form or phrase from the user's own file, and how they replace those of the lexicon."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 
 from codelens.errors import SettingsError
 from codelens.index import Index
-from codelens.search.terms import expand, own_aliases, shipped_aliases, with_aliases
+from codelens.search.lexicon import Aliases, own_aliases, with_related
+from codelens.search.terms import expand
+from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree, ask, checked, find, names
 
 FILES = {
@@ -40,32 +42,27 @@ def own(tmp_path: Path) -> Path:
     return path
 
 
-def test_shipped_ones_are_some_thirty_single_words() -> None:
-    shipped = shipped_aliases()
-    assert 30 <= len(shipped) <= 40
-    assert shipped["k8s"] == ("kubernetes",)
-    assert shipped["auth"] == ("authentication", "authorization")
-    assert all(word not in meant for word, meant in shipped.items())
-
-
-def test_they_are_terms_of_their_own_tier() -> None:
-    query = with_aliases(expand(["auth of k8s"], [], "auth of k8s"), "", shipped=True)
-    assert [(t.text, t.tier, t.origin) for t in query.extra] == [
-        ("authentication", "alias", "auth → authentication"),
-        ("authorization", "alias", "auth → authorization"),
-        ("kubernetes", "alias", "k8s → kubernetes"),
+def related(text: str, store: Store, aliases: Aliases) -> list[tuple[str, str, str]]:
+    return [
+        (term.text, term.tier, term.origin) for term in with_related(expand([text], [], text), store, aliases, {}).extra
     ]
-    assert {"auth", "k8s"} <= {t.text for t in query.words}, "an alias stands beside its word"
 
 
-def test_own_aliases_join_abbreviations_and_replace_shipped_ones(own: Path) -> None:
-    query = expand(["zc in the db of k8s"], [], "")
-    assert [t.text for t in with_aliases(query, str(own), shipped=False).extra] == [
-        "database", "kubernetes", "zebra_crossing", "zebra", "crossing",
-    ]  # fmt: skip
-    assert [t.text for t in with_aliases(query, str(own), shipped=True).extra] == [
-        "zebra_crossing", "zebra", "crossing", "database",
-    ]  # fmt: skip
+def test_own_aliases_replace_those_of_the_lexicon(index: Index, tree: Tree, own: Path) -> None:
+    with Store.read(tree.db) as store, store.reading():
+        assert related("k8s", store, {}) == [("kubernetes", "abbreviation", "k8s ~ kubernetes")]
+        assert related("zc in the db of k8s", store, own_aliases(str(own))) == [
+            ("zebra_crossing", "alias", "zc → zebra_crossing"),
+            ("zebra", "alias", "zc → zebra_crossing"),
+            ("crossing", "alias", "zc → zebra_crossing"),
+            ("database", "abbreviation", "db ~ database"),
+        ]
+
+
+def test_a_phrase_can_be_an_alias(tree: Tree) -> None:
+    with Store.read(tree.db) as store, store.reading():
+        found = related("walk over the street", store, {"over street": ("crossing",)})
+        assert ("crossing", "alias", "over street → crossing") in found
 
 
 def test_a_search_finds_by_them_and_why_tells(tree: Tree, index: Index) -> None:
@@ -85,7 +82,7 @@ def test_a_search_finds_by_them_and_why_tells(tree: Tree, index: Index) -> None:
     ("text", "said"),
     [
         ("k8s = ['kubernetes']", "alias 'k8s' must map to a string"),
-        ("'two words' = 'x'", "alias 'two words' must be one word"),
+        ("'one two three four five' = 'x'", "alias 'one two three four five' must be one to 4 words"),
         ("k8s = ", "Invalid value"),
         ("[table]\nk8s = 'kubernetes'", "alias 'table' must map to a string"),
     ],

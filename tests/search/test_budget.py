@@ -22,9 +22,10 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.search import SearchOptions, SearchResult
 from codelens.query.lexer import MOST_PATTERNS
 from codelens.search.files import search_files
+from codelens.search.lexicon import MOST_UNKNOWN
 from codelens.search.pipeline import rank, search
 from codelens.search.run import LONGEST
-from codelens.search.terms import MOST_BEGINNINGS, MOST_TERMS, MOST_UNKNOWN
+from codelens.search.terms import MOST_BEGINNINGS, MOST_TERMS
 from codelens.search.why import explain
 from codelens.store.store import Store
 from tests.commands import Run

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from codelens.search.terms import (
+from codelens.search.lexicon import (
     LETTERS_PER_SLIP,
     LONGEST_ENDING,
     MIN_WORD_LETTERS,
     MOST_CORRECTIONS,
     MOST_SLIPS_IN_A_WORD,
-    expand,
     with_corrections,
 )
+from codelens.search.terms import expand
 from codelens.store.store import Store
 from tests.search.trees import Tree
 

@@ -77,11 +77,6 @@ def test_words_of_programming_are_no_stop_words() -> None:
         assert [term.text for term in expand([f"{word} barge"], [], "").words] == ["barge"]
 
 
-def test_abbreviations_stand_for_words_and_words_for_abbreviations() -> None:
-    extra = keywords(["the ctx of a database"], [], "", clusters=False).extra
-    assert {("context", "ctx ~ context"), ("db", "database ~ db")} <= {(term.text, term.origin) for term in extra}
-
-
 @pytest.mark.parametrize(
     ("task", "compounds", "pairs"),
     [

@@ -310,7 +310,9 @@ def test_words_are_beginnings_and_short_forms(index: Index) -> None:
     assert tiers == [
         ("prefix", "dep*", "dep"),
         ("prefix", "db*", "db"),
-        ("alias", "database*", "db → database"),
+        ("abbreviation", "dependencies*", "dep ~ dependencies"),
+        ("abbreviation", "dependency*", "dep ~ dependency"),
+        ("abbreviation", "database*", "db ~ database"),
     ]
     assert names(find(index, "dep", profile="marketplace", mode="exact")) == ["parse_form"]
     assert names(find(index, "dep", mode="exact")) == []

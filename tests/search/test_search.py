@@ -285,8 +285,8 @@ def test_patterns_that_are_dangerous_or_slow_end(index: Index, tree: Tree) -> No
 
 @pytest.mark.parametrize(
     ("mode", "channels"),
-    [("hybrid", {"equivalence", "exact", "fuzzy", "path", "symbol", "vector"}),
-     ("keyword", {"equivalence", "exact", "path", "symbol"}),
+    [("hybrid", {"equivalence", "exact", "fuzzy", "lexicon", "path", "symbol", "vector"}),
+     ("keyword", {"equivalence", "exact", "lexicon", "path", "symbol"}),
      ("vector", {"vector"}), ("exact", {"exact"}), ("fuzzy", {"fuzzy"})],
 )  # fmt: skip
 def test_modes(index: Index, mode: str, channels: set[str]) -> None:
@@ -302,7 +302,7 @@ def test_weights_and_k(index: Index) -> None:
         return {c.source: dict(c.operands) for c in hit.contributions if c.rule == "rrf"}
 
     assert parts(rrf_k=10)["exact"]["k"] == 10
-    given = {"exact": 3.0, "fuzzy": 1.0, "vector": 0.0, "symbol": 0.0, "path": 0.0}
+    given = {"exact": 3.0, "fuzzy": 1.0, "vector": 0.0, "symbol": 0.0, "path": 0.0, "lexicon": 0.0}
     assert {name: part["weight"] for name, part in parts(weights=given).items()} == {"exact": 0.75, "fuzzy": 0.25}
     with pytest.raises(UsageError):
         find(index, "cart", weights={"nonsense": 1.0})

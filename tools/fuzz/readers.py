@@ -15,7 +15,7 @@ from codelens.linking.precise.lsif import read_lsif
 from codelens.linking.precise.scip import read_scip
 from codelens.notes.note import read_note
 from codelens.query.facts import load_metadata
-from codelens.search.terms import own_aliases
+from codelens.search.lexicon import own_aliases
 from codelens.text.frontmatter import read_front_matter
 from codelens.text.notebook import read_notebook
 from codelens.traces.otlp import read_spans

@@ -3,7 +3,7 @@
 A row has a package's registry, version, licence, hash, and its side of the split. Rows are sorted by registry and name.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from codelens.model.fast_dataclass import dataclass
 REGISTRIES = ("debian", "debian-binary", "npm", "pypi")
 """Debian twice: its sources, and the packages that install sources as they are."""
 SPLITS = ("train", "held-out")
+ALL_SPLITS = (*SPLITS, "learn", "choose", "measure")
+"""Those of the training packages, and the parts of the questions (tools/questions)."""
 _HEAD = "registry\tname\tversion\tlicence\tsha256\tsplit\tlanguage"
 
 
@@ -43,15 +45,15 @@ def shipped_manifest() -> str:
     return Path(__file__).with_name("packages.tsv").read_text("utf-8")
 
 
-def read_manifest(text: str) -> list[Package]:
-    """The packages of a manifest. Raises ValueError naming the line that is not a row."""
+def read_manifest(text: str, splits: Sequence[str] = ALL_SPLITS) -> list[Package]:
+    """The packages of a manifest, each in one of the splits. Raises ValueError naming the line that is not a row."""
     head, *lines = text.splitlines() or [""]
     if head != _HEAD:
         raise ValueError(f"line 1: the columns must be {_HEAD.replace(chr(9), ', ')}")
     packages = []
     for number, line in enumerate(lines, start=2):
         cells = line.split("\t")
-        if len(cells) != 7 or cells[0] not in REGISTRIES or cells[5] not in SPLITS:
+        if len(cells) != 7 or cells[0] not in REGISTRIES or cells[5] not in splits:
             raise ValueError(f"line {number}: not a package: {line[:80]}")
         packages.append(Package(*cells))
     return packages

@@ -14,7 +14,7 @@ from codelens.model.code import QUOTING, Span, UnitId, UnitRow
 from codelens.model.search import ExpandedQuery, Match
 from codelens.query.nodes import asks_todos
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
-from codelens.search.related import ALIAS
+from codelens.search.lexicon import ALIAS
 from codelens.search.run import SearchRun
 from codelens.search.terms import rarest, stem
 from codelens.store.store import Part, Store

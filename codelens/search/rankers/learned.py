@@ -12,6 +12,7 @@ from codelens.search.confidence import confidence
 from codelens.search.evidence import Evidence
 from codelens.search.features import measure
 from codelens.search.fuse import fuse_matches
+from codelens.search.intent import EVERYDAY, with_everyday
 from codelens.search.rankers import Ranker
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun
@@ -33,6 +34,9 @@ class LearnedRanker:
         with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
             if weights:
                 evidence.gather(candidate.unit for candidate in candidates)
+                if run.trace.intent and not run.options.intent and run.profile.weighs(EVERYDAY):
+                    run.trace.intent = with_everyday(run.trace.intent, evidence.best_found)
+                    weights = run.weights
             measure(candidates, evidence, weights, run.budget)
             candidates = _with_walk(run, candidates, evidence)
             if weights and (of_signs := run.profile.confidence):

@@ -9,10 +9,10 @@ from codelens.search.run import SearchRun
 from codelens.search.terms import rarest
 
 
-class RelatedChannel:
+class LexiconChannel:
     """Ranks by BM25 of the terms from the lexicon alone; words that the query says are the channel `exact`'s."""
 
-    name = "related"
+    name = "lexicon"
 
     def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
         """Units with any of the related terms. The raw score is BM25."""

@@ -29,11 +29,11 @@ ALIAS, ABBREVIATION, LEXICON, SPELLING = "alias", "abbreviation", "lexicon", "sp
 SAME, NARROWER, MECHANISM = "same", "narrower", "mechanism"
 RELATIONS = {"~": ABBREVIATION, ">": NARROWER, "@": MECHANISM}
 """Marks of words in the lexicon; a word without a mark means the same."""
+SHIPPED = Path(__file__).with_name("lexicon.tsv")
 LONGEST_PHRASE = 4
 """Words."""
-SKIPPED = frozenset(
-    "a an the of its it to my our your their his her this that these those is are be was were am been being".split()
-)
+_SKIPPED = "a an the of its it to my our your their his her this that these those is are be was were am been being"
+SKIPPED = frozenset(_SKIPPED.split())
 """Words that the phrases of the lexicon leave out."""
 
 
@@ -57,11 +57,11 @@ class Lexicon:
 
     def __init__(self, path: Path) -> None:
         self._lines = path.read_bytes().split(b"\n")
-        self._stem = phrases_alone().stem
+        self.stem = phrases_alone().stem
 
     def related(self, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
         """Pairs (word, relation) of the entry for a phrase, best first; empty if there is none."""
-        key = " ".join(map(self._stem, words)).encode() + b"\t"
+        key = " ".join(map(self.stem, words)).encode() + b"\t"
         at = bisect_left(self._lines, key)
         if at == len(self._lines) or not self._lines[at].startswith(key):
             return ()
@@ -69,22 +69,27 @@ class Lexicon:
         return tuple((word.lstrip("~>@"), RELATIONS.get(word[0], SAME)) for word in marked)
 
 
+def read_entries() -> Iterator[tuple[str, list[str]]]:
+    """Pairs (phrase, its related words without marks) of the shipped lexicon; for training and checks."""
+    for line in SHIPPED.read_text("utf-8").splitlines():
+        _, phrase, related = line.split("\t")
+        yield phrase, [word.lstrip("~>@") for word in related.split()]
+
+
 @cache
 def shipped_lexicon() -> Lexicon:
     """lexicon.tsv, read once."""
-    return Lexicon(Path(__file__).with_name("lexicon.tsv"))
+    return Lexicon(SHIPPED)
 
 
-def with_related(
-    query: ExpandedQuery, store: Store, aliases: Aliases, weights: Mapping[str, float], abbreviations: bool = True
-) -> ExpandedQuery:
+def with_related(query: ExpandedQuery, store: Store, aliases: Aliases, weights: Mapping[str, float]) -> ExpandedQuery:
     """The query with related words. `weights` is a profile's table `related`; without it the lexicon gives short forms alone."""
     entries = list(find_entries(query, aliases, shipped_lexicon()))
     known = {word.text for word in query.words}
     extra = {term.text: term for term in query.extra}
     for entry in entries:
         for word, relation in entry.related:
-            if relation == ALIAS or (relation == ABBREVIATION and abbreviations):
+            if relation in (ALIAS, ABBREVIATION):
                 begun = entry.phrase.endswith(BEGINNING)
                 mark = "→" if relation == ALIAS else "~"
                 for term in beginning_terms(word) if begun else token_terms(word):
@@ -112,9 +117,13 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
                     asked = tuple(word for word in phrase if word in terms)
                     taken.update(asked)
                     yield Entry(" ".join(phrase), asked, found)
+    stems = set[str]()
     for term in query.words:
         word = term.text.removesuffix(BEGINNING)
-        if word not in taken and (found := related([word])):
+        if word in taken or (stem := lexicon.stem(word)) in stems:
+            continue
+        if (found := related([word])) or word in aliases:
+            stems.add(stem)
             yield Entry(term.text, (term.text,), found)
 
 
