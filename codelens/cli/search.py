@@ -28,7 +28,7 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import NOTHING_ASKED, SearchOptions, SearchResult
+from codelens.model.search import NOTHING_ASKED, WEAK, SearchOptions, SearchResult
 from codelens.render.paths import PathStyle
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
@@ -253,11 +253,14 @@ def _record(index: Index, result: SearchResult, words: str) -> None:
     record(index, result.query, found, result.options.now, result.notices, words)
 
 
+_MARKS = {NOTHING_ASKED: "error", WEAK: "weak"}
+
+
 def _say_about(result: SearchResult, flags: SearchFlags) -> None:
     if flags.quiet:
         return
     for notice in result.notices:
-        say(f"{'error' if notice.code == NOTHING_ASKED else 'note'}: {notice.text}")
+        say(f"{_MARKS.get(notice.code, 'note')}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
     if old and not is_behind(result.index):
         say(f"warning: {len(old)} of {len(result.hits)} hits are of files that changed since they were indexed")

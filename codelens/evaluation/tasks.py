@@ -98,7 +98,8 @@ def _task(line: str, place: str) -> Task:
     relevant = row.get("relevant")
     if not isinstance(relevant, list) or not (relevant or row.get("kind") in UNANSWERED):
         raise UsageError(
-            f"{place}: 'relevant' must be a list with at least one entry, unless the kind is {ABSENT} or {NOTHING}", FORM
+            f"{place}: 'relevant' must be a list with at least one entry, unless the kind is {ABSENT} or {NOTHING}",
+            FORM,
         )
     entries = tuple(_relevant(entry, place) for entry in relevant)
     return Task(row["id"], row["repo"], row["query"], entries, row.get("tier") or "", row.get("kind") or "")

@@ -228,6 +228,8 @@ class Notice:
 
 
 NOTHING_ASKED = "nothing-asked"
+WEAK = "weak"
+"""Code of the notice that probably none of the hits is what the query asks for."""
 """Code of the notice that no channel of the profile could run. The empty result then means nothing."""
 
 
@@ -431,6 +433,11 @@ class SearchResult:
     def left_out(self) -> int:
         """Candidates after the hits that the limit left out."""
         return max(0, self.total - self.options.offset - len(self.hits))
+
+    @property
+    def weak(self) -> bool:
+        """True if probably none of the hits is what the query asks for."""
+        return any(notice.code == WEAK for notice in self.notices)
 
     @property
     def failed(self) -> bool:

@@ -54,6 +54,7 @@ def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, floa
         "left_out": result.left_out,
         "search_modes": list(result.channels),
         "trigram_available": result.trigram_available,
+        "weak": result.weak,
         "notices": [notice_record(n) for n in result.notices],
         "index": index_record(result.index, {hit.unit.repository for hit in result.hits}),
         "exit_code": exit_code,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from codelens.model.code import UnitRow
+from codelens.model.search import Candidate
 from codelens.text.identifiers import fold_identifier
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 BIAS, FLOOR = "bias", "floor"
 """The other rows of `[codelens.confidence]`."""
+LEAST_RELATED = 0.35
+"""Share of the query's words, related ones in part, from which on a unit without any typed word may be a hit. Chosen."""
 SIGNS = ("words", "named", "part", "resemblance", "verbatim", "instead")
 
 
@@ -32,8 +35,19 @@ def signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
         "part": part / len(folded) if folded else 0.0,
         "resemblance": e.resemblance.get(unit.id, 0.0),
         "verbatim": min(1.0, 2 * find.value) if find else 0.0,
-        "instead": float(unit.id in e.concepts or e.holds_instead(unit.id)),
+        "instead": float(
+            unit.id in e.concepts or e.holds_instead(unit.id) or e.said.get(unit.id, 0.0) >= LEAST_RELATED
+        ),
     }
+
+
+def chance_of_weakness(first: Candidate, e: Evidence, unit: float, weights: Mapping[str, float]) -> float:
+    """The probability that no hit is what a query in prose asks for, from the first hit's score and the best cosine.
+
+    `unit` is the best score that ranks alone can give: features are in this unit.
+    """
+    odds = weights[BIAS] + weights["score"] * first.score / unit + weights["nearness"] * e.best_cosine
+    return 1.0 / (1.0 + math.exp(-odds))
 
 
 def confidence(unit: UnitRow, e: Evidence, weights: Mapping[str, float]) -> float:

@@ -30,6 +30,8 @@ SAME, NARROWER, MECHANISM = "same", "narrower", "mechanism"
 RELATIONS = {"~": ABBREVIATION, ">": NARROWER, "@": MECHANISM}
 """Marks of words in the lexicon; a word without a mark means the same."""
 SHIPPED = Path(__file__).with_name("lexicon.tsv")
+FEW_UNITS = 10
+"""Units that a word of the lexicon may have in the smallest index. Chosen."""
 LONGEST_PHRASE = 4
 """Words."""
 _SKIPPED = "a an the of its it to my our your their his her this that these those is are be was were am been being"
@@ -42,7 +44,7 @@ Aliases = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LexiconEntry:
     """A word or phrase of the query, and the words that are related to it, best first."""
 
     phrase: str
@@ -60,7 +62,7 @@ class Lexicon:
         self.stem = phrases_alone().stem
 
     def related(self, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """Pairs (word, relation) of the entry for a phrase, best first; empty if there is none."""
+        """Pairs (word, relation) of the entry for a phrase, best first; empty for an unknown phrase."""
         key = " ".join(map(self.stem, words)).encode() + b"\t"
         at = bisect_left(self._lines, key)
         if at == len(self._lines) or not self._lines[at].startswith(key):
@@ -100,7 +102,7 @@ def with_related(query: ExpandedQuery, store: Store, aliases: Aliases, weights: 
     return replace(query, related=lexicon_terms(entries, query, store, weights)) if weights else query
 
 
-def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> Iterator[Entry]:
+def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> Iterator[LexiconEntry]:
     """The entries for phrases of the query, longest first, and for the words that are in none of these phrases."""
     terms, taken = {term.text for term in query.words}, set[str]()
 
@@ -116,7 +118,7 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
                 if taken.isdisjoint(phrase) and (found := related(phrase)):
                     asked = tuple(word for word in phrase if word in terms)
                     taken.update(asked)
-                    yield Entry(" ".join(phrase), asked, found)
+                    yield LexiconEntry(" ".join(phrase), asked, found)
     stems = set[str]()
     for term in query.words:
         word = term.text.removesuffix(BEGINNING)
@@ -124,11 +126,11 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
             continue
         if (found := related([word])) or word in aliases:
             stems.add(stem)
-            yield Entry(term.text, (term.text,), found)
+            yield LexiconEntry(term.text, (term.text,), found)
 
 
 def lexicon_terms(
-    entries: Iterable[Entry], query: ExpandedQuery, store: Store, weights: Mapping[str, float]
+    entries: Iterable[LexiconEntry], query: ExpandedQuery, store: Store, weights: Mapping[str, float]
 ) -> tuple[Term, ...]:
     """The terms for the related words that are likeliest to help, at most `weights["most"]`.
 
@@ -147,7 +149,7 @@ def lexicon_terms(
     store.foresee(*(("postings.document_frequency", (word,)) for word in likely))
     total, ordered = store.units.count(), list[tuple[float, Term]]()
     for word in likely:
-        if 0 < (units := store.postings.document_frequency(word)) <= weights["common"] * total:
+        if 0 < (units := store.postings.document_frequency(word)) <= max(weights["common"] * total, FEW_UNITS):
             strength, share = 1.0 - doubts[word], units / total
             worth = strength * math.sqrt(share) * math.log(1.0 / share)
             origin, words = "; ".join(origins[word]), tuple(dict.fromkeys(stands_for[word]))

@@ -8,8 +8,17 @@ from collections.abc import Mapping, Sequence
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
 from codelens.model.code import NOTE_KINDS, TODO, UnitId, UnitRow
-from codelens.model.search import Candidate, Contribution, Event, ExpandedQuery, QueryTarget, SearchOptions, in_order
-from codelens.search.confidence import FLOOR
+from codelens.model.search import (
+    WEAK,
+    Candidate,
+    Contribution,
+    Event,
+    ExpandedQuery,
+    QueryTarget,
+    SearchOptions,
+    in_order,
+)
+from codelens.search.confidence import FLOOR, chance_of_weakness
 from codelens.search.features import ROLE_WORDS
 from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun
 from codelens.search.scope import SearchScope
@@ -62,7 +71,22 @@ def final_order(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
         with run.budget.part(ORDER, "hits were not ranked again"):
             run.budget.check()
             candidates = rerank(run, candidates)
-    return sort(drop_low_scores(run, candidates), run.options, run.scope)
+    candidates = drop_low_scores(run, candidates)
+    note_weakness(run, candidates)
+    return sort(candidates, run.options, run.scope)
+
+
+def note_weakness(run: SearchRun, candidates: Sequence[Candidate]) -> None:
+    """A notice if the answer to a query in prose, ranked by all channels, is probably none."""
+    weights, intent = run.profile.weakness, run.trace.intent
+    if not (weights and candidates and run.evidence and intent) or run.options.mode != "hybrid" or run.options.rerank:
+        return
+    if run.literal or run.targets or run.likeness or "identifier" in intent.shares:
+        return
+    if chance_of_weakness(candidates[0], run.evidence, 1.0 / (run.profile.rrf_k + 1), weights) >= weights["least"]:
+        run.notice(
+            WEAK, "probably none of these hits is what you mean: little of the query is found here, even in other words"
+        )
 
 
 def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: Mapping[str, float]) -> None:

@@ -172,6 +172,8 @@ class Profile:
     """Least shares of the best score, of text and of code; empty where nothing is left out."""
     confidence: Mapping[str, float] = field(default_factory=dict)
     """Sign of `search.confidence` → its log odds, with the floor; empty if hits have no confidence."""
+    weakness: Mapping[str, float] = field(default_factory=dict)
+    """Log odds that an answer is weak, and the probability from which on it is called so; empty if none is."""
     memory: Mapping[str, float] = field(default_factory=dict)
     """Signal of memory → weight; empty if memory does not count. As it stands for a composite, else in the unit of features."""
     quality: Mapping[str, float] = field(default_factory=dict)
@@ -268,6 +270,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         expansion=row.get("expansion", {}),
         minimum=row.get("minimum", {}),
         confidence=row.get("confidence", {}),
+        weakness=row.get("weakness", {}),
         memory=row.get("memory", {}),
         quality=row.get("quality", {}),
         aliases=row.get("aliases", False),

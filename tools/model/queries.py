@@ -39,7 +39,7 @@ ASIDE = frozenset(("test", "example", "vendored", "docs", "generated"))
 MOST_PIECES = 4
 """Vectors of a long unit that are read."""
 NEXT_WORD = 0.9
-"""Weight of a related word beside that of the one before it."""
+"""Factor of a related word's weight from one to the next."""
 TINY = 1e-9
 MOST_WEIGHT = 65535
 FLOOR = 0.99
@@ -48,7 +48,7 @@ FLOOR = 0.99
 
 @dataclass(frozen=True, slots=True)
 class QueryRecipe:
-    """What decides a training except its data."""
+    """Everything that decides a training except its data."""
 
     steps: int = 700
     rate: float = 2e-3
@@ -65,6 +65,9 @@ class QueryRecipe:
     """Weight of the phrases' loss."""
     dropped: float = 0.1
     """Share of the words of a question that are left out at random."""
+    blend: float = 0.85
+    """Share of the trained rows in those that are written; the rest is the model's. MRR@10 of 242 concepts and of documentation in
+    other packages: with 1 .235 and .763, with .7 .219 and .776, with .5 .209 and .782, with 0 .156 and .789."""
     seed: int = 0
 
 
@@ -104,6 +107,7 @@ class QueryEncoder:
         model, self.names = model_of(file)
         self.rows, self.weights, self._code_weights = model.rows, model.query, np.exp(model.code)
         self._find = {name: row for row, name in enumerate(self.names)}.get
+        self._model = np.exp(self.weights)[:, None] * self.rows
         self._move_rows, self._move_weights = Adam(self.rows), Adam(self.weights)
         self._rows_of: dict[str, list[int]] = {}
         self.moved = np.zeros(len(self.names), bool)
@@ -155,6 +159,12 @@ class QueryEncoder:
         )
         self._move_rows.move(used, by_row * weights, rate, self._steps)
         self.moved[used] = True
+
+    def blend(self) -> None:
+        """Replace rows and weights by the sum of the trained and the model's weighted rows, by the recipe's shares."""
+        share = np.float32(self._recipe.blend)
+        self.rows = share * np.exp(self.weights)[:, None] * self.rows + (1 - share) * self._model
+        self.weights = np.zeros_like(self.weights)
 
     def _shares(self, texts: Sequence[str], random: np.random.Generator | None) -> tuple[Any, Whole]:
         """A scipy matrix [texts × used rows] of √count, and the used rows."""
@@ -239,10 +249,10 @@ def write_queries(out: Path, encoder: QueryEncoder, card: Mapping[str, Any]) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train on the part `learn`, and write the table beside the shipped model, or to OUT."""
+    """Train on the part `learn`, and write the table next to the shipped model, or to OUT."""
     parser = argparse.ArgumentParser(prog="python -m tools.model.queries", description=__doc__)
     parser.add_argument("folder", type=Path, help="the folder of `python -m tools.questions.lay`")
-    parser.add_argument("--out", type=Path, help="the file to write [default: beside the shipped model]")
+    parser.add_argument("--out", type=Path, help="the file to write [default: next to the shipped model]")
     options = parser.parse_args(arguments)
     shipped, recipe = shipped_model(), QueryRecipe()
     if shipped is None:
@@ -251,6 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     packages = [package for package in packages if package.questions]
     encoder = QueryEncoder(ModelFile(shipped), recipe)
     train(packages, encoder, recipe)
+    encoder.blend()
     questions = sum(len(package.questions) for package in packages)
     card = {
         "name": "queries",

@@ -1,0 +1,131 @@
+"""The lexicon: its file, how entries are found in a query, how strong their words are, and what switches them off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codelens.config import load_weights
+from codelens.index import Index
+from codelens.model.search import Term
+from codelens.search.lexicon import (
+    ALIAS,
+    LONGEST_PHRASE,
+    MECHANISM,
+    NARROWER,
+    SAME,
+    SHIPPED,
+    LexiconEntry,
+    find_entries,
+    lexicon_terms,
+    read_entries,
+    shipped_lexicon,
+)
+from codelens.search.terms import expand
+from codelens.store.store import Store
+from tests.search.trees import QUICK, Tree, ask, find, names
+from tools.model.words import COUNTS
+
+FILES = {
+    "cache.py": "def evict_expired(entries):\n    return [entry for entry in entries if entry.fresh]\n",
+    "web.py": "def redirect(location):\n    return location\n",
+    "other.py": "".join(f"def helper_{n}():\n    return {n}\n\n\n" for n in range(30)),
+}
+WEIGHTS = {SAME: 0.6, NARROWER: 0.5, MECHANISM: 0.4, "decay": 0.5, "considered": 10, "most": 5, "common": 0.5}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    tree = Tree(tmp_path_factory.mktemp("lexicon"), FILES, replace(QUICK, vector=False))
+    tree.index().close()
+    return tree
+
+
+@pytest.fixture
+def store(tree: Tree) -> Iterator[Store]:
+    with Store.read(tree.db) as opened, opened.reading():
+        yield opened
+
+
+def entries(text: str, aliases: dict[str, tuple[str, ...]] | None = None) -> dict[str, tuple[str, ...]]:
+    query = expand([text], [], text)
+    return {
+        e.phrase: tuple(word for word, _ in e.related) for e in find_entries(query, aliases or {}, shipped_lexicon())
+    }
+
+
+def test_the_file_is_sorted_complete_and_small() -> None:
+    lines = SHIPPED.read_bytes().splitlines()
+    keys = [line.split(b"\t")[0] for line in lines]
+    assert len(lines) >= 10_000 and SHIPPED.stat().st_size < 1_000_000
+    assert lines == sorted(lines) and len(set(keys)) == len(keys)
+    stem = shipped_lexicon().stem
+    for line in lines:
+        key, phrase, related = line.decode().split("\t")
+        assert key == " ".join(map(stem, phrase.split())) and len(phrase.split()) <= LONGEST_PHRASE and related
+
+
+def test_every_related_word_occurs_in_two_training_packages() -> None:
+    packages = {word: int(count) for word, count in (line.split("\t") for line in COUNTS.read_text().splitlines())}
+    rare = {word for _, words in read_entries() for word in words if packages.get(word, 0) < 2}
+    assert not rare
+
+
+def test_a_phrase_goes_before_its_words() -> None:
+    found = entries("throw away the entry")
+    assert "discard" in found["throw away"]
+    assert "throw" not in found
+    assert "raise" in entries("throw")["throw"]
+
+
+def test_an_alias_replaces_an_entry_and_an_empty_one_removes_it() -> None:
+    assert entries("throw away", {"throw away": ("shred",)}) == {"throw away": ("shred",)}
+    assert "throw" not in {phrase for phrase, words in entries("throw", {"throw": ()}).items() if words}
+
+
+def test_a_word_is_as_strong_as_its_relation_place_and_agreement(store: Store) -> None:
+    query = expand(["outdated page bounce"], [], "")
+    asked = [
+        LexiconEntry("outdated", ("outdated",), (("fresh", SAME), ("evict", NARROWER), ("nowhere", SAME))),
+        LexiconEntry("page", ("page",), (("evict", MECHANISM), ("helper", SAME))),
+        LexiconEntry("bounce", ("bounce",), (("redirect", ALIAS),)),
+    ]
+    found = {term.text: term for term in lexicon_terms(asked, query, store, WEIGHTS)}
+    assert found.keys() == {"fresh", "evict"}, "a word that no unit has, one that most have, and an alias are left out"
+    assert found["fresh"].strength == pytest.approx(0.6)
+    assert found["evict"].strength == pytest.approx(1 - (1 - 0.25) * (1 - 0.4))
+    assert found["evict"] == Term(
+        "evict", "lexicon", "outdated → evict; page → evict", found["evict"].strength, ("outdated", "page")
+    )
+
+
+def test_a_query_in_other_words_finds_and_why_names_the_entry(tree: Tree) -> None:
+    with Index.open(tree.db, tree.settings) as index:
+        assert names(find(index, "bounce somewhere else"))[0] == "redirect"
+        terms = ask(index, "bounce somewhere else").search.trace.terms
+        assert any(tier == "lexicon" and text == "redirect" and "→ redirect" in origin for tier, text, origin in terms)
+        assert not names(find(index, "bounce somewhere else", mode="exact"))
+
+
+def test_a_setting_switches_it_off(tree: Tree) -> None:
+    with Index.open(tree.db, replace(tree.settings, lexicon=False)) as index:
+        assert not [term for term in ask(index, "bounce somewhere else").search.trace.terms if term[0] == "lexicon"]
+
+
+def test_an_own_alias_removes_what_an_entry_gives(tree: Tree, tmp_path: Path) -> None:
+    own = tmp_path / "aliases.toml"
+    own.write_text("bounce = ''\n")
+    with Index.open(tree.db, replace(tree.settings, aliases=str(own))) as index:
+        terms = ask(index, "bounce").search.trace.terms
+        assert [term[0] for term in terms] == ["component"]
+
+
+def test_the_terms_of_a_long_query_are_limited(store: Store) -> None:
+    text = " ".join(f"outdated thing{n}" for n in range(300))
+    most = load_weights()["codelens"]["related"]
+    query = expand([text], [], text)
+    found = lexicon_terms(list(find_entries(query, {}, shipped_lexicon())), query, store, most)
+    assert len(found) <= most["most"]
