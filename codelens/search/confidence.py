@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BIAS, FLOOR = "bias", "floor"
 """The other rows of `[codelens.confidence]`."""
-LEAST_RELATED = 0.35
+LEAST_RELATED = 0.5
 """Share of the query's words, related ones in part, from which on a unit without any typed word may be a hit. Chosen."""
 SIGNS = ("words", "named", "part", "resemblance", "verbatim", "instead")
 
@@ -35,10 +35,12 @@ def signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
         "part": part / len(folded) if folded else 0.0,
         "resemblance": e.resemblance.get(unit.id, 0.0),
         "verbatim": min(1.0, 2 * find.value) if find else 0.0,
-        "instead": float(
-            unit.id in e.concepts or e.holds_instead(unit.id) or e.said.get(unit.id, 0.0) >= LEAST_RELATED
-        ),
+        "instead": float(unit.id in e.concepts or e.holds_instead(unit.id) or _is_related(unit, e)),
     }
+
+
+def _is_related(unit: UnitRow, e: Evidence) -> bool:
+    return e.related.get(unit.id, 0.0) > 0.0 and e.said[unit.id] >= LEAST_RELATED
 
 
 def chance_of_weakness(first: Candidate, e: Evidence, unit: float, weights: Mapping[str, float]) -> float:

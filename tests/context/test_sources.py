@@ -265,7 +265,7 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.parametrize(("source", "candidates"), [(TASK, 4), (FILES, 5)])
+@pytest.mark.parametrize(("source", "candidates"), [(TASK, 5), (FILES, 5)])
 def test_what_candidates_use_from_outside_raises_the_exponent(source: str, candidates: int, tmp_path: Path) -> None:
     """Two types from outside, and the functions; of files the lines of imports, too. Without what uses them: .3."""
     shop = Shop(tmp_path, OUTSIDE)
@@ -286,6 +286,6 @@ def test_the_own_exponent_counts(tmp_path: Path) -> None:
     shop = Shop(tmp_path, OUTSIDE)
     shop.settings = replace(QUICK, weights=str(own))
     shop.index().close()
-    for profile, expected in (("knowing", 0.65), ("codelens", 0.3 + 0.2 * 2 / 6)):
+    for profile, expected in (("knowing", 0.65), ("codelens", 0.3 + 0.2 * 2 / 7)):
         packed = shop.pack(TASK, options=SearchOptions(limit=100, profile=profile), query="light", layout="json")
         assert json.loads(packed.text)["exponent"] == pytest.approx(expected)

@@ -62,8 +62,11 @@ def _print_progress(step: Progress) -> None:
     print(f"{step.done} of {step.total}: {step.path}", file=sys.stderr)
 
 
+WEIGHTS = Path(codelens.config.__file__).with_name("weights.toml")
+
+
 def _current_weights() -> str:
-    return Path(codelens.config.__file__).with_name("weights.toml").read_text(encoding="utf-8")
+    return WEIGHTS.read_text(encoding="utf-8")
 
 
 def with_features(text: str, weights: Weights) -> str:

@@ -20,5 +20,5 @@ class LexiconChannel:
         if not terms:
             return []
         frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
-        found = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, proposing=rarest(frequencies))
+        found = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, (), rarest(frequencies))
         return [Match(unit, score, f"BM25 {score:.2f} of related words") for unit, score in found]
