@@ -164,8 +164,10 @@ def listed(lift: Lift) -> Lift:
 
 
 def _key(numbers: Numbers, shard: int, key: tuple[Any, ...], at: int) -> tuple[Any, ...]:
+    """The key with the repository as the cluster calls it: some keys have its name, and others its id."""
     changed = list(key)
-    changed[at] = numbers.repository(shard, key[at])
+    lift = numbers.name if isinstance(key[at], str) else numbers.repository
+    changed[at] = lift(shard, key[at])
     return tuple(changed)
 
 

@@ -21,8 +21,6 @@ from codelens.model.search import Candidate, Contribution, in_order
 from codelens.search.evidence import Reading
 from codelens.store.store import Store
 
-DIGITS = 3
-"""Decimals of the value: the order in which nodes pass on their mass changes the fifth."""
 LEAST, SPAN = 1e-4, 9.2
 """Constant added to a share before its logarithm is taken, and minus the logarithm of that constant: the value is from 0 to 1.
 Among logarithm, square root and plain share, the logarithm measured best together with the other features."""
@@ -163,8 +161,7 @@ def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, wei
     ways = Ways(found, restart, store, {c.unit.id: c.unit.qualified_name for c in candidates})
     for candidate in candidates:
         if held := found.mass.get(candidate.unit.id):
-            value = math.log(held / ways.most + LEAST) / SPAN + 1.0
-            candidate.measured.append((WALK, weight, round(value, DIGITS)))
+            candidate.measured.append((WALK, weight, math.log(held / ways.most + LEAST) / SPAN + 1.0))
     return ways
 
 

@@ -30,7 +30,7 @@ class InOrder(list[T]):
         self.keys = list(keys)
         """Sort keys."""
         self.at = at
-        """The place of the repository's id in a key; by default that of CONTENT_ORDER at its end."""
+        """The place of the repository in a key; by default that of CONTENT_ORDER at its end."""
 
     @classmethod
     def of_rows(cls, rows: Iterable[Any], at: int = -6) -> Self:
