@@ -210,7 +210,8 @@ def test_weights_are_shares_of_their_sum(lamps: Path, run: Run) -> None:
 def test_a_weight_turns_the_order_around(lamps: Path, run: Run) -> None:
     """With all the weight on one channel, its ranks are the order of the hits that it found."""
     for channel in ("exact", "vector"):
-        others = ",".join(f"{name}=0" for name in load_weights()["rrf"]["channels"] if name != channel)
+        used = [name for name, cut in load_weights()["rrf"]["cuts"].items() if cut]
+        others = ",".join(f"{name}=0" for name in used if name != channel)
         found = scored(run, lamps, "--weights", f"{channel}=1,{others}")
         ranks = [hit["channels"][channel] for hit in found if hit["score"]]
         assert ranks == sorted(ranks) != []

@@ -143,7 +143,8 @@ def test_search_by_graph_memorys_algorithm(client: Client) -> None:
     assert set(seeds) < set(near) < set(far)
     faded = names(limit=100, min_score=0.3, depth=2, decay=0.1)
     assert set(seeds) <= set(faded) <= set(near)
-    assert names(mode="keyword", query="lock after wrong passwords") != names(mode="vector", query="lock after wrong passwords")
+    by_words, by_meaning = (names(mode=mode, query="lock after wrong passwords") for mode in ("keyword", "vector"))
+    assert set(by_words) != set(by_meaning)
     account = client.gives("why", query="free shipping threshold", profile="graph-memory", depth=1, limit=1)
     parts = account["explanations"][0]["contributions"]
     assert {part["source"] for part in parts if part["amount"]} <= {"exact", "vector", "expansion"}
