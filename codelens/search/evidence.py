@@ -73,7 +73,7 @@ class Evidence:
         """The share of the query's words, by rarity, that a unit holds."""
         self.named: dict[UnitId, float] = {}
         """The same in its name and container, without related words."""
-        self.alike: dict[UnitId, float] = {}
+        self.related_names: dict[UnitId, float] = {}
         """The same for words of which only related ones stand there."""
         self._scales: list[dict[int, float]] = [{} for _ in COLUMNS]
         self.cosine: dict[UnitId, float] = {}
@@ -145,7 +145,7 @@ class Evidence:
     @property
     def reading(self) -> Reading:
         """The work of reading units with all that `gather` counts of them."""
-        return partial(_read, terms=self.terms, vector=self._vector)
+        return partial(_read, terms=self.terms, asked=self.asked, vector=self._vector)
 
     def foresee(self, units: Iterable[UnitId]) -> None:
         """Say that these will be gathered, before their rows are known."""
@@ -219,7 +219,7 @@ class Evidence:
                         alike[word] = max(alike.get(word, 0.0), strength)
         self.bm25[unit], self.related[unit] = math.fsum(parts), math.fsum(related)
         self.said[unit], self.named[unit] = self._share(said), self._share(named)
-        self.alike[unit] = self._share({word: held for word, held in alike.items() if word not in named})
+        self.related_names[unit] = self._share({word: held for word, held in alike.items() if word not in named})
 
     def _share(self, held: Mapping[int, float]) -> float:
         """The share of the query's words, by rarity, of which so much is held."""
@@ -322,11 +322,11 @@ class Evidence:
         return math.fsum(self.rarity[p] for p in sorted(places)) / self.of_words if self.of_words else 0.0
 
 
-def _read(store: Store, units: Iterable[UnitId], terms: Sequence[str], vector: bytes) -> None:
+def _read(store: Store, units: Iterable[UnitId], terms: Sequence[str], asked: Sequence[str], vector: bytes) -> None:
     pool = UnitSet(sorted(units))
     documents = {row.document for row in store.units.rows(pool).values()}
     store.occurrences.in_units(pool, terms, store.budget.check)
-    store.occurrences.in_files(documents, terms, store.budget.check)
+    store.occurrences.in_files(documents, asked, store.budget.check)
     store.edges.files_using(pool)
     store.history.of(documents)
     if vector:

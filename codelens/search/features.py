@@ -380,7 +380,7 @@ FEATURES: Mapping[str, Feature] = {
         ),
         Feature(
             "related_name",
-            lambda p, e: _looked_up(e.alike, p.ids),
+            lambda p, e: _looked_up(e.related_names, p.ids),
             lambda u, e, v: f"name and container say {v:.0%} of the query in related words",
         ),
         Feature(

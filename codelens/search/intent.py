@@ -30,7 +30,7 @@ INTENTS: Mapping[str, Mapping[str, float]] = {
 """Values of --intent → the shares of the sets. A path and a pattern name what they want, as an identifier does."""
 UNMET, ALL_UNMET = 0.75, 0.9
 """Share of the words' BM25F that no candidate has, from which on a query counts as one in everyday words, and from which on
-entirely. In between are 3 % of the messages and names of the learning tasks, and most of the everyday questions."""
+entirely. Medians: .44 of messages, .63 of documentation's sentences, .69 of commits' subjects, .87 of concepts and symptoms."""
 SHORT, LONG = 10, 16
 """Words up to which a query asks for one thing, and from which it tells of a task; between them it slides (ranking.md)."""
 _PATH = lazy_pattern(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}")

@@ -61,7 +61,7 @@ class Lexicon:
         self._lines = path.read_bytes().split(b"\n")
         self.stem = phrases_alone().stem
 
-    def related(self, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    def look_up(self, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
         """Pairs (word, relation) of the entry for a phrase, best first; empty for an unknown phrase."""
         key = " ".join(map(self.stem, words)).encode() + b"\t"
         at = bisect_left(self._lines, key)
@@ -106,16 +106,16 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
     """The entries for phrases of the query, longest first, and for the words that are in none of these phrases."""
     terms, taken = {term.text for term in query.words}, set[str]()
 
-    def related(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    def look_up(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
         own = aliases.get(" ".join(words))
-        return lexicon.related(words) if own is None else tuple((word, ALIAS) for word in own)
+        return lexicon.look_up(words) if own is None else tuple((word, ALIAS) for word in own)
 
     for text in query.texts:
         words = [word for word in map(str.casefold, tokens(text)) if word not in SKIPPED]
         for length in range(LONGEST_PHRASE, 1, -1):
             for start in range(len(words) - length + 1):
                 phrase = words[start : start + length]
-                if taken.isdisjoint(phrase) and (found := related(phrase)):
+                if taken.isdisjoint(phrase) and (found := look_up(phrase)):
                     asked = tuple(word for word in phrase if word in terms)
                     taken.update(asked)
                     yield LexiconEntry(" ".join(phrase), asked, found)
@@ -124,7 +124,7 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
         word = term.text.removesuffix(BEGINNING)
         if word in taken or (stem := lexicon.stem(word)) in stems:
             continue
-        if (found := related([word])) or word in aliases:
+        if (found := look_up([word])) or word in aliases:
             stems.add(stem)
             yield LexiconEntry(term.text, (term.text,), found)
 

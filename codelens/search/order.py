@@ -81,8 +81,10 @@ def note_weakness(run: SearchRun, candidates: Sequence[Candidate]) -> None:
     weights, intent = run.profile.weakness, run.trace.intent
     if not (weights and candidates and run.evidence and intent) or run.options.mode != "hybrid" or run.options.rerank:
         return
-    if run.literal or run.targets or run.likeness or "identifier" in intent.shares:
+    if run.literal or run.targets or run.likeness or "identifier" in intent.shares or "vector" not in run.channels:
         return
+    if run.within is not None and candidates[0].unit.kind in PROSE:
+        return  # documents were asked for, whose scores are lower than those of code
     if chance_of_weakness(candidates[0], run.evidence, 1.0 / (run.profile.rrf_k + 1), weights) >= weights["least"]:
         run.notice(
             WEAK, "probably none of these hits is what you mean: little of the query is found here, even in other words"

@@ -21,7 +21,8 @@ _ROW = (
     "d.path, d.language, r.name, u.local, d.roles "
     "FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id"
 )
-CONTENT_ORDER = "(SELECT r.name FROM repositories r WHERE r.id = d.repository_id), d.path, u.start_byte, -u.end_byte, u.kind, u.name"
+_REPOSITORY = "(SELECT r.name FROM repositories r WHERE r.id = d.repository_id)"
+CONTENT_ORDER = f"{_REPOSITORY}, d.path, u.start_byte, -u.end_byte, u.kind, u.name"
 """Order for ties: by content, not by row ids, which depend on history."""
 
 _NOT_ASIDE = f"u.kind <> '{TODO}'"

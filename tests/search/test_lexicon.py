@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from codelens.search.lexicon import (
     NARROWER,
     SAME,
     SHIPPED,
+    Lexicon,
     LexiconEntry,
     find_entries,
     lexicon_terms,
@@ -121,6 +122,24 @@ def test_an_own_alias_removes_what_an_entry_gives(tree: Tree, tmp_path: Path) ->
     with Index.open(tree.db, replace(tree.settings, aliases=str(own))) as index:
         terms = ask(index, "bounce").search.trace.terms
         assert [term[0] for term in terms] == ["component"]
+
+
+class CountingLexicon(Lexicon):
+    """Counts the phrases that are looked up."""
+
+    lookups = 0
+
+    def look_up(self, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        self.lookups += 1
+        return super().look_up(words)
+
+
+@pytest.mark.parametrize("count", [50, 100, 200])
+def test_phrases_are_looked_up_a_fixed_number_of_times_for_each_word(count: int) -> None:
+    lexicon, text = CountingLexicon(SHIPPED), " ".join(f"thing{chr(97 + n % 26)}{n}" for n in range(count))
+    query = expand([text], [], text)
+    assert len(list(find_entries(query, {}, lexicon))) < count
+    assert count < lexicon.lookups <= LONGEST_PHRASE * len(query.words)
 
 
 def test_the_terms_of_a_long_query_are_limited(store: Store) -> None:

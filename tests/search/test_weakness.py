@@ -46,6 +46,10 @@ def test_json_lines_say_it_at_the_end(run: Run, samples: Path) -> None:
     assert (end["type"], end["weak"]) == ("end", True)
 
 
+def test_documents_that_were_asked_for_are_not_judged_by_the_scores_of_code(run: Run, samples: Path) -> None:
+    assert not answer(run, samples, "how can a note carry no scripts", "--kind", "doc")[0]["weak"]
+
+
 @pytest.mark.parametrize("arguments", [(FOREIGN, "--mode", "keyword"), (FOREIGN, "--profile", "rrf"), ("nearest",)])
 def test_names_other_modes_and_profiles_are_not_judged(run: Run, samples: Path, arguments: tuple[str, ...]) -> None:
     assert not answer(run, samples, *arguments)[0]["weak"]
