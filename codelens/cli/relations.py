@@ -68,6 +68,10 @@ class GraphFlags(PlaceFlags):
 class RefsFlags(GraphFlags):
     """A name, and where to look for it."""
 
+    sure: bool = option(False, "--sure", section=FILTERS, help="Only places that scopes, imports or types lead to")
+    text: bool = option(
+        False, "--text", section=FILTERS, help="Also comments, strings and documents that have the name"
+    )
     target: str | None = argument(None, f"{TARGET}, or a library's name such as json.dumps", "TARGET", values=symbols)
     paths: list[Path] | None = BELOW
 
@@ -100,10 +104,11 @@ class PathFlags(DepthFlags):
 
 
 def run_refs(flags: RefsFlags) -> int:
-    """List every reference to a symbol or file.
+    """List every place that names a symbol, the surest first.
 
-    Calls, imports, type hints, subclasses, mentions in prose. A name that nothing in the index defines is looked
-    up as text. For a file: references from other files to it or to anything in it.
+    A place is resolved where scopes, imports or types lead to the symbol, likely where only this definition is in
+    reach, and by name otherwise; a line on stderr counts them. A name without a definition, such as a field, is found
+    by its declarations. For a file: references from other files to it or to anything in it.
     """
     return _ask(flags, [flags.target], lambda index, targets, options: index.graph.refs(targets[0], options))
 
@@ -237,6 +242,8 @@ def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> Relat
         depth=depth,
         limit=flags.limit,
         members=getattr(flags, "members", False),
+        sure=getattr(flags, "sure", False),
+        text=getattr(flags, "text", False),
         unresolved=flags.unresolved,
         where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 from codelens.graph.refs import Unresolved
-from codelens.graph.view import GraphView, Start, resolve_start, with_insides
+from codelens.graph.view import GraphView, Start, overridden, overriding, resolve_start, with_insides
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Related, Relation, RelationOptions
 from codelens.model.search import Notice
@@ -114,8 +114,6 @@ def _is_tests(view: GraphView, link: Link) -> bool:
 
 
 CALLS = ("calls", "tests")
-MOST_OVERRIDES = 50
-"""Longest chain of overriding methods that is followed. Chosen."""
 
 
 def callers(view: GraphView, target: str, options: RelationOptions) -> Related:
@@ -205,36 +203,6 @@ def _overriding_links(edge: Edge, overriding: Iterable[Node], view: GraphView) -
         Link(Edge(edge.source, edge.kind, other, edge.line, edge.provenance, edge.confidence), other, via)
         for other in others
     ]
-
-
-def overridden(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
-    """Method → the methods that it overrides, at any distance."""
-    return _chains(nodes, lambda some: [(e.source, e.target) for e in view.leaving(some, {"overrides"}, anywhere=True)])
-
-
-def overriding(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
-    """Method → the methods that override it, at any distance."""
-    return _chains(
-        nodes, lambda some: [(e.target, e.source) for e in view.arriving(some, {"overrides"}, anywhere=True)]
-    )
-
-
-def _chains(
-    nodes: Iterable[Node], pairs_of: Callable[[Iterable[Node]], list[tuple[Node, Node]]]
-) -> dict[Node, set[Node]]:
-    found: dict[Node, set[Node]] = {node: set() for node in nodes}
-    ends: dict[Node, set[Node]] = {node: {node} for node in found}
-    ring = set(found)
-    for _ in range(MOST_OVERRIDES):
-        next_ends: dict[Node, set[Node]] = {}
-        for before, after in pairs_of(ring) if ring else ():
-            new = {node for node in ends.get(before, ()) if after != node and after not in found[node]}
-            for node in new:
-                found[node].add(after)
-            if new:
-                next_ends.setdefault(after, set()).update(new)
-        ends, ring = next_ends, set(next_ends)
-    return {node: others for node, others in found.items() if others}
 
 
 PATH_KINDS = (

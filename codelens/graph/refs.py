@@ -10,15 +10,23 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from codelens.errors import TargetError
+from codelens.graph.places import NamedPlace, PlaceFinder, target_of, target_of_name
 from codelens.graph.view import GraphView, Start, outside, resolve_start
 from codelens.lang.registry import languages
-from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Span, UnitRow
 from codelens.model.extraction import Import, Reference
+from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
     BY_NAME,
     BY_NAME_CONFIDENCE,
+    CERTAINTIES,
+    LIKELY,
+    ONLY_BY_NAME,
+    RESOLVED,
+    SURE,
     TIERS,
     UNRESOLVED,
+    Edge,
     Named,
     Node,
     Related,
@@ -128,20 +136,18 @@ def _relation(view: GraphView, document: DocumentId, use: Reference, source: Nod
 
 
 def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
-    """Edges that end at the target, in order of place; for a file, those from other files.
+    """The places that name the target, the surest first; for a file, the edges from other files to it and its contents.
 
-    For a name without a definition, its uses. Raises TargetError if the name is neither defined nor used.
+    Raises TargetError if the name is neither defined nor used.
     """
     try:
         start = resolve_start(target, view)
     except NothingNamed as fault:
         return _uses(view, target, options, fault)
+    if (unit := _named_unit(view, start)) is not None:
+        return _places_of(view, start, unit, options)
     own = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in own]
-    if (
-        not options.kinds and not start.whole_file
-    ):  # the line of an access has the name of a field, not that of its type
-        edges = [e for e in edges if e.kind != "accesses_field" or not _is_type(view, e.target)]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
     if start.named.qualified_name.startswith("module:"):
         uses = uses_of_module(view, start.named.qualified_name.removeprefix("module:"), options.kinds)
@@ -152,19 +158,135 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
 
 
+def _named_unit(view: GraphView, start: Start) -> UnitRow | None:
+    """The row of a target that is one definition with a name."""
+    unit = view.unit(start.nodes[0]) if len(start.nodes) == 1 else None
+    return unit if unit is not None and unit.kind not in CHUNK_KINDS and unit.name.isprintable() else None
+
+
+def _places_of(view: GraphView, start: Start, unit: UnitRow, options: RelationOptions) -> Related:
+    """The places of a definition, and the edges that lead to it from lines without its name."""
+    finder = PlaceFinder(view, target_of(view, unit), options.text)
+    edges = view.arriving(list(map(Node, sorted(finder.target.units))), options.kinds)
+    if not options.kinds:  # the line of an access has the name of a field, not that of its type
+        edges = [e for e in edges if e.kind != "accesses_field" or not _is_type(view, e.target)]
+    by_line: dict[tuple[Node, int], Edge] = {}
+    for edge in edges:
+        document = view.document_of(edge.source)
+        if document is not None and edge.line:
+            by_line.setdefault((document_node(document.id), edge.line), edge)
+    relations = list[Relation]()
+    for place in finder.places():
+        known = by_line.get((document_node(place.document.id), place.line))
+        relations.append(_at_place(view, place, start.named, known))
+    listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
+    for edge in edges:
+        relation = view.relation(edge, outgoing=False)
+        if (relation.place.repository, relation.place.path, relation.place.line) not in listed:
+            relations.append(replace(relation, certainty=certainty_of(relation.confidence)))
+    return _answer_places(view, [start], relations, finder, options)
+
+
+def _answer_places(
+    view: GraphView,
+    starts: Sequence[Start],
+    relations: Sequence[Relation],
+    finder: PlaceFinder,
+    options: RelationOptions,
+) -> Related:
+    """The answer of these places, the surest first, with a summary."""
+    kept = [
+        r
+        for r in relations
+        if r.confidence >= view.least
+        and (not options.kinds or r.kind in options.kinds)
+        and (not options.sure or r.certainty == SURE)
+        and (not options.unresolved or r.certainty == ONLY_BY_NAME)
+    ]
+    kept.sort(key=lambda r: (CERTAINTIES.index(r.certainty), place_order(r)))
+    notices = [Notice("places", finder.summary(kept)), *view.notices(())]
+    found = [
+        Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
+    ]
+    targets = tuple(start.named for start in starts)
+    by_name = sum(r.certainty == ONLY_BY_NAME for r in kept)
+    return Related("refs", targets, tuple(kept[: options.limit]), len(kept), by_name, (*found, *notices), view.info)
+
+
+KIND_OF_ROLE = {
+    "call": "calls",
+    "import": "imports",
+    "type": "type_hint_of",
+    "catch": "references",
+    "text": "documents",
+}
+"""Role of a name → kind of the edge that it would be; `references` for the others."""
+
+
+def _at_place(view: GraphView, place: NamedPlace, target: Named, edge: Edge | None) -> Relation:
+    """A place as a relation; an edge of the same line gives its kind."""
+    tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
+    kind = edge.kind if edge else KIND_OF_ROLE.get(place.role, "references")
+    provenance, confidence = (edge.provenance, edge.confidence) if edge else (tier.provenance, tier.confidence)
+    if certainty_of(confidence) != place.certainty:
+        provenance, confidence = tier.provenance, tier.confidence
+    source = view.named(place.unit)
+    line = view.place(place.document, place.line, target, place.column)
+    return Relation(
+        kind,
+        source,
+        target,
+        False,
+        1,
+        provenance,
+        confidence,
+        line,
+        role=place.role,
+        span=Span(place.start, place.end),
+        certainty=place.certainty,
+    )
+
+
+TIER_OF_CERTAINTY = {SURE: "implied", LIKELY: "unique", ONLY_BY_NAME: "ambiguous"}
+
+
+def certainty_of(confidence: float) -> str:
+    """The certainty of an edge."""
+    if confidence >= TIERS["implied"].confidence:
+        return SURE
+    return LIKELY if confidence >= RESOLVED else ONLY_BY_NAME
+
+
 def _is_type(view: GraphView, node: Node) -> bool:
     unit = view.unit(node)
     return unit is not None and unit.kind in TYPE_KINDS
 
 
 def _uses(view: GraphView, target: str, options: RelationOptions, fault: TargetError) -> Related:
+    """The places of a name without a definition of its own: a field, or a name from outside."""
+    wanted = target.replace("::", ".").removesuffix("()")
+    relations = list[Relation]()
+    holder, _, last = wanted.rpartition(".")
+    if not last.strip("$@?!_-").replace("_", "").replace("-", "").isalnum():
+        raise fault
+    finder = PlaceFinder(view, target_of_name(last, holder.rpartition(".")[2]), options.text)
+    places = finder.places()
+    if finder.declared:
+        field = finder.declared_field()
+        relations = [_at_place(view, place, field, None) for place in places]
+        return _answer_places(view, [Start(field, ())], relations, finder, options)
     relations = [r for r in uses_of_name(view, target, options.kinds) if r.confidence >= view.least]
+    if not holder:
+        listed = {(r.place.path, r.place.line) for r in relations}
+        rest = [_at_place(view, p, outside(wanted), None) for p in places if (p.document.path, p.line) not in listed]
+        relations += [replace(r, certainty=ONLY_BY_NAME) for r in rest]
     if not relations:
         raise fault
-    notices = [Notice("external", f"{target} is not defined in the index: these places use the name")]
+    relations = [replace(r, certainty=r.certainty or certainty_of(r.confidence)) for r in relations]
     named = Start(outside(relations[0].target.qualified_name), ())
-    notices += view.notices(relations)
-    return Unresolved(view, options.kinds, False).answer("refs", [named], relations, options, notices, ())
+    found = _answer_places(view, [named], relations, finder, options)
+    told = Notice("external", f"{target} is not defined in the index: these places use the name")
+    return replace(found, notices=(told, *found.notices))
 
 
 class UnresolvedUse(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codelens.errors import TargetError
@@ -344,14 +344,14 @@ class GraphView:
         )
         return Relation(edge.kind, source, target, outgoing, depth, edge.provenance, edge.confidence, place, via, again)
 
-    def place(self, document: DocumentRow | None, line: int, names: Named) -> SourceLine:
-        """A line of a document, with the column of the name if the line contains it."""
+    def place(self, document: DocumentRow | None, line: int, names: Named, column: int = 0) -> SourceLine:
+        """A line of a document; without a `column`, that of the name if the line contains it."""
         if document is None:
             return SourceLine("", "", "", "", 0, 0, 0, "", Freshness.FRESH)
         repository, root = self._roots[document.repository]
         lines = self._texts.lines(document)
         text = lines[line - 1] if 0 < line <= len(lines) else ""
-        column = column_utf8(text, _where(text, names))
+        column = column or column_utf8(text, _where(text, names))
         return SourceLine(
             repository,
             str(root),
@@ -480,3 +480,37 @@ def _external(text: str, view: GraphView) -> Node | None:
         if exact:
             return exact[0]
     return None
+
+
+MOST_OVERRIDES = 50
+"""Longest chain of overriding methods that is followed."""
+
+
+def overridden(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
+    """Method → the methods that it overrides, at any distance."""
+    return _chains(nodes, lambda some: [(e.source, e.target) for e in view.leaving(some, {"overrides"}, anywhere=True)])
+
+
+def overriding(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
+    """Method → the methods that override it, at any distance."""
+    return _chains(
+        nodes, lambda some: [(e.target, e.source) for e in view.arriving(some, {"overrides"}, anywhere=True)]
+    )
+
+
+def _chains(
+    nodes: Iterable[Node], pairs_of: Callable[[Iterable[Node]], list[tuple[Node, Node]]]
+) -> dict[Node, set[Node]]:
+    found: dict[Node, set[Node]] = {node: set() for node in nodes}
+    ends: dict[Node, set[Node]] = {node: {node} for node in found}
+    ring = set(found)
+    for _ in range(MOST_OVERRIDES):
+        next_ends: dict[Node, set[Node]] = {}
+        for before, after in pairs_of(ring) if ring else ():
+            new = {node for node in ends.get(before, ()) if after != node and after not in found[node]}
+            for node in new:
+                found[node].add(after)
+            if new:
+                next_ends.setdefault(after, set()).update(new)
+        ends, ring = next_ends, set(next_ends)
+    return {node: others for node, others in found.items() if others}

@@ -244,7 +244,7 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
     for start, kind in found:
         strongest[start] = max(strongest.get(start, 0), _STRENGTH.get(kind, 2))
-    around = _Enclosing(spans)
+    around = Enclosing(spans)
     at_start = {start: unit for unit, (start, _) in reversed([*enumerate(spans)])} if language.attributes else {}
     line, counted = 1, 0
     for (start, kind), (node, receiver) in sorted(found.items(), key=_by_key):
@@ -290,7 +290,7 @@ def _bindings(
     Skips results of closures, imported names, and bare names that also have a type, a value or a definition.
     """
     closures = _outer_first(gathered.closures)
-    around, within, aside = _Enclosing(spans), _Enclosing(closures), _Enclosing(_outer_first(gathered.prototypes))
+    around, within, aside = Enclosing(spans), Enclosing(closures), Enclosing(_outer_first(gathered.prototypes))
     defined = {unit.name_span.start for unit in units}
     found: list[Binding] = []
     for (start, how), (name, text) in sorted(gathered.bindings.items()):
@@ -324,7 +324,7 @@ def _bases(gathered: Gathered, spans: list[Key], references: Sequence[Reference]
         for s in gathered.scopes
         if s.name is not None and s.region == "scope"
     )
-    around = _Enclosing([span for span, _, _ in scopes])
+    around = Enclosing([span for span, _, _ in scopes])
     for r in references:
         if r.kind not in _BASES:
             continue
@@ -345,7 +345,7 @@ def _inside(inner: Key, outer: Key) -> bool:
     return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-class _Enclosing:
+class Enclosing:
     """Finds the innermost of nested spans around places in ascending order."""
 
     def __init__(self, spans: list[Key]) -> None:

@@ -177,7 +177,7 @@ class Resolver:
         """The edge of one use of a name; several if it is ambiguous, none if its meaning is unknown."""
         kind = EDGE_OF[reference.kind]
         self.values.cut = False
-        value = self._value(facts, reference, reference.unit)
+        value = self.value(facts, reference)
         starved = value is None and self.values.cut
         self.counts["out_of_fuel"] += starved
         if through := self.fields.through(facts, reference):
@@ -243,9 +243,9 @@ class Resolver:
         is_test = kind == "calls" and "test" in facts.file.roles and "test" not in target.facts.file.roles
         return "tests" if is_test else kind
 
-    def _value(self, facts: LinkFacts, reference: Reference, unit: int | None) -> Value | None:
+    def value(self, facts: LinkFacts, reference: Reference) -> Value | None:
         """Evaluate a reference; None if it is unknown."""
-        inside = unit
+        inside = unit = reference.unit
         if reference.kind in ("extends", "implements", "decorate") and unit is not None:
             around = facts.definitions[unit]
             if (

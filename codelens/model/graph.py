@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, NewType
 
-from codelens.model.code import Freshness, IndexInfo
+from codelens.model.code import Freshness, IndexInfo, Span
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Notice, SearchOptions
 
@@ -121,6 +121,9 @@ BY_NAME = "name"
 """Provenance of a relation to a name whose definition is not in the index."""
 BY_NAME_CONFIDENCE = 0.5
 """The confidence of the tier `unique`. Chosen."""
+SURE, LIKELY, ONLY_BY_NAME = CERTAINTIES = ("resolved", "likely", "by name")
+"""How sure it is that a place means the target: scopes, imports or types lead there; only this definition is in reach; it has
+the name."""
 UNRESOLVED = "unresolved"
 """Provenance of a relation to a name that linking could not follow; its confidence is 0."""
 
@@ -171,6 +174,9 @@ class SourceLine:
     freshness: Freshness
 
 
+NO_SPAN = Span(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """One edge of an answer, with names and position of its ends."""
@@ -189,6 +195,12 @@ class Relation:
     """Reason for an edge to another method of that name: one overrides the other, so a call of this may run that."""
     again: bool = False
     """True if the subtree of this node is listed elsewhere in the tree."""
+    role: str = ""
+    """The role of the name at this place, by `lang.tokens`; empty if the place was not read."""
+    span: Span = NO_SPAN
+    """The bytes of the name in the file; empty if the place was not read."""
+    certainty: str = ""
+    """One of CERTAINTIES; empty for an edge of another question."""
 
     @property
     def listed(self) -> Named:
@@ -269,6 +281,10 @@ class RelationOptions:
     limit: int | None = None
     members: bool = False
     """True to list overridden members in a hierarchy."""
+    sure: bool = False
+    """True to list only places that are resolved."""
+    text: bool = False
+    """True to list the name in comments, strings and documents too."""
     unresolved: bool = False
     """True to answer with the uses that could not be followed instead."""
     where: SearchOptions | None = None

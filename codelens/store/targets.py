@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codelens.errors import TargetError
-from codelens.model.code import CHUNK_KINDS, UnitRow
+from codelens.lang.registry import is_prose, languages
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -118,11 +119,35 @@ def _by_name(text: str, store: Store) -> UnitRow:
             _alike(last, store),
             "name it as PATH:LINE; if it is new, run `codelens index` first",
         )
+    fitting = list(_without_rivals(fitting))
     whole = [u for u in fitting if u.qualified_name == wanted]
     fitting = whole if len(whole) == 1 else fitting
     if len(fitting) > 1:
         raise TargetError(f"{len(fitting)} things are named {text}", _listed(fitting, store))
     return fitting[0]
+
+
+def _without_rivals(units: Sequence[UnitRow]) -> Sequence[UnitRow]:
+    """The definitions that a name may mean: code before quotations of code in documents, and one for those that are one thing.
+
+    These are versions of one function for different builds in one file, and in C a struct and its typedef.
+    """
+    code = [u for u in units if not is_prose(u.language)] or units
+    kept = list[UnitRow]()
+    for unit in sorted(code, key=lambda u: (u.kind == "type", u.content_order())):
+        if not any(are_one(unit, other) for other in kept):
+            kept.append(unit)
+    return [u for u in code if u in kept]
+
+
+def are_one(unit: UnitRow, other: UnitRow) -> bool:
+    """True for versions of one definition in a file, and for a typedef in C and the type of that name."""
+    if unit.qualified_name != other.qualified_name or unit.repository != other.repository:
+        return False
+    if unit.document == other.document and unit.kind == other.kind and unit.parent == other.parent:
+        return True
+    family = languages()[unit.language].family if unit.language in languages() else ""
+    return unit.kind == "type" and other.kind in TYPE_KINDS and bool(family) and unit.language == other.language
 
 
 def _alike(name: str, store: Store) -> tuple[str, ...]:

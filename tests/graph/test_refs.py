@@ -19,7 +19,12 @@ def index(tmp_path: Path) -> Index:
 def test_every_kind_by_place(index: Index) -> None:
     answer = index.graph.refs("Shape", asking())
     places = [f"{r.kind} {r.place.path}:{r.place.line}:{r.place.column}" for r in answer.relations]
-    assert places == ["type_hint_of app/draw.py:5:17", "imports app/round.py:2:22", "extends app/round.py:5:14"]
+    assert places == [
+        "imports app/draw.py:1:22",
+        "type_hint_of app/draw.py:5:17",
+        "imports app/round.py:2:22",
+        "extends app/round.py:5:14",
+    ]
 
 
 def test_only_some_kinds(index: Index) -> None:
@@ -34,7 +39,7 @@ def test_a_line_is_the_symbol_around_it(index: Index) -> None:
     assert (
         told(index.graph.refs("app/round.py:15", asking()))
         == told(index.graph.refs("pi", asking()))
-        == ["1 calls Circle.area:7"]
+        == ["1 imports app/draw.py:2", "1 calls Circle.area:7"]
     )
 
 
@@ -70,7 +75,7 @@ def test_a_name_of_a_library_by_its_imports(tmp_path: Path) -> None:
         "c.py:3:3",
     ]
     assert {r.kind for r in answer.relations} == {"calls"}
-    assert [n.code for n in answer.notices] == ["external"]
+    assert [n.code for n in answer.notices] == ["external", "places"]
 
 
 def test_a_bare_name_that_nothing_defines(tmp_path: Path) -> None:
@@ -104,7 +109,7 @@ def test_a_missing_graph_is_reported(tmp_path: Path) -> None:
 def test_a_line_whose_file_changed_is_marked(tmp_path: Path) -> None:
     index = linked(tmp_path)
     (tmp_path / "tree/app/round.py").write_text("# another\n")
-    place = index.graph.refs("pi", asking()).relations[0].place
+    place = index.graph.refs("pi", asking(kinds=("calls",))).relations[0].place
     assert (place.freshness, place.text.strip()) == ("changed", "return pi() * math.sqrt(4)")
 
 

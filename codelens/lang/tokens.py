@@ -1,0 +1,274 @@
+"""The places at which a text has a name as a token, each with its role and the expression before its dot.
+
+A regular expression finds the name, and the syntax tree tells code from comments and strings. No query is run, so that a file
+costs little more than its parse. A language without a grammar has only the expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import tree_sitter
+
+from codelens.lang.matches import LONG_RECEIVER, MAX_RECEIVER, shortened
+from codelens.lang.parser import GrammarMissing, load_grammar
+from codelens.lang.registry import Language, languages
+
+TEXT = "text"
+"""Role of a name in a comment, a string or prose."""
+DECLARATION = "declaration"
+IMPORT = "import"
+KEY = "key"
+CALL = "call"
+TYPE = "type"
+CATCH = "catch"
+WRITE = "write"
+NAME = "name"
+"""Role of a code token in a file whose language has no grammar here."""
+
+
+class NameToken(NamedTuple):
+    """A token of the sought name; offsets count UTF-8 bytes."""
+
+    start: int
+    end: int
+    role: str
+    """declaration, import, call, type, catch, write, global, read, argument, key, pattern, label, export, name or text."""
+    receiver: str = ""
+    """The expression before the dot, as in a `Reference`."""
+    holder: str = ""
+    """For a key or a declared field, the type whose literal or definition is around it."""
+    bare: bool = True
+    """False after a dot, even where the expression before it cannot be read."""
+
+
+_STRING = re.compile(r"string|char|quote|heredoc|template|regex|text|content|raw|doc", re.IGNORECASE)
+_IN_CODE = re.compile(r"interpolation|substitution|embedded|formatted|string_expression")
+_MEMBER = re.compile(rb"\s*(?:<[^<>()]*>)?\s*(?:\?\.|!!?\.|&\.|\?->|->|::|\.|\\\\)\s*(?:#|template\s+)?")
+_ROLES: tuple[tuple[str, str], ...] = (
+    (
+        r"import|use_(?:declaration|list|wildcard|as_clause)|using_directive|namespace_use|preproc_include|extern_crate",
+        IMPORT,
+    ),
+    (r"global_statement|nonlocal_statement|global_declaration", "global"),
+    (r"export", "export"),
+    (r"except_clause|catch|rescue|exceptions", CATCH),
+    (
+        r"case_pattern|match_pattern|match_arm|switch_case|case_clause|expression_case|tuple_struct_pattern|_pattern\Z",
+        "pattern",
+    ),
+    (
+        r"keyword_argument|\Apair\Z|keyed_element|literal_element|field_initializer|init_pair|initializer_pair|designator",
+        KEY,
+    ),
+    (r"label|goto|\Abreak|\Acontinue", "label"),
+    (r"type|generic|class_heritage|superclass|base_(?:class_)?(?:clause|list)|implements|extends|trait_bounds", TYPE),
+    (r"assignment|augmented|update_expression|inc_statement|dec_statement", WRITE),
+    (r"argument", "argument"),
+)
+_FIELD_NODES = re.compile(
+    r"field_decl|property_decl|public_field|field_definition|property_signature|property_element|enum_(?:variant|constant|member|"
+    r"entry|assignment)|enumerator|const_spec|const_element|method_(?:spec|elem|signature)|function_(?:declarator|signature)|preproc_def"
+)
+_TYPE_NODES = re.compile(
+    r"class|struct|interface|trait|enum|union|object|impl|record|type_spec|module|protocol|extension"
+)
+_LITERALS = re.compile(
+    r"composite_literal|struct_expression|object_creation|initializer|call|new_expression|compound_literal"
+)
+MOST_CLIMBED = 12
+"""Nodes around a token that are examined for its role."""
+
+
+@lru_cache(maxsize=8)
+def name_pattern(name: str) -> re.Pattern[bytes]:
+    """Matches a name that is not part of a longer word."""
+    return re.compile(rb"(?<![\w\x80-\xff])" + re.escape(name.encode()) + rb"(?![\w\x80-\xff])")
+
+
+def find_tokens(utf8: bytes, language: str, name: str) -> tuple[list[NameToken], bool]:
+    """The tokens in order of place, and whether the grammar could read all of the text."""
+    matches = [match.span() for match in name_pattern(name).finditer(utf8)]
+    if not matches:
+        return [], True
+    row = languages().get(language)
+    if row is None or not row.grammar or row.prose:
+        role = TEXT if row is None or row.prose or row.chunks != "code" else NAME
+        return [NameToken(start, end, role) for start, end in matches], True
+    try:
+        tree = load_grammar(language, definitions_only=True).parse(utf8)
+    except GrammarMissing:
+        return [NameToken(start, end, NAME) for start, end in matches], False
+    root = tree.root_node
+    found = [_read_token(root, start, end, utf8, name, row) for start, end in matches]
+    return [one for one in found if one is not None], not root.has_error
+
+
+def _read_token(
+    root: tree_sitter.Node, start: int, end: int, utf8: bytes, name: str, language: Language
+) -> NameToken | None:
+    """The occurrence at a match; None if the token there is a longer one, such as Ruby's `valid?` for `valid`."""
+    node = root.descendant_for_byte_range(start, end)
+    if node is None:
+        return NameToken(start, end, NAME)
+    if _is_text(node, start, language):
+        return NameToken(start, end, TEXT)
+    if not node.child_count and node.end_byte - node.start_byte <= end - start + 2:
+        written = (node.text or b"").decode("utf-8", "replace").strip().lstrip(language.sigils + "$@:")
+        if written != name and written.rstrip(":") != name:
+            return None
+    around = _climb(node)
+    role = _find_role(node, around)
+    receiver, bare = _find_receiver(node, utf8)
+    holder = _find_holder(around, role) if role in (KEY, DECLARATION) else ""
+    return NameToken(start, end, role, receiver, holder, bare)
+
+
+def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
+    """True inside a comment or a string, unless the token is code in a string: an interpolation, or an annotation in quotes."""
+    if node.type in language.comments or "comment" in node.type:
+        return True
+    if node.type in ("preproc_arg", "ERROR"):
+        return _is_quoted(node, start)
+    at: tree_sitter.Node | None = node
+    for _ in range(4):
+        if at is None or (at.child_count and not _STRING.search(at.type)):
+            return False
+        if at.type in language.comments or "comment" in at.type:
+            return True
+        if _IN_CODE.search(at.type) or at.type.endswith("identifier") or at.type in ("constant", "name", "field_name"):
+            return False
+        if _STRING.search(at.type) and "identifier" not in at.type:
+            return not _is_annotation(at)
+        at = at.parent
+    return False
+
+
+def _is_quoted(node: tree_sitter.Node, start: int) -> bool:
+    """True if an odd number of quotes precedes a place in a text that the grammar does not divide."""
+    before = (node.text or b"")[: start - node.start_byte].rpartition(b"\n")[2]
+    return before.count(b'"') % 2 == 1 or b"//" in before
+
+
+def _is_annotation(node: tree_sitter.Node) -> bool:
+    """True for Python's annotations in quotes: `"Client"`, and names in `"list[Client]"`."""
+    at = node.parent
+    for _ in range(4):
+        if at is None:
+            return False
+        if at.type == "type":
+            return True
+        at = at.parent
+    return False
+
+
+def _climb(node: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """The nodes around a token, innermost first."""
+    found, at = list[tree_sitter.Node](), node.parent
+    while at is not None and len(found) < MOST_CLIMBED:
+        found.append(at)
+        at = at.parent
+    return found
+
+
+_PATTERNS = [(re.compile(pattern), role) for pattern, role in _ROLES]
+_STATEMENT = re.compile(r"statement|block|body|declaration|definition|source_file|program|module\Z")
+
+
+def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
+    """The role by the nodes around the token, up to the statement that it is in."""
+    if around and _names(around[0], node) and _FIELD_NODES.search(around[0].type):
+        return DECLARATION
+    if "type" in node.type:
+        return TYPE
+    for depth, outer in enumerate(around):
+        for pattern, role in _PATTERNS:
+            if pattern.search(outer.type) and _fits(role, node, around, depth):
+                return role
+        if _STATEMENT.search(outer.type) or (depth and "call" in outer.type):
+            break
+        if _is_called(outer, around[depth - 1] if depth else node):
+            return CALL
+    return "read"
+
+
+def _fits(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
+    outer, inner = around[depth], around[depth - 1] if depth else node
+    if role == KEY:
+        return depth <= 1 and inner.start_byte == _first(outer).start_byte
+    if role == WRITE:
+        left = outer.child_by_field_name("left") or _first(outer)
+        return left.start_byte <= node.start_byte and node.end_byte == left.end_byte < outer.end_byte
+    if role == TYPE:
+        return "expression" not in outer.type or "type" in outer.type.partition("_")[0]
+    return role != "argument" or depth == 0
+
+
+def _first(node: tree_sitter.Node) -> tree_sitter.Node:
+    return node.named_child(0) if node.named_child_count else node
+
+
+def _is_called(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
+    for field in ("function", "method", "name", "macro", "constructor"):
+        if (child := outer.child_by_field_name(field)) is not None and child == inner:
+            return "call" in outer.type or "invocation" in outer.type or "creation" in outer.type
+    return False
+
+
+def _names(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
+    """True if `inner` is the name, or a declared name, in `outer`."""
+    for field in ("name", "declarator", "property"):
+        if inner in outer.children_by_field_name(field):
+            return True
+    return outer.child_by_field_name("name") is None and _first(outer) == inner
+
+
+def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
+    """(the expression before the dot, True if there is no dot)."""
+    at: tree_sitter.Node | None = node
+    for _ in range(3):
+        if at is None:
+            break
+        before = at.prev_named_sibling
+        if before is not None:
+            if _MEMBER.fullmatch(utf8[before.end_byte : at.start_byte]) and "parameter" not in before.type:
+                return shortened(before, MAX_RECEIVER) or LONG_RECEIVER, False
+            break
+        if (
+            utf8[at.start_byte - 1 : at.start_byte] == b"."
+            and at.parent is not None
+            and at.parent.start_byte < at.start_byte
+        ):
+            return "", False
+        at = at.parent
+    return "", True
+
+
+def _find_holder(around: list[tree_sitter.Node], role: str) -> str:
+    """The name of the type around a declaration, or of the literal around a key."""
+    for outer in around:
+        if role == KEY and _LITERALS.search(outer.type):
+            for field in ("type", "name", "function", "constructor"):
+                if (child := outer.child_by_field_name(field)) is not None:
+                    return shortened(child, MAX_RECEIVER)
+            if outer.type in ("initializer_list", "literal_value"):
+                continue
+            return ""
+        if (
+            role == DECLARATION
+            and _TYPE_NODES.search(outer.type)
+            and (name := outer.child_by_field_name("name")) is not None
+        ):
+            return shortened(name, MAX_RECEIVER)
+    return ""
+
+
+def iter_lines(utf8: bytes, places: list[int]) -> Iterator[int]:
+    """The line, from 1, of each of these offsets in ascending order."""
+    line, counted = 1, 0
+    for place in places:
+        line, counted = line + utf8.count(b"\n", counted, place), place
+        yield line
