@@ -164,11 +164,9 @@ class PlaceFinder:
         allowed = None
         if store.features().fuzzy and (expression := all_trigrams(name)):
             allowed = set(store.postings.documents_matching(expression))
-        return [
-            document
-            for document in view.documents_in_order()
-            if (allowed is None or document.id in allowed) and view.includes(document.id)
-        ]
+        names = {row.id: row.name for row in store.documents.repositories()}
+        rows = store.documents.rows(None if allowed is None else sorted(allowed))
+        return sorted((d for d in rows if view.includes(d.id)), key=lambda d: (names[d.repository], d.path))
 
     def _text(self, document: DocumentRow) -> TextMap:
         text = text_of(document, self._view.store)

@@ -73,6 +73,16 @@ def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
         return Grammar(tree_sitter.Parser(compiled), query)
 
 
+@cache
+def load_parser(language: str) -> tree_sitter.Parser:
+    """The parser of a language, without its query, which takes most of the time to load. Raises GrammarMissing."""
+    row = languages().get(language)
+    if row is None or not row.grammar:
+        raise GrammarMissing(f"no grammar for {language}")
+    with _reporting(row):
+        return tree_sitter.Parser(_compiled(row.grammar))
+
+
 @contextmanager
 def _reporting(row: Language) -> Iterator[None]:
     """Turn what may be wrong with a package into GrammarMissing."""
