@@ -457,14 +457,14 @@ class GraphTopic:
         from codelens.graph.reach import callers
 
         with self._store.reading():
-            return callers(self._view(options), target, options)
+            return callers(self._view(options, RESOLVED), target, options)
 
     def callees(self, target: str, options: RelationOptions) -> Related:
         """The functions that the target calls, as a tree."""
         from codelens.graph.reach import callees
 
         with self._store.reading():
-            return callees(self._view(options), target, options)
+            return callees(self._view(options, RESOLVED), target, options)
 
     def path(self, first: str, second: str, options: RelationOptions) -> Related:
         """A shortest path along edges from one target to another; without relations if they are not connected."""
@@ -485,7 +485,7 @@ class GraphTopic:
         from codelens.graph.hierarchy import hierarchy
 
         with self._store.reading():
-            return hierarchy(self._view(options), target, options)
+            return hierarchy(self._view(options, RESOLVED), target, options)
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
         """The most central symbols that fit in `budget` tokens; with a `focus`, as seen from the files in its scope."""

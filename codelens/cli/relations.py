@@ -77,8 +77,11 @@ class RefsFlags(GraphFlags):
 
 
 class DepthFlags(GraphFlags):
-    """How far to go."""
+    """How far to go, and whether over guesses."""
 
+    by_name: bool = option(
+        False, "--by-name", section=FILTERS, help="Also follow calls that have only the name of a definition"
+    )
     depth: int | None = option(None, "--depth", section=FILTERS, metavar="N", help="Hops to follow")
 
 
@@ -238,7 +241,7 @@ def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> Relat
     check_confidence(flags.min_confidence)
     return RelationOptions(
         kinds=kinds_named(flags.kinds or ""),
-        min_confidence=flags.min_confidence,
+        min_confidence=0.0 if getattr(flags, "by_name", False) else flags.min_confidence,
         depth=depth,
         limit=flags.limit,
         members=getattr(flags, "members", False),

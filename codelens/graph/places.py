@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.graph.view import GraphView, overridden, overriding
+from codelens.graph.view import GraphView, Start, overridden, overriding
 from codelens.lang.captures import Enclosing
 from codelens.lang.registry import is_prose, languages
 from codelens.lang.tokens import (
@@ -52,6 +52,10 @@ MEMBERS = ("method", "property", "field")
 _KINDS = {CALL: "call", TYPE: "type", CATCH: "type"}
 """Role → kind of the reference that the linker evaluates; `use` for the others."""
 ANOTHER, A_LOCAL, OUTSIDE_CODE = "another definition", "a local name", "comments, strings and documents"
+
+
+TIER_OF_CERTAINTY = {SURE: "implied", LIKELY: "unique", ONLY_BY_NAME: "ambiguous"}
+"""Certainty → tier of the place's relation."""
 
 
 class NamedPlace(NamedTuple):
@@ -345,6 +349,12 @@ class _Decision:
 
 _REFERENCES = frozenset(("call", "construct", "type", "extends", "implements", "decorate", "throw", "field", "use"))
 _VALUES = ("variable", "constant", "property", "field")
+
+
+def named_unit(view: GraphView, start: Start) -> UnitRow | None:
+    """The row of a target that is one definition with a name."""
+    unit = view.unit(start.nodes[0]) if len(start.nodes) == 1 else None
+    return unit if unit is not None and unit.kind not in CHUNK_KINDS and unit.name.isprintable() else None
 
 
 def target_of(view: GraphView, unit: UnitRow) -> Target:

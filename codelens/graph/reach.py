@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from codelens.graph.places import TIER_OF_CERTAINTY, PlaceFinder, named_unit, target_of
 from codelens.graph.refs import Unresolved
 from codelens.graph.view import GraphView, Start, overridden, overriding, resolve_start, with_insides
+from codelens.lang.tokens import CALL
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Related, Relation, RelationOptions
+from codelens.model.graph import EXTERNAL, KINDS, RESOLVED, TIERS, Edge, Node, Related, Relation, RelationOptions
 from codelens.model.search import Notice
 
 
@@ -119,12 +121,38 @@ CALLS = ("calls", "tests")
 def callers(view: GraphView, target: str, options: RelationOptions) -> Related:
     """Functions that call the target, and their callers, to `depth` (default 1)."""
     start = resolve_start(target, view)
-    ring = without_inside(start, calling(view, options.kinds or CALLS))
+    ring = without_inside(start, _with_found_calls(view, start, calling(view, options.kinds or CALLS)))
     reached = reach(view, start.nodes, ring, options.depth or 1)
     relations = tree_of(view, reached, outgoing=False)
     unresolved = Unresolved(view, options.kinds or CALLS, options.unresolved)
     uses = unresolved.into(reached.links)
     return unresolved.answer("callers", [start], relations, options, view.notices(relations), uses)
+
+
+def _with_found_calls(view: GraphView, start: Start, ring_of: Ring) -> Ring:
+    """The same ring with the calls of the target that are not stored, such as one of a function that was unpacked."""
+    unit = named_unit(view, start)
+    if unit is None:
+        return ring_of
+    node, is_test = start.nodes[0], view.is_test(start.nodes[0])
+    calls = [place for place in PlaceFinder(view, target_of(view, unit)).places() if place.role == CALL]
+
+    def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
+        found = dict(ring_of(nodes))
+        if node not in nodes:
+            return found
+        listed = {(owner.id, k.edge.line) for k in found[node] if (owner := view.document_of(k.edge.source))}
+        new = []
+        for place in calls:
+            tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
+            if tier.confidence >= max(view.least, RESOLVED) and (place.document.id, place.line) not in listed:
+                kind = "tests" if view.is_test(place.unit) and not is_test else "calls"
+                new.append(Link(Edge(place.unit, kind, node, place.line, tier.provenance, tier.confidence), place.unit))
+                view.learn([place.unit])
+        both = sorted([*found[node], *new], key=lambda link: (_is_tests(view, link), view.edge_order(link.edge)))
+        return {**found, node: both}
+
+    return ring
 
 
 def callees(view: GraphView, target: str, options: RelationOptions) -> Related:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from codelens.errors import TargetError
-from codelens.graph.places import NamedPlace, PlaceFinder, target_of, target_of_name
+from codelens.graph.places import TIER_OF_CERTAINTY, NamedPlace, PlaceFinder, named_unit, target_of, target_of_name
 from codelens.graph.view import GraphView, Start, outside, resolve_start
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Span, UnitRow
@@ -144,7 +144,7 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
         start = resolve_start(target, view)
     except NothingNamed as fault:
         return _uses(view, target, options, fault)
-    if (unit := _named_unit(view, start)) is not None:
+    if (unit := named_unit(view, start)) is not None:
         return _places_of(view, start, unit, options)
     own = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in own]
@@ -156,12 +156,6 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     unresolved = Unresolved(view, options.kinds, options.unresolved)
     lost = [one for one in unresolved.into(start.nodes) if document_node(one.document) not in own]
     return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
-
-
-def _named_unit(view: GraphView, start: Start) -> UnitRow | None:
-    """The row of a target that is one definition with a name."""
-    unit = view.unit(start.nodes[0]) if len(start.nodes) == 1 else None
-    return unit if unit is not None and unit.kind not in CHUNK_KINDS and unit.name.isprintable() else None
 
 
 def _places_of(view: GraphView, start: Start, unit: UnitRow, options: RelationOptions) -> Related:
@@ -245,9 +239,6 @@ def _at_place(view: GraphView, place: NamedPlace, target: Named, edge: Edge | No
         span=Span(place.start, place.end),
         certainty=place.certainty,
     )
-
-
-TIER_OF_CERTAINTY = {SURE: "implied", LIKELY: "unique", ONLY_BY_NAME: "ambiguous"}
 
 
 def certainty_of(confidence: float) -> str:

@@ -387,7 +387,7 @@ class GraphView:
             found.append(Notice("ambiguous", f"{text}; --min-confidence {RESOLVED:g} leaves them out"))
         if self.too_unsure:
             text = f"{self.too_unsure} edges of less confidence than {self.least:g} were not followed"
-            found.append(Notice("unsure", f"{text}; --min-confidence sets the threshold"))
+            found.append(Notice("unsure", f"{text}; --by-name or --min-confidence follows them"))
         return found
 
 

@@ -198,7 +198,8 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
                 return role
         if _STATEMENT.search(outer.type) or (depth and "call" in outer.type):
             break
-        if _is_called(outer, around[depth - 1] if depth else node):
+        inner = around[depth - 1] if depth else node
+        if (inner.end_byte == node.end_byte or "generic" in inner.type) and _is_called(outer, inner):
             return CALL
     return "read"
 

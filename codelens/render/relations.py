@@ -13,6 +13,7 @@ from codelens.model.code import IndexInfo
 from codelens.model.graph import (
     FILE,
     RESOLVED,
+    SURE,
     UNRESOLVED,
     Central,
     GraphStream,
@@ -162,6 +163,10 @@ RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
     "depth": lambda r, _: r.depth,
     "confidence": lambda r, _: f"{r.confidence:g}",
     "provenance": lambda r, _: r.provenance,
+    "certainty": lambda r, _: r.certainty,
+    "role": lambda r, _: r.role,
+    "start": lambda r, _: r.span.start,
+    "end": lambda r, _: r.span.end,
     "via": lambda r, _: r.via,
     "test": lambda r, _: "test" if r.test else "",
 }
@@ -186,6 +191,8 @@ def remark(relation: Relation) -> str:
     via = [relation.via] if relation.via else []
     if relation.provenance == UNRESOLVED:
         return " (not followed)"
+    if relation.certainty:
+        return "" if relation.certainty == SURE else f" ({relation.certainty})"
     guess = [f"a guess, {relation.confidence:g}"] if relation.confidence < RESOLVED else []
     return f" ({'; '.join([*via, *guess])})" if via or guess else ""
 

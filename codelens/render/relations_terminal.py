@@ -62,11 +62,11 @@ def _heading(named: Named, paths: PathStyle) -> Text:
 
 
 def _places(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
-    files: dict[tuple[str, str], list[Relation]] = {}
+    files: dict[tuple[str, str, str], list[Relation]] = {}
     for relation in result.relations:
-        files.setdefault((relation.place.root, relation.place.os_path), []).append(relation)
+        files.setdefault((relation.certainty, relation.place.root, relation.place.os_path), []).append(relation)
     width = max((len(r.kind) for r in result.relations), default=0)
-    for i, (file, relations) in enumerate(files.items()):
+    for i, ((_, *file), relations) in enumerate(files.items()):
         heading = Text("").append(for_terminal(paths.of(*file)), HEADING)
         if relations[0].place.freshness is not Freshness.FRESH:
             heading.append(f"  {relations[0].place.freshness} since it was indexed", GUESS)

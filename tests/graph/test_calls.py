@@ -65,10 +65,10 @@ def test_a_cycle_ends(tmp_path: Path) -> None:
 
 
 def test_guesses_are_marked_and_can_be_left_out(index: Index) -> None:
-    answer = index.graph.callers("Shape.name", asking())
+    answer = index.graph.callers("Shape.name", asking(min_confidence=0.0))
     assert [(r.confidence, r.provenance) for r in answer.relations] == [(0.2, "ambiguous")]
     assert "ambiguous" in {n.code for n in answer.notices}
-    sure = index.graph.callers("Shape.name", asking(min_confidence=0.5))
+    sure = index.graph.callers("Shape.name", asking())
     assert sure.relations == ()
     assert "unsure" in {n.code for n in sure.notices}
 
