@@ -23,6 +23,7 @@ from codelens.lang.tokens import (
     NAME,
     TEXT,
     TYPE,
+    UNPACK,
     WRITE,
     NameToken,
     find_tokens,
@@ -32,8 +33,8 @@ from codelens.linking.evaluator import Evaluator, Value
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, words
 from codelens.linking.imports import find_import
 from codelens.linking.references import Resolver
-from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, RepositoryId, UnitId, UnitRow
-from codelens.model.extraction import DecodedText, Reference
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, RepositoryId, UnitId, UnitRow
+from codelens.model.extraction import DecodedText, Import, Reference
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import LIKELY, ONLY_BY_NAME, SURE, Named, Node, Relation, document_node
 from codelens.store.documents import DocumentRow
@@ -70,6 +71,8 @@ class NamedPlace(NamedTuple):
     certainty: str
     unit: Node
     """The definition around it, or the document."""
+    bare: bool = True
+    """False after a dot."""
 
 
 class Target(NamedTuple):
@@ -97,8 +100,10 @@ class PlaceFinder:
         self.unread = 0
         self.partly = 0
         """Files that the grammar could not read as a whole."""
-        self.declared: list[tuple[DocumentRow, NameToken, int]] = []
-        """(file, token, line) of each declared field or member of that name without a unit."""
+        self.documents = set[DocumentId]()
+        """Files that have the name."""
+        self.declared: list[tuple[DocumentRow, str, int, int]] = []
+        """(file, type, start, line) of each declaration, and certain use, of a field of that name without a unit."""
 
     def places(self) -> list[NamedPlace]:
         """The places, by path and position."""
@@ -118,6 +123,8 @@ class PlaceFinder:
             text = self._text(document)
             tokens, complete = find_tokens(text.utf8, document.language, self.target.name)
             self.partly += not complete
+            if tokens:
+                self.documents.add(document.id)
             if not self._with_text:
                 code = [one for one in tokens if one.role != TEXT]
                 self.excluded[OUTSIDE_CODE] += len(tokens) - len(code)
@@ -131,7 +138,22 @@ class PlaceFinder:
             found += self._in_document(document, text, tokens, resolver)
             if resolver.catalog.trim():
                 resolver.values.forget()
-        return found
+        if not self.target.units:
+            found = list(self._of_fields(found))
+        meant = [place for place in found if place.certainty not in (ANOTHER, A_LOCAL)]
+        self.excluded.update(place.certainty for place in found if place.certainty in (ANOTHER, A_LOCAL))
+        return meant
+
+    def _of_fields(self, places: Sequence[NamedPlace]) -> Iterator[NamedPlace]:
+        """The places of a name without a unit: of a field, in the languages that declare it; else all, by name."""
+        holders = {(_kin(document.language), holder) for document, holder, *_ in self.declared}
+        kins = {kin for kin, _ in holders}
+        for place in places:
+            if not self.declared:
+                yield place._replace(certainty=ONLY_BY_NAME)
+            elif _kin(place.document.language) in kins or place.role == NAME:
+                is_only = place.certainty == ONLY_BY_NAME and len(holders) == 1 and place.role not in (NAME, TEXT)
+                yield place._replace(certainty=LIKELY) if is_only and not place.bare else place
 
     def summary(self, listed: Sequence[Relation]) -> str:
         """A sentence about how sure the listed places are, and what is not listed."""
@@ -148,18 +170,14 @@ class PlaceFinder:
         return "; ".join(parts)
 
     def declared_field(self) -> Named:
-        """The field that the first declaration declares."""
-        document, one, line = self.declared[0]
+        """The field at its first declaration."""
+        document, holder, start, line = self.declared[0]
         whole = self._view.named(document_node(document.id))
-        qualified = f"{one.holder}.{self.target.name}" if one.holder else self.target.name
+        name = self.target.name
+        qualified = f"{holder}.{name}" if holder else name
+        end = start + len(name.encode())
         return replace(
-            whole,
-            kind="field",
-            name=self.target.name,
-            qualified_name=qualified,
-            line=line,
-            end_byte=one.end,
-            start_byte=one.start,
+            whole, kind="field", name=name, qualified_name=qualified, line=line, start_byte=start, end_byte=end
         )
 
     def _documents(self) -> list[DocumentRow]:
@@ -196,18 +214,20 @@ class PlaceFinder:
                 if definition.id in self.target.units:
                     continue
                 certainty = LIKELY if definition.id in self.target.family else ANOTHER
+                if definition.parent is not None and definition.parent.id in self.target.units:
+                    certainty = SURE  # a constructor that has the name of its type
                 one = one._replace(role=DECLARATION)
             else:
                 reference = stored.get(start)
-                if one.role == DECLARATION:
-                    self.declared.append((document, one, line))
                 certainty = decide.certainty(one, start, line, unit.place if unit else None, reference)
-            if certainty in (ANOTHER, A_LOCAL):
-                self.excluded[certainty] += 1
-                continue
+                if one.role == DECLARATION and not self.target.units and certainty == SURE:
+                    self.declared.append((document, one.holder, start, line))
+            if decide.field_of:
+                self.declared.append((document, decide.field_of.name, start, line))
+                decide.field_of = None
             source = Node(unit.id) if unit else document_node(document.id)
             end = text.to_original(one.end)
-            yield NamedPlace(document, line, column, start, end, one.role, certainty, source)
+            yield NamedPlace(document, line, column, start, end, one.role, certainty, source, one.bare)
 
     def _heads(self, document: DocumentRow, definitions: Collection[Definition]) -> Iterator[tuple[int, Definition]]:
         """(start of the name, definition) of these definitions."""
@@ -224,7 +244,10 @@ class _Decision:
         self._target, self._facts, self._resolver, self._values = target, facts, resolver, resolver.values
         declares = facts.file.language.name in ASSIGNMENT_DECLARES and "global" not in roles.values()
         self._assigned = frozenset() if declares else frozenset(at for at, role in roles.items() if role == WRITE)
-        """Places at which a value is assigned to a name that was declared elsewhere."""
+        self.field_of: Definition | None = None
+        """The type whose field the last token certainly means, if fields are looked for."""
+        self._assigned |= {at for at, role in roles.items() if role == UNPACK}
+        """Places that bind the name and do not declare another thing: assignments, and fields that are unpacked."""
 
     def certainty(self, one: NameToken, start: int, line: int, unit: int | None, stored: Reference | None) -> str:
         """SURE, LIKELY or ONLY_BY_NAME if the token may mean the target, else ANOTHER or A_LOCAL."""
@@ -232,7 +255,9 @@ class _Decision:
             return ONLY_BY_NAME
         if one.role == DECLARATION:
             return self._of_declaration(one)
-        if one.role == IMPORT and (found := self._of_import(start)):
+        if one.role == UNPACK and self._target.holder:
+            return self._unknown(one)
+        if one.role == IMPORT and (found := self._of_import(one)):
             return found
         if one.role == KEY and one.bare:
             return self._of_key(one, unit)
@@ -243,8 +268,9 @@ class _Decision:
         reference = Reference(kind, self._target.name, receiver, unit, start, line)
         value = self._resolver.value(self._facts, reference)
         found = self._of_value(value, one, reference)
-        is_field = value is not None and value.how == "field"
-        return found if self._target.units or is_field else ONLY_BY_NAME
+        if value is not None and value.how == "field" and found == SURE and not self._target.units:
+            self.field_of = value.definition
+        return found
 
     def _of_value(self, value: Value | None, one: NameToken, reference: Reference) -> str:
         target = self._target
@@ -263,7 +289,8 @@ class _Decision:
             )
             return ANOTHER if is_outside and value.how == "external" else self._unknown(one)
         if value.how == "external":
-            return ANOTHER if target.name in self._facts.names else self._unknown(one)
+            imported = self._facts.names.get(target.name)
+            return self._unknown(one) if imported is None or self._is_own(imported) else ANOTHER
         if self._is_bound(reference):
             return A_LOCAL
         own = self._facts.top.get(target.name, ())
@@ -304,7 +331,7 @@ class _Decision:
             return LIKELY if not target.namesakes else ONLY_BY_NAME
         return ANOTHER if one.holder and one.holder != target.holder else self._unknown(one)
 
-    def _of_import(self, start: int) -> str:
+    def _of_import(self, one: NameToken) -> str:
         """The certainty of a name in an import; empty if the token is another part of it."""
         target = self._target
         for imported in self._facts.imports:
@@ -312,12 +339,22 @@ class _Decision:
                 continue
             module = find_import(self._values.catalog, self._facts, imported)
             if module is None:
-                return ANOTHER
+                return self._unknown(one) if self._is_own(imported) else ANOTHER
             value = self._values.from_module(module, imported.name) if imported.name else None
             if value is not None and value.definition is not None:
                 ids = {value.definition.id} | {d.id for d in value.definition.facts.top.get(target.name, ())}
                 return SURE if ids & target.units else ANOTHER
         return ""
+
+    def _is_own(self, imported: Import) -> bool:
+        """True if an import whose module was not found may be of this repository: by a relative path or its package's name."""
+        module = imported.module
+        if module.startswith((".", "crate", "super", "self")):
+            return True
+        manifests = self._values.catalog.manifests
+        parts = module.split("/")
+        names = [module, parts[0], "/".join(parts[:2])]
+        return any(manifests.declaring("npm", name) for name in names)
 
     def _of_key(self, one: NameToken, unit: int | None) -> str:
         """A key of a literal: a field of the literal's type, or a parameter of the call."""
@@ -357,20 +394,28 @@ def named_unit(view: GraphView, start: Start) -> UnitRow | None:
     return unit if unit is not None and unit.kind not in CHUNK_KINDS and unit.name.isprintable() else None
 
 
-def target_of(view: GraphView, unit: UnitRow) -> Target:
-    """The target that a unit is."""
-    store = view.store
-    row = languages().get(unit.language)
-    kin = row.kin if row else unit.language
-    named = store.units.rows([UnitId(u) for u, *_ in store.units.namesakes(unit.name)]).values()
-    code = [other for other in named if not is_prose(other.language) and _kin(other.language) == kin]
-    same = {u.id for u in code if u.qualified_name == unit.qualified_name and _belong_together(u, unit)} | {unit.id}
+def target_of(view: GraphView, units: Sequence[UnitRow]) -> Target:
+    """The target that definitions of one name are."""
+    store, first = view.store, units[0]
+    kins = {_kin(unit.language) for unit in units}
+    named = store.units.rows([UnitId(u) for u, *_ in store.units.namesakes(first.name)]).values()
+    code = [other for other in named if not is_prose(other.language) and _kin(other.language) in kins]
+    same = {
+        u.id for u in code for unit in units if u.qualified_name == unit.qualified_name and _belong_together(u, unit)
+    }
+    same |= {unit.id for unit in units}
     nodes = [Node(u) for u in same]
     above = {o for some in overridden(view, nodes).values() for o in some}
     family = above | {o for some in overriding(view, [*nodes, *above]).values() for o in some}
-    others = [u for u in code if u.id not in same and Node(u.id) not in family and not _is_constructor(u, unit)]
-    holder = unit.container.rpartition(".")[2] if unit.container and not unit.local else ""
-    return Target(unit.name, kin, frozenset(same), frozenset(family - same), unit.kind, holder, len(others))
+    others = [
+        u
+        for u in code
+        if u.id not in same and Node(u.id) not in family and not any(_is_constructor(u, o) for o in units)
+    ]
+    holders = {unit.container.rpartition(".")[2] if unit.container and not unit.local else "" for unit in units}
+    holder = holders.pop() if len(holders) == 1 else ""
+    kin = kins.pop() if len(kins) == 1 else ""
+    return Target(first.name, kin, frozenset(same), frozenset(family - same), first.kind, holder, len(others))
 
 
 def target_of_name(name: str, holder: str) -> Target:

@@ -135,7 +135,7 @@ def _with_found_calls(view: GraphView, start: Start, ring_of: Ring) -> Ring:
     if unit is None:
         return ring_of
     node, is_test = start.nodes[0], view.is_test(start.nodes[0])
-    calls = [place for place in PlaceFinder(view, target_of(view, unit)).places() if place.role == CALL]
+    calls = [place for place in PlaceFinder(view, target_of(view, [unit])).places() if place.role == CALL]
 
     def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
         found = dict(ring_of(nodes))

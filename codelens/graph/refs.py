@@ -7,6 +7,7 @@ other calls leave the repository.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from codelens.errors import TargetError
@@ -35,7 +36,8 @@ from codelens.model.graph import (
     document_node,
 )
 from codelens.model.search import Notice
-from codelens.store.targets import NothingNamed
+from codelens.store.targets import NothingNamed, listed_units, units_named
+from codelens.text.identifiers import fold_identifier
 
 KIND_OF_USE = {
     "call": "calls",
@@ -144,8 +146,23 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
         start = resolve_start(target, view)
     except NothingNamed as fault:
         return _uses(view, target, options, fault)
+    except TargetError as fault:
+        units = units_named(target, view.store)
+        if not units:
+            raise
+        if units[0].name != last_name(target):
+            with suppress(TargetError):
+                return _uses(view, target, options, fault)
+        starts = [Start(view.named(Node(unit.id)), (Node(unit.id),)) for unit in units]
+        told = Notice("several", f"{fault}; name one as PATH:LINE: {', '.join(listed_units(units, view.store)[:3])}")
+        found = _places_of(view, starts, units, options)
+        return replace(found, notices=(told, *found.notices))
     if (unit := named_unit(view, start)) is not None:
-        return _places_of(view, start, unit, options)
+        last = last_name(target)
+        if not start.inherited_by and unit.name != last and fold_identifier(unit.name) == fold_identifier(last):
+            with suppress(TargetError):  # a field, say, whose name has other capitals
+                return _uses(view, target, options, TargetError(target))
+        return _places_of(view, [start], [unit], options)
     own = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in own]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
@@ -158,9 +175,10 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
 
 
-def _places_of(view: GraphView, start: Start, unit: UnitRow, options: RelationOptions) -> Related:
-    """The places of a definition, and the edges that lead to it from lines without its name."""
-    finder = PlaceFinder(view, target_of(view, unit), options.text)
+def _places_of(view: GraphView, starts: Sequence[Start], units: Sequence[UnitRow], options: RelationOptions) -> Related:
+    """The places of definitions of one name, and the edges that lead to them from lines without it."""
+    finder = PlaceFinder(view, target_of(view, units), options.text)
+    target = starts[0].named
     edges = view.arriving(list(map(Node, sorted(finder.target.units))), options.kinds)
     if not options.kinds:  # the line of an access has the name of a field, not that of its type
         edges = [e for e in edges if e.kind != "accesses_field" or not _is_type(view, e.target)]
@@ -170,15 +188,17 @@ def _places_of(view: GraphView, start: Start, unit: UnitRow, options: RelationOp
         if document is not None and edge.line:
             by_line.setdefault((document_node(document.id), edge.line), edge)
     relations = list[Relation]()
-    for place in finder.places():
-        known = by_line.get((document_node(place.document.id), place.line))
-        relations.append(_at_place(view, place, start.named, known))
+    for found in finder.places():
+        known = by_line.get((document_node(found.document.id), found.line))
+        relations.append(_at_place(view, found, target, known))
     listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
     for edge in edges:
         relation = view.relation(edge, outgoing=False)
-        if (relation.place.repository, relation.place.path, relation.place.line) not in listed:
+        place, owner = relation.place, view.document_of(edge.source)
+        has_name = bool(options.kinds) or (owner is not None and owner.id in finder.documents)
+        if has_name and (place.repository, place.path, place.line) not in listed:
             relations.append(replace(relation, certainty=certainty_of(relation.confidence)))
-    return _answer_places(view, [start], relations, finder, options)
+    return _answer_places(view, starts, relations, finder, options)
 
 
 def _answer_places(
@@ -255,9 +275,9 @@ def _is_type(view: GraphView, node: Node) -> bool:
 
 def _uses(view: GraphView, target: str, options: RelationOptions, fault: TargetError) -> Related:
     """The places of a name without a definition of its own: a field, or a name from outside."""
-    wanted = target.replace("::", ".").removesuffix("()")
+    wanted, last = target.replace("::", ".").removesuffix("()"), last_name(target)
     relations = list[Relation]()
-    holder, _, last = wanted.rpartition(".")
+    holder = wanted.rpartition(".")[0]
     if not last.strip("$@?!_-").replace("_", "").replace("-", "").isalnum():
         raise fault
     finder = PlaceFinder(view, target_of_name(last, holder.rpartition(".")[2]), options.text)
@@ -278,6 +298,11 @@ def _uses(view: GraphView, target: str, options: RelationOptions, fault: TargetE
     found = _answer_places(view, [named], relations, finder, options)
     told = Notice("external", f"{target} is not defined in the index: these places use the name")
     return replace(found, notices=(told, *found.notices))
+
+
+def last_name(target: str) -> str:
+    """The name of a target without what qualifies it."""
+    return target.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")[2]
 
 
 class UnresolvedUse(NamedTuple):

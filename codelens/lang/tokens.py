@@ -21,6 +21,8 @@ TEXT = "text"
 DECLARATION = "declaration"
 IMPORT = "import"
 KEY = "key"
+UNPACK = "unpack"
+"""Role of a field's name that also declares a local variable: `const { name } = it`."""
 CALL = "call"
 TYPE = "type"
 CATCH = "catch"
@@ -35,7 +37,7 @@ class NameToken(NamedTuple):
     start: int
     end: int
     role: str
-    """declaration, import, call, type, catch, write, global, read, argument, key, pattern, label, export, name or text."""
+    """declaration, import, call, type, catch, write, global, read, argument, key, unpack, pattern, label, export, name or text."""
     receiver: str = ""
     """The expression before the dot, as in a `Reference`."""
     holder: str = ""
@@ -72,6 +74,8 @@ _FIELD_NODES = re.compile(
     r"field_decl|property_decl|public_field|field_definition|property_signature|property_element|enum_(?:variant|constant|member|"
     r"entry|assignment)|enumerator|const_spec|const_element|method_(?:spec|elem|signature)|function_(?:declarator|signature)|preproc_def"
 )
+_DECLARATOR = re.compile(r"declarator\Z")
+_UNPACKED = re.compile(r"shorthand_(?:property|field)_identifier(?:_pattern)?\Z")
 _TYPE_NODES = re.compile(
     r"class|struct|interface|trait|enum|union|object|impl|record|type_spec|module|protocol|extension"
 )
@@ -129,7 +133,7 @@ def _read_token(
         if written != name and written.rstrip(":") != name:
             return None
     around = _climb(node)
-    role = _find_role(node, around)
+    role = UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
     receiver, bare = _find_receiver(node, utf8)
     holder = _find_holder(around, role) if role in (KEY, DECLARATION) else ""
     return NameToken(start, end, role, receiver, holder, bare)
@@ -188,8 +192,11 @@ _STATEMENT = re.compile(r"statement|block|body|declaration|definition|source_fil
 
 def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
     """The role by the nodes around the token, up to the statement that it is in."""
-    if around and _names(around[0], node) and _FIELD_NODES.search(around[0].type):
-        return DECLARATION
+    if around and _names(around[0], node):
+        outer = around[1] if len(around) > 1 and _DECLARATOR.search(around[0].type) else around[0]
+        outer = around[2] if len(around) > 2 and outer.type == "variable_declaration" else outer
+        if _FIELD_NODES.search(outer.type):
+            return DECLARATION
     if "type" in node.type:
         return TYPE
     for depth, outer in enumerate(around):

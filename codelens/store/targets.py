@@ -104,8 +104,21 @@ def _in_document(text: str, document: DocumentRow, line: int | None, store: Stor
 
 
 def _by_name(text: str, store: Store) -> UnitRow:
-    wanted = text.replace("::", ".").replace("#", ".").removesuffix("()")
-    last = wanted.rsplit(".", 1)[-1]
+    fitting = units_named(text, store)
+    if not fitting:
+        raise NothingNamed(
+            f"nothing is named {text or 'nothing'}",
+            _alike(_parts(text)[1], store),
+            "name it as PATH:LINE; if it is new, run `codelens index` first",
+        )
+    if len(fitting) > 1:
+        raise TargetError(f"{len(fitting)} things are named {text}", listed_units(fitting, store))
+    return fitting[0]
+
+
+def units_named(text: str, store: Store) -> list[UnitRow]:
+    """The definitions that a name may mean; with other capitals or underscores only if none has exactly this name."""
+    wanted, last = _parts(text)
     rows = list(store.units.rows(store.units.named(fold_identifier(last), None, SAME_NAME)).values())
     named = (
         [u for u in rows if u.name == last and u.kind not in CHUNK_KINDS] or [u for u in rows if u.name == last] or rows
@@ -113,18 +126,15 @@ def _by_name(text: str, store: Store) -> UnitRow:
     fitting = [u for u in named if f".{u.qualified_name}".endswith(f".{wanted}")] or (
         named if "." not in wanted else []
     )
-    if not fitting:
-        raise NothingNamed(
-            f"nothing is named {text or 'nothing'}",
-            _alike(last, store),
-            "name it as PATH:LINE; if it is new, run `codelens index` first",
-        )
     fitting = list(_without_rivals(fitting))
-    whole = [u for u in fitting if u.qualified_name == wanted]
-    fitting = whole if len(whole) == 1 else fitting
-    if len(fitting) > 1:
-        raise TargetError(f"{len(fitting)} things are named {text}", _listed(fitting, store))
-    return fitting[0]
+    whole = [u for u in fitting if u.qualified_name == wanted and u.kind not in ("method", "property")]
+    return whole if len(whole) == 1 else fitting
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """(the name with dots, its last part)."""
+    wanted = text.replace("::", ".").replace("#", ".").removesuffix("()")
+    return wanted, wanted.rsplit(".", 1)[-1]
 
 
 def _without_rivals(units: Sequence[UnitRow]) -> Sequence[UnitRow]:
@@ -155,12 +165,13 @@ def _alike(name: str, store: Store) -> tuple[str, ...]:
     if not store.features().fuzzy:
         return ()
     near = store.postings.names_resembling(fold_identifier(name), None, MOST_ALIKE)
-    return _listed(
+    return listed_units(
         [u for u in store.units.rows([unit for unit, _ in near]).values() if u.kind not in CHUNK_KINDS], store
     )
 
 
-def _listed(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:
+def listed_units(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:
+    """A line for each unit: its place, kind and name."""
     several = len(store.documents.repositories()) > 1
     places = [
         f"{u.repository + '/' if several else ''}{u.path}:{u.name_line or u.start_line}  {u.kind} {u.qualified_name}"

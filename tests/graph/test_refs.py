@@ -81,8 +81,13 @@ def test_a_name_of_a_library_by_its_imports(tmp_path: Path) -> None:
 def test_a_bare_name_that_nothing_defines(tmp_path: Path) -> None:
     index = linked(tmp_path, dict(USES), [])
     answer = index.graph.refs("dumps", asking())
-    assert len(answer.relations) == 4
-    assert {(r.provenance, r.confidence) for r in answer.relations} == {("name", 0.5)}
+    assert [(r.place.path, r.place.line, r.certainty) for r in answer.relations] == [
+        ("a.py", 6, "likely"),
+        ("a.py", 7, "likely"),
+        ("b.py", 3, "likely"),
+        ("c.py", 3, "likely"),
+        ("b.py", 1, "by name"),
+    ]
 
 
 def test_what_is_neither_defined_nor_used(index: Index) -> None:
