@@ -151,6 +151,13 @@ SAME, UNIT, DOCUMENT, NODE, NAME = _same, _unit, _document, _node, _name
 UNIT_ROW, DOCUMENT_ROW, EDGE, REPOSITORY_ID = _unit_row, _document_row, _edge, _repository_id
 
 
+def _unit_or_none(numbers: Numbers, shard: int, unit: int | None) -> Any:
+    return None if unit is None else _unit(numbers, shard, unit)
+
+
+PARENT = _unit_or_none
+
+
 def listed(lift: Lift) -> Lift:
     """A list, with keys if it has them."""
 
@@ -445,6 +452,7 @@ CALLS: Mapping[str, Call] = {
     "documents.rows": call(listed(DOCUMENT_ROW), ordered(_of_document), (0, MANY), each=BY_ID),
     "documents.by_path": call(listed(DOCUMENT_ROW), ordered(lambda d: d.repository)),
     "documents.ending_in": call(listed(DOCUMENT_ROW), ordered(_ENDING, 1)),
+    "documents.linkable": call(listed(row(DOCUMENT)), only, (0, REPOSITORY)),
     "documents.at": call(either(DOCUMENT_ROW), only, (0, REPOSITORY)),
     "documents.first": call(listed(DOCUMENT), best(1), (0, MANY)),
     "documents.first_on_paths": call(listed(DOCUMENT), best(1)),
@@ -461,6 +469,9 @@ CALLS: Mapping[str, Call] = {
     "units.rows": call(keyed(UNIT, UNIT_ROW), united, (0, MANY), each=BY_KEY),
     "units.of_document": call(listed(UNIT_ROW), only, (0, ONE)),
     "units.todos": call(listed(UNIT_ROW), only, (0, ONE)),
+    "units.definitions": call(listed(row(UNIT, PARENT)), only, (0, ONE)),
+    "units.at_top": call(listed(row(SAME, UNIT, DOCUMENT)), joined, (0, MANY)),
+    "units.contained": call(listed(row(SAME, SAME, UNIT, DOCUMENT)), joined, (0, MANY)),
     "units.ids_of": call(listed(row(UNIT)), only, (0, ONE)),
     "units.contents": call(listed(row(UNIT, NAME)), joined, (0, MANY), each=BY_FIRST),
     "units.named": call(listed(UNIT), best(2), (0, NAMED), (1, WITHIN)),
@@ -530,6 +541,7 @@ CALLS: Mapping[str, Call] = {
     "edges.contents": call(listed(row(NODE, NAME)), joined, (0, NODES)),
     "references.of_document": call(SAME, only, (0, ONE)),
     "references.imports_of": call(SAME, only, (0, ONE)),
+    "references.bindings_of": call(SAME, only, (0, ONE)),
     "references.documents_using": call(listed(DOCUMENT), joined),
     "references.documents_using_any": call(listed(DOCUMENT), joined),
     "references.unresolved_in": call(SAME, only, (0, ONE)),

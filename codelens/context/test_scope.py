@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from codelens.context.changes import touched_by
 from codelens.graph.reach import Link, Reach, Ring, calling, reach
-from codelens.graph.refs import Unresolved
+from codelens.graph.unresolved import Unresolved
 from codelens.graph.view import GraphView, resolve_start, with_insides
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, UnitRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.graph.reach import Link, reach, tree_of
-from codelens.graph.refs import KIND_OF_USE, MOST_FILES, Unresolved
+from codelens.graph.unresolved import KIND_OF_USE, MOST_FILES, Unresolved
 from codelens.graph.view import GraphView, contains, outside, resolve_start
 from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS, DocumentId

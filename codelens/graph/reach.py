@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.graph.places import TIER_OF_CERTAINTY, PlaceFinder, named_unit, target_of
-from codelens.graph.refs import Unresolved
+from codelens.graph.unresolved import Unresolved
 from codelens.graph.view import GraphView, Start, overridden, overriding, resolve_start, with_insides
-from codelens.lang.tokens import CALL
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL, KINDS, RESOLVED, TIERS, Edge, Node, Related, Relation, RelationOptions
 from codelens.model.search import Notice
@@ -131,6 +129,9 @@ def callers(view: GraphView, target: str, options: RelationOptions) -> Related:
 
 def _with_found_calls(view: GraphView, start: Start, ring_of: Ring) -> Ring:
     """The same ring with the calls of the target that are not stored, such as one of a function that was unpacked."""
+    from codelens.graph.places import TIER_OF_CERTAINTY, PlaceFinder, named_unit, target_of
+    from codelens.lang.tokens import CALL
+
     unit = named_unit(view, start)
     if unit is None:
         return ring_of

@@ -1,20 +1,15 @@
-"""References to a target: edges that end at it, uses of a name that has no definition, and uses that linking could not follow.
-
-Linking records which references lead nowhere. A call inside a target counts only if the index defines something of that name:
-other calls leave the repository.
-"""
+"""References to a target: the places that name it, and the edges that end at it from places without its name."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from codelens.errors import TargetError
 from codelens.graph.places import TIER_OF_CERTAINTY, NamedPlace, PlaceFinder, named_unit, target_of, target_of_name
+from codelens.graph.unresolved import KIND_OF_USE, Unresolved
 from codelens.graph.view import GraphView, Start, outside, resolve_start
-from codelens.lang.registry import languages
-from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Span, UnitRow
+from codelens.model.code import TYPE_KINDS, DocumentId, Span, UnitRow
 from codelens.model.extraction import Import, Reference
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
@@ -26,7 +21,6 @@ from codelens.model.graph import (
     RESOLVED,
     SURE,
     TIERS,
-    UNRESOLVED,
     Edge,
     Named,
     Node,
@@ -38,29 +32,6 @@ from codelens.model.graph import (
 from codelens.model.search import Notice
 from codelens.store.targets import NothingNamed, listed_units, units_named
 from codelens.text.identifiers import fold_identifier
-
-KIND_OF_USE = {
-    "call": "calls",
-    "construct": "calls",
-    "type": "type_hint_of",
-    "extends": "extends",
-    "implements": "implements",
-    "decorate": "decorates",
-    "throw": "throws",
-    "field": "accesses_field",
-    "use": "references",
-    "env": "reads_env",
-    "process": "executes_process",
-    "route": "handles_route",
-    "endpoint": "consumes_endpoint",
-    "flag": "gated_by_flag",
-    "mention": "documents",
-}
-"""Kind of a reference → kind of the edge that it would be if the name had a definition."""
-MOST_FILES = 500
-"""Files that are read to count; a list reads all. Chosen: 267 files of Django take .24 CPU s."""
-NOT_CALLED = frozenset({"variable", "constant", "property", "module"})
-"""Kinds of definitions that a call does not mean, for the question whether a call leaves the repository."""
 
 
 def uses_of_name(view: GraphView, text: str, kinds: Sequence[str]) -> list[Relation]:
@@ -303,126 +274,3 @@ def _uses(view: GraphView, target: str, options: RelationOptions, fault: TargetE
 def last_name(target: str) -> str:
     """The name of a target without what qualifies it."""
     return target.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")[2]
-
-
-class UnresolvedUse(NamedTuple):
-    """A reference that leads nowhere, and its document."""
-
-    document: DocumentId
-    reference: Reference
-
-
-class Unresolved:
-    """Finds the unresolved uses for one question, in order of path and place. `kinds` are the kinds of edges asked for."""
-
-    def __init__(self, view: GraphView, kinds: Collection[str], listed: bool) -> None:
-        self._view, self._kinds, self._listed = view, kinds, listed
-        self._defined: dict[tuple[str, bool], bool] = {}
-        self.is_partial = False
-        """True if there were too many files to read for a count."""
-
-    def into(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
-        """Uses of the names of these nodes, which may mean them."""
-        wanted: dict[str, set[str]] = {}
-        for node in nodes:
-            unit = self._view.unit(node)
-            if unit is not None and unit.kind not in CHUNK_KINDS and not unit.local:
-                wanted.setdefault(unit.name, set()).add(_kin(unit.language))
-        if not wanted:
-            return []
-        found = list[UnresolvedUse]()
-        for document, kin in self._documents(wanted):
-            uses = self._in(document)
-            found += [UnresolvedUse(document, use) for use in uses if kin in wanted.get(use.name, ())]
-        return found
-
-    def inside(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
-        """Uses inside these nodes of names that the index defines."""
-        view, inner = self._view, dict[DocumentId, set[Node]]()
-        for node in nodes:
-            if (document := view.document_of(node)) is not None:
-                inner.setdefault(document.id, set()).add(node)
-        found = []
-        for document_id in sorted(inner, key=self._place):
-            units = [Node(unit) for unit, _ in view.store.units.ids_of(document_id)]
-            for use in self._in(document_id):
-                around = document_node(document_id) if use.unit is None else units[use.unit]
-                if around in inner[document_id] and self._is_defined(use):
-                    found.append(UnresolvedUse(document_id, use))
-        return found
-
-    def relations(self, uses: Sequence[UnresolvedUse]) -> Iterator[Relation]:
-        """The uses as relations to a name, code first and tests last."""
-        units: dict[DocumentId, list[Node]] = {}
-        tested = [(self._is_test(use.document), use) for use in uses]
-        for document, use in [use for test in (False, True) for is_test, use in tested if is_test == test]:
-            if document not in units:
-                units[document] = [Node(unit) for unit, _ in self._view.store.units.ids_of(document)]
-            source = document_node(document) if use.unit is None else units[document][use.unit]
-            target = outside(f"{use.receiver}.{use.name}" if use.receiver else use.name)
-            place = self._view.place(self._view.document(document), use.line, target)
-            named = self._view.named(source)
-            yield Relation(KIND_OF_USE[use.kind], named, target, False, 1, UNRESOLVED, 0.0, place)
-
-    def notices(self, uses: Sequence[UnresolvedUse]) -> Iterator[Notice]:
-        """A notice with their number, and up to three of their names."""
-        if not uses:
-            return
-        names = sorted({use.reference.name for use in uses})
-        told = ", ".join(names[:3]) + (f" and {len(names) - 3} other names" if len(names) > 3 else "")
-        number = f"{'at least ' if self.is_partial else ''}{len(uses)}"
-        what = ("use" if "references" in self._kinds or not self._kinds else "call") + ("" if len(uses) == 1 else "s")
-        text = f"{number} {what} of {told} could not be followed to any definition; --unresolved lists them"
-        yield Notice("unresolved", text)
-
-    def answer(
-        self,
-        question: str,
-        starts: Sequence[Start],
-        relations: Sequence[Relation],
-        options: RelationOptions,
-        notices: Sequence[Notice],
-        uses: Sequence[UnresolvedUse],
-    ) -> Related:
-        """The relations within the limit, with the targets and notices; the unresolved uses instead, if those are asked for."""
-        told = list(self.relations(uses)) if options.unresolved else relations
-        found = [
-            Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
-        ]
-        said = (*found, *(() if options.unresolved else (*notices, *self.notices(uses))))
-        targets = tuple(start.named for start in starts)
-        return Related(question, targets, tuple(told[: options.limit]), len(told), len(uses), said, self._view.info)
-
-    def _documents(self, names: Iterable[str]) -> Iterator[tuple[DocumentId, str]]:
-        """(document, family of its language) of the documents that use one of these names, in order of path."""
-        found = [d for d in self._view.store.references.documents_using_any(names) if self._view.includes(d)]
-        found.sort(key=self._place)
-        if not self._listed and len(found) > MOST_FILES:
-            self.is_partial = True
-            found = found[:MOST_FILES]
-        for document in found:
-            row = self._view.document(document)
-            yield document, _kin(row.language) if row else ""
-
-    def _in(self, document: DocumentId) -> list[Reference]:
-        uses = self._view.store.references.unresolved_in(document)
-        return [use for use in uses if not self._kinds or KIND_OF_USE[use.kind] in self._kinds]
-
-    def _place(self, document: DocumentId) -> tuple[object, ...]:
-        return self._view.order(document_node(document))
-
-    def _is_test(self, document: DocumentId) -> bool:
-        return self._view.is_test(document_node(document))
-
-    def _is_defined(self, use: Reference) -> bool:
-        """True if the index defines something that this use may mean."""
-        key = (use.name, KIND_OF_USE[use.kind] == "calls")
-        if key not in self._defined:
-            kinds = {kind for _, _, kind, _ in self._view.store.units.namesakes(use.name)}
-            self._defined[key] = bool(kinds - NOT_CALLED if key[1] else kinds)
-        return self._defined[key]
-
-
-def _kin(language: str) -> str:
-    row = languages().get(language)
-    return row.kin if row else language

@@ -56,7 +56,7 @@ def test_so_does_json(indexed: Path) -> None:
 
 
 def test_the_graph_in_a_pipe_imports_only_what_it_needs(indexed: Path) -> None:
-    found = imported(indexed, "callers", "verify_password")
+    found = imported(indexed, "callees", "verify_password")
     assert sorted(found & {*HEAVY, "codelens.render.relations_terminal", "codelens.linking"}) == []
 
 
