@@ -213,7 +213,7 @@ class PlaceFinder:
             if (definition := heads.get(start)) is not None:
                 if definition.id in self.target.units:
                     continue
-                certainty = LIKELY if definition.id in self.target.family else ANOTHER
+                certainty = ONLY_BY_NAME if definition.id in self.target.family else ANOTHER
                 if definition.parent is not None and definition.parent.id in self.target.units:
                     certainty = SURE  # a constructor that has the name of its type
                 one = one._replace(role=DECLARATION)
@@ -311,7 +311,7 @@ class _Decision:
         if definition.id in target.units:
             return SURE
         if definition.id in target.family:
-            return LIKELY
+            return ONLY_BY_NAME  # one may run instead of the other
         if definition.name != target.name:
             holder = definition.parent
             return SURE if holder is not None and holder.id in target.units else self._unknown(one)

@@ -58,6 +58,7 @@ RELATION = closed(
         "line": INTEGER,
         "text": STRING,
         "confidence": NUMBER,
+        "certainty": STRING,
         "test": BOOLEAN,
         "freshness": STRING,
     }
@@ -149,6 +150,7 @@ def _record(relation: Relation, call: ToolCall) -> Record:
         "line": place.line,
         "text": code_line(place.text.strip()),
         "confidence": relation.confidence,
+        "certainty": relation.certainty,
         "test": relation.test,
         "freshness": str(place.freshness),
     }

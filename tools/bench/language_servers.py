@@ -1,0 +1,194 @@
+"""Compare the places of `codelens refs` with language servers.
+
+    python -m tools.bench.language_servers jedi INDEX TREE [--names 40]
+    python -m tools.bench.language_servers lsp INDEX TREE --command 'gopls serve' --language go
+
+A place is contradicted if the server finds definitions for it and none is the target's, confirmed if one is. The server reads a
+copy of the tree. `jedi` needs that package, in the environment that runs this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shlex
+import subprocess
+import sys
+import urllib.parse
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from codelens.errors import TargetError
+from codelens.index import Index
+from codelens.model.graph import CERTAINTIES, Relation, RelationOptions
+from codelens.model.search import SearchOptions
+
+KINDS = ("function", "method", "class", "struct", "interface", "type", "enum", "constant", "variable", "trait")
+Place = tuple[str, int]
+"""(path relative to the tree, line from 1)"""
+Ask = Callable[[Path, int, int], list[Place]]
+"""(file, line from 1, column in UTF-16 from 1) → the definitions of the name there."""
+
+
+class LanguageServer:
+    """A language server that is asked over its standard input."""
+
+    def __init__(self, command: str, tree: Path, language: str) -> None:
+        self._tree, self._language, self._number = tree, language, 0
+        self._open = set[Path]()
+        self._process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tree)
+        root = tree.resolve().as_uri()
+        folders = [{"uri": root, "name": tree.name}]
+        self._ask("initialize", {"processId": None, "rootUri": root, "capabilities": {}, "workspaceFolders": folders})
+        self._send({"method": "initialized", "params": {}})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def definitions(self, path: Path, line: int, column: int) -> list[Place]:
+        """The definitions of the name at a place."""
+        if path not in self._open:
+            self._open.add(path)
+            text = path.read_text("utf-8", "replace")
+            document = {"uri": path.resolve().as_uri(), "languageId": self._language, "version": 1, "text": text}
+            self._send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
+        where = {
+            "textDocument": {"uri": path.resolve().as_uri()},
+            "position": {"line": line - 1, "character": column - 1},
+        }
+        return list(self._places(self._ask("textDocument/definition", where)))
+
+    def _places(self, found: Any) -> Iterator[Place]:
+        for one in [found] if isinstance(found, dict) else found or ():
+            start = one.get("targetSelectionRange") or one["range"]
+            path = Path(urllib.parse.unquote(urllib.parse.urlsplit(one.get("targetUri") or one["uri"]).path))
+            inside = path.is_relative_to(self._tree.resolve())
+            name = path.relative_to(self._tree.resolve()).as_posix() if inside else str(path)
+            yield name, start["start"]["line"] + 1
+
+    def _ask(self, method: str, params: object) -> Any:
+        self._number += 1
+        self._send({"id": self._number, "method": method, "params": params})
+        while True:
+            message = self._read()
+            if message.get("id") == self._number and "method" not in message:
+                return message.get("result")
+            if "id" in message and "method" in message:  # the server asks for settings and the like
+                items = message.get("params", {}).get("items") or ()
+                result = [None for _ in items] if message["method"] == "workspace/configuration" else None
+                self._send({"id": message["id"], "result": result})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self._process.stdin.flush()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        size = 0
+        while (line := self._process.stdout.readline().strip()) or not size:
+            if line.lower().startswith(b"content-length:"):
+                size = int(line.split(b":")[1])
+        found: dict[str, Any] = json.loads(self._process.stdout.read(size))
+        return found
+
+
+def ask_jedi(tree: Path) -> Ask:
+    """Ask jedi, which is a library."""
+    import jedi  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    project = jedi.Project(tree, sys_path=[str(tree), str(tree / "src")], smart_sys_path=False)
+
+    def ask(path: Path, line: int, column: int) -> list[Place]:
+        try:
+            found = jedi.Script(path=path, project=project).goto(line, column - 1, follow_imports=True)
+        except Exception:  # it fails on some of its own inferences
+            return []
+        return [
+            (one.module_path.relative_to(tree.resolve()).as_posix(), one.line)
+            if one.module_path and one.module_path.is_relative_to(tree.resolve())
+            else (str(one.module_path), one.line or 0)
+            for one in found
+        ]
+
+    return ask
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a row for each certainty."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.language_servers", description=__doc__)
+    parser.add_argument("server", choices=["jedi", "lsp"])
+    parser.add_argument("index", type=Path)
+    parser.add_argument("tree", type=Path)
+    parser.add_argument("--command")
+    parser.add_argument("--language", default="python")
+    parser.add_argument("--names", type=int, default=40)
+    parser.add_argument("--most", type=int, default=25, help="places asked for one name")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--wrong", type=int, default=0, help="print so many contradicted places")
+    options = parser.parse_args(arguments)
+    with Index.open(options.index) as index:
+        if options.server == "jedi":
+            counts, wrong = compare(index, options, ask_jedi(options.tree))
+        else:
+            with LanguageServer(options.command, options.tree, options.language) as server:
+                counts, wrong = compare(index, options, server.definitions)
+    print("| certainty | places | confirmed | contradicted | unanswered | contradicted share |")
+    print("|---|" + "---:|" * 5)
+    for certainty in CERTAINTIES:
+        good, bad, none = (counts[certainty, what] for what in ("confirmed", "contradicted", "unanswered"))
+        print(f"| {certainty} | {good + bad + none} | {good} | {bad} | {none} | {bad / max(good + bad, 1):.3f} |")
+    print("\n".join(wrong[: options.wrong]))
+    return 0
+
+
+def compare(index: Index, options: argparse.Namespace, ask: Ask) -> tuple[Counter[tuple[str, str]], list[str]]:
+    """The counts by certainty and outcome, and a line for each contradicted place."""
+    chance, counts, wrong = random.Random(options.seed), Counter[tuple[str, str]](), list[str]()
+    paths = [path for _, path in index.files(SearchOptions(languages=(options.language,)))]
+    targets = [unit for path in paths for unit in index.symbols(path) if unit.kind in KINDS and not unit.local]
+    chance.shuffle(targets)
+    for target in targets[: options.names]:
+        try:
+            answer = index.graph.refs(f"{target.path}:{target.name_line}", RelationOptions())
+        except TargetError:
+            continue
+        target_lines = {
+            unit.name_line for unit in index.symbols(target.path) if unit.qualified_name == target.qualified_name
+        }
+        places = [r for r in answer.relations if r.span.end and r.source.language == options.language]
+        for place in chance.sample(places, min(len(places), options.most)):
+            path = options.tree / place.place.path
+            found = ask(path, place.place.line, place.place.column_utf16)
+            verdict = judge(found, target.path, target_lines, place)
+            counts[place.certainty, verdict] += 1
+            if verdict == "contradicted":
+                where = f"{place.place.path}:{place.place.line}:{place.place.column} {found[:2]}"
+                wrong.append(
+                    f"{place.certainty} {answer.targets[0].qualified_name} {where} {place.place.text.strip()[:90]}"
+                )
+    chance.shuffle(wrong)
+    return counts, wrong
+
+
+def judge(found: Sequence[Place], path: str, lines: Collection[int], place: Relation) -> str:
+    """confirmed, contradicted or unanswered, by the lines of the target, of which an overloaded function has several.
+
+    A definition that is asked about itself, such as an import, does not count.
+    """
+    others = [one for one in found if one != (place.place.path, place.place.line)]
+    if any(other == path and min(abs(line - one) for one in lines) <= 2 for other, line in found):
+        return "confirmed"
+    return "contradicted" if others else "unanswered"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
