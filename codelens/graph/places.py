@@ -100,6 +100,8 @@ class PlaceFinder:
         self.unread = 0
         self.partly = 0
         """Files that the grammar could not read as a whole."""
+        self.steps = 0
+        """Tokens read, and questions that the linker answered for them."""
         self.documents = set[DocumentId]()
         """Files that have the name."""
         self.declared: list[tuple[DocumentRow, str, int, int]] = []
@@ -135,7 +137,9 @@ class PlaceFinder:
                 catalog = Catalog(self._view.store, document.repository)
                 resolvers[document.repository] = Resolver(Evaluator(catalog))
             resolver = resolvers[document.repository]
+            before = resolver.values.steps
             found += self._in_document(document, text, tokens, resolver)
+            self.steps += len(tokens) + resolver.values.steps - before
             if resolver.catalog.trim():
                 resolver.values.forget()
         if not self.target.units:

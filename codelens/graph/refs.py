@@ -9,6 +9,7 @@ from codelens.errors import TargetError
 from codelens.graph.places import TIER_OF_CERTAINTY, NamedPlace, PlaceFinder, named_unit, target_of, target_of_name
 from codelens.graph.unresolved import KIND_OF_USE, Unresolved
 from codelens.graph.view import GraphView, Start, outside, resolve_start
+from codelens.lang.tokens import IMPORT
 from codelens.model.code import TYPE_KINDS, DocumentId, Span, UnitRow
 from codelens.model.extraction import Import, Reference
 from codelens.model.fast_dataclass import replace
@@ -158,14 +159,18 @@ def _places_of(view: GraphView, starts: Sequence[Start], units: Sequence[UnitRow
         document = view.document_of(edge.source)
         if document is not None and edge.line:
             by_line.setdefault((document_node(document.id), edge.line), edge)
-    relations = list[Relation]()
+    relations, importing = list[Relation](), set[int]()
     for found in finder.places():
+        if found.role == IMPORT:
+            importing.add(found.document.id)
         known = by_line.get((document_node(found.document.id), found.line))
         relations.append(_at_place(view, found, target, known))
     listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
     for edge in edges:
         relation = view.relation(edge, outgoing=False)
         place, owner = relation.place, view.document_of(edge.source)
+        if edge.kind == "imports" and owner is not None and owner.id in importing:
+            continue  # the line of the whole statement
         has_name = bool(options.kinds) or (owner is not None and owner.id in finder.documents)
         if has_name and (place.repository, place.path, place.line) not in listed:
             relations.append(replace(relation, certainty=certainty_of(relation.confidence)))

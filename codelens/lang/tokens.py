@@ -193,7 +193,8 @@ _STATEMENT = re.compile(r"statement|block|body|declaration|definition|source_fil
 def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
     """The role by the nodes around the token, up to the statement that it is in."""
     if around and _names(around[0], node):
-        outer = around[1] if len(around) > 1 and _DECLARATOR.search(around[0].type) else around[0]
+        is_part = len(around) > 1 and _DECLARATOR.search(around[0].type) and not _FIELD_NODES.search(around[0].type)
+        outer = around[1] if is_part else around[0]
         outer = around[2] if len(around) > 2 and outer.type == "variable_declaration" else outer
         if _FIELD_NODES.search(outer.type):
             return DECLARATION
@@ -203,11 +204,11 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
         for pattern, role in _PATTERNS:
             if pattern.search(outer.type) and _fits(role, node, around, depth):
                 return role
-        if _STATEMENT.search(outer.type) or (depth and "call" in outer.type):
-            break
         inner = around[depth - 1] if depth else node
         if (inner.end_byte == node.end_byte or "generic" in inner.type) and _is_called(outer, inner):
             return CALL
+        if _STATEMENT.search(outer.type) or (depth and "call" in outer.type):
+            break
     return "read"
 
 

@@ -1,0 +1,213 @@
+"""Every place of a name, with its role and certainty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codelens.config import Settings
+from codelens.graph.places import PlaceFinder, target_of
+from codelens.graph.view import GraphView
+from codelens.index import Index
+from codelens.model.graph import CERTAINTIES, Related
+from codelens.store.targets import units_named
+from tests.graph.linked import asking
+from tests.search.trees import QUICK, Tree
+
+Files = dict[str, str | bytes]
+
+
+def indexed(tmp_path: Path, files: Files) -> Index:
+    tree = Tree(tmp_path, files, QUICK)
+    tree.index().close()
+    return Index.open(tree.db, QUICK)
+
+
+def places(answer: Related) -> list[str]:
+    return [f"{r.place.path}:{r.place.line}:{r.place.column} {r.role} {r.certainty}" for r in answer.relations]
+
+
+def summary(answer: Related) -> str:
+    return next(notice.text for notice in answer.notices if notice.code == "places")
+
+
+PYTHON: Files = {
+    "shop/errors.py": "class Sold(Exception):\n    pass\n\n\nLIMIT = 3\n",
+    "shop/cart.py": (
+        "from shop.errors import (\n    LIMIT,\n    Sold,\n)\n\n\n"
+        "def take(it: 'Sold', count):\n    try:\n        return LIMIT + count\n    except Sold:\n        raise\n"
+    ),
+    "other.py": "def f(Sold):\n    return Sold\n\n\nfrom elsewhere import LIMIT\n\nprint(LIMIT)\n",
+    "README.md": "# Shop\n\nRaises `Sold`:\n\n```python\nclass Sold:\n    pass\n```\n",
+}
+
+
+def test_each_place_has_its_role_and_its_own_column(tmp_path: Path) -> None:
+    with indexed(tmp_path, PYTHON) as index:
+        answer = index.graph.refs("Sold", asking())
+        code = [place for place in places(answer) if not place.startswith("README")]
+        assert code == [
+            "shop/cart.py:3:5 import resolved",
+            "shop/cart.py:7:15 type resolved",
+            "shop/cart.py:10:12 catch resolved",
+        ]
+
+
+def test_a_local_name_and_one_of_a_library_are_something_else(tmp_path: Path) -> None:
+    with indexed(tmp_path, PYTHON) as index:
+        assert "2 mean something else" in summary(index.graph.refs("Sold", asking()))
+        limit = index.graph.refs("LIMIT", asking())
+        assert places(limit) == ["shop/cart.py:2:5 import resolved", "shop/cart.py:9:16 read resolved"]
+        assert "2 mean something else" in summary(limit)
+
+
+def test_code_in_a_document_does_not_compete_with_code(tmp_path: Path) -> None:
+    with indexed(tmp_path, PYTHON) as index:
+        assert [target.path for target in index.graph.refs("Sold", asking()).targets] == ["shop/errors.py"]
+
+
+def test_comments_and_strings_are_counted_and_listed_if_asked_for(tmp_path: Path) -> None:
+    files: Files = {"a.py": "def fee():\n    pass\n\n\n# fee is called\nfee()\nprint('fee', f'{fee()}')\n"}
+    with indexed(tmp_path, files) as index:
+        answer = index.graph.refs("fee", asking())
+        assert places(answer) == ["a.py:6:1 call resolved", "a.py:7:17 call resolved"]
+        assert "2 in comments, strings and documents" in summary(answer)
+        listed = index.graph.refs("fee", asking(text=True))
+        assert [r.place.line for r in listed.relations if r.role == "text"] == [5, 7]
+
+
+def test_only_sure_places(tmp_path: Path) -> None:
+    files: Files = {
+        "a.py": "class A:\n    def close_it(self):\n        pass\n\n\nA().close_it()\n\n\ndef g(x):\n    x.close_it()\n"
+    }
+    with indexed(tmp_path, files) as index:
+        assert places(index.graph.refs("A.close_it", asking())) == ["a.py:6:5 call resolved", "a.py:10:7 call likely"]
+        assert places(index.graph.refs("A.close_it", asking(sure=True))) == ["a.py:6:5 call resolved"]
+
+
+def test_the_surest_come_first(tmp_path: Path) -> None:
+    files: Files = {
+        "a.py": "def g(x):\n    x.run()\n",
+        "b.py": "class A:\n    def run(self):\n        pass\n\n\nclass B:\n    def run(self):\n        pass\n\n\nA().run()\n",
+    }
+    with indexed(tmp_path, files) as index:
+        answer = index.graph.refs("A.run", asking())
+        assert places(answer) == ["b.py:11:5 call resolved", "a.py:2:7 call by name"]
+        order = [CERTAINTIES.index(r.certainty) for r in answer.relations]
+        assert order == sorted(order)
+        assert summary(answer).startswith("1 resolved, 0 likely, 1 by name only; 1 mean something else")
+
+
+GO: Files = {
+    "go.mod": "module shop\n",
+    "config.go": "package shop\n\ntype Config struct {\n\tLimit int\n}\n\ntype Other struct {\n\tLimit int\n}\n",
+    "use.go": (
+        "package shop\n\nfunc Make() *Config {\n\treturn &Config{Limit: 3}\n}\n\n"
+        "func More(c *Config, o *Other) {\n\tc.Limit = 4\n\to.Limit = 5\n}\n"
+    ),
+}
+
+
+def test_a_field_in_a_literal_and_after_a_dot(tmp_path: Path) -> None:
+    with indexed(tmp_path, GO) as index:
+        answer = index.graph.refs("Config.Limit", asking())
+        assert (answer.targets[0].kind, answer.targets[0].qualified_name) == ("field", "Config.Limit")
+        assert places(answer) == [
+            "config.go:4:2 declaration resolved",
+            "use.go:4:17 key resolved",
+            "use.go:8:4 write resolved",
+        ]
+        assert len(index.graph.refs("Limit", asking()).relations) == 5
+
+
+def test_enum_members_in_patterns(tmp_path: Path) -> None:
+    files: Files = {
+        "src/lib.rs": "pub enum Choice {\n    Never,\n    Auto,\n}\n\n"
+        "pub fn f(c: Choice) -> bool {\n    match c {\n        Choice::Never => false,\n        Choice::Auto => true,\n    }\n}\n"
+    }
+    with indexed(tmp_path, files) as index:
+        assert [r.place.line for r in index.graph.refs("Never", asking()).relations] == [2, 8]
+
+
+C: Files = {
+    "server.h": "typedef struct client client;\nstruct client {\n    int fd;\n};\nvoid reply(client *c);\n",
+    "reply.c": '#include "server.h"\n\nvoid reply(client *c) {\n    c->fd = 1;\n}\n',
+    "main.c": '#include "server.h"\n\nint main(void) {\n    client c;\n    reply(&c);\n    return c.fd;\n}\n',
+}
+
+
+def test_a_typedef_and_its_struct_are_one_thing(tmp_path: Path) -> None:
+    with indexed(tmp_path, C) as index:
+        answer = index.graph.refs("client", asking())
+        lines = {(r.place.path, r.place.line) for r in answer.relations}
+        assert {("reply.c", 3), ("main.c", 4), ("server.h", 5)} <= lines
+
+
+def test_prototypes_are_declarations(tmp_path: Path) -> None:
+    with indexed(tmp_path, C) as index:
+        found = {(r.place.path, r.place.line): r.role for r in index.graph.refs("reply", asking()).relations}
+        assert found == {("server.h", 5): "declaration", ("main.c", 5): "call"}
+
+
+def test_several_definitions_are_named_and_all_answered(tmp_path: Path) -> None:
+    files: Files = {
+        "a.py": "def run():\n    pass\n\n\nrun()\n",
+        "b.py": "def run():\n    pass\n\n\nrun()\n",
+    }
+    with indexed(tmp_path, files) as index:
+        answer = index.graph.refs("run", asking())
+        assert places(answer) == ["a.py:5:1 call resolved", "b.py:5:1 call resolved"]
+        assert answer.notices[0].text.startswith("2 things are named run; name one as PATH:LINE: ")
+        assert places(index.graph.refs("a.py:1", asking())) == ["a.py:5:1 call resolved"]
+
+
+@pytest.mark.parametrize("settings", [Settings(vector=False), Settings(vector=False, fuzzy=False)])
+def test_short_names_and_indexes_without_trigrams(settings: Settings, tmp_path: Path) -> None:
+    tree = Tree(tmp_path, {"a.py": "def q():\n    pass\n\n\nq()\n", "b.py": "from a import q\n\nq()\n"}, settings)
+    tree.index().close()
+    with Index.open(tree.db, settings) as index:
+        assert len(index.graph.refs("q", asking()).relations) == 3
+
+
+def test_bytes_rename_the_thing_in_any_encoding(tmp_path: Path) -> None:
+    text = "# größer\ndef größe():\n    return 1\n\n\nx = größe()  # größe\n"
+    for name, raw in (
+        ("utf8", text.encode()),
+        ("bom", b"\xef\xbb\xbf" + text.encode()),
+        ("utf16", text.encode("utf-16")),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        with indexed(folder, {"a.py": raw}) as index:
+            (place,) = index.graph.refs("größe", asking()).relations
+            encoding = "utf-16-le" if name == "utf16" else "utf-8"
+            assert raw[place.span.start : place.span.end].decode(encoding) == "größe"
+
+
+def test_callers_include_calls_that_are_not_stored(tmp_path: Path) -> None:
+    files: Files = {
+        "lib.js": "function handle() {}\nmodule.exports = { handle }\n",
+        "use.js": "const { handle } = require('./lib')\nfunction go() { handle() }\n",
+    }
+    with indexed(tmp_path, files) as index:
+        called = {
+            (r.place.path, r.place.line) for r in index.graph.refs("handle", asking()).relations if r.role == "call"
+        }
+        assert called == {(r.place.path, r.place.line) for r in index.graph.callers("handle", asking()).relations}
+
+
+def _steps(folder: Path, files: int) -> int:
+    folder.mkdir()
+    body = "from lib import work\n\n\ndef f(x):\n    x.work()\n    return work(x)\n"
+    tree: Files = {"lib.py": "def work(x):\n    return x\n"} | {f"m{i}.py": body for i in range(files)}
+    with indexed(folder, tree) as index:
+        view = GraphView(index._store, index.info())
+        finder = PlaceFinder(view, target_of(view, units_named("work", index._store)))
+        assert len(finder.places()) == 3 * files
+        return finder.steps
+
+
+def test_the_work_is_linear_in_the_files_that_have_the_name(tmp_path: Path) -> None:
+    few, many = _steps(tmp_path / "few", 10), _steps(tmp_path / "many", 40)
+    assert many <= 4 * few
