@@ -62,7 +62,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
         "pattern",
     ),
     (
-        r"keyword_argument|\Apair\Z|keyed_element|literal_element|field_initializer|init_pair|initializer_pair|designator",
+        r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator",
         KEY,
     ),
     (r"label|goto|\Abreak|\Acontinue", "label"),
