@@ -263,7 +263,7 @@ class _Decision:
             return self._unknown(one)
         if one.role == IMPORT and (found := self._of_import(one)):
             return found
-        if one.role == KEY and one.bare:
+        if one.role == KEY and one.bare and not one.holder.startswith(("map[", "[")):  # whose keys are expressions
             return self._of_key(one, unit)
         kind = stored.kind if stored is not None and stored.kind in _REFERENCES else _KINDS.get(one.role, "use")
         receiver = stored.receiver if stored is not None else one.receiver
@@ -368,6 +368,10 @@ class _Decision:
         if owner is not None and owner.kind in HOLDERS:
             if target.holder and owner.name == target.holder:
                 return SURE
+            if any(
+                base.definition is not None and base.definition.id in target.units for base in self._values.bases(owner)
+            ):
+                return SURE  # an embedded struct of Go is a field with the name of its type
             declaring = self._values.declaring(owner, target.name)
             if declaring is not None:
                 return SURE if declaring.name == target.holder or not target.units else ANOTHER

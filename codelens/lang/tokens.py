@@ -215,6 +215,8 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
 def _fits(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
     outer, inner = around[depth], around[depth - 1] if depth else node
     if role == KEY:
+        if outer.type == "pair" and inner.type == "identifier":
+            return False  # an expression, as in a dictionary of Python
         return depth <= 1 and inner.start_byte == _first(outer).start_byte
     if role == WRITE:
         left = outer.child_by_field_name("left") or _first(outer)

@@ -216,7 +216,11 @@ def test_the_work_is_linear_in_the_files_that_have_the_name(tmp_path: Path) -> N
 def test_a_value_in_a_literal_is_read(tmp_path: Path) -> None:
     files: Files = {
         "go.mod": "module shop\n",
-        "a.go": "package shop\n\nconst Most = 3\n\ntype Box struct{ Size int }\n\nvar one = Box{Size: Most}\n",
+        "a.go": "package shop\n\nconst Most = 3\n\ntype Box struct{ Size int }\n\nvar one = Box{Size: Most}\n"
+        "var two = map[int]bool{Most: true}\n",
     }
     with indexed(tmp_path, files) as index:
-        assert places(index.graph.refs("Most", asking())) == ["a.go:7:21 read resolved"]
+        assert places(index.graph.refs("Most", asking())) == [
+            "a.go:7:21 read resolved",
+            "a.go:8:24 key resolved",
+        ]

@@ -111,7 +111,11 @@ def rename(answer: Related, options: argparse.Namespace, counts: Counter[str]) -
         for edit in sorted((e for e in edits if e.path == path), key=lambda e: -e.start):
             text = text[: edit.end] + ENDING.encode() + text[edit.end :]
         (tree / path).write_bytes(text)
+    place = tree / target.path
+    moved = place.with_stem(place.stem + ENDING) if place.stem == target.name else place  # Java's rule for public types
+    place.rename(moved)
     fault = _build(tree, options.build)
+    moved.rename(place)
     for path, text in before.items():
         (tree / path).write_bytes(text)
     is_sure = not any(r.certainty in (LIKELY, ONLY_BY_NAME) for r in answer.relations)
