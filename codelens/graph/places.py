@@ -261,8 +261,8 @@ class _Decision:
             return self._of_declaration(one)
         if one.role == UNPACK and self._target.holder:
             return self._unknown(one)
-        if one.role == IMPORT and (found := self._of_import(one)):
-            return found
+        if one.role == IMPORT:
+            return self._of_import(one) or ONLY_BY_NAME
         if one.role == KEY and one.bare and not one.holder.startswith(("map[", "[")):  # whose keys are expressions
             return self._of_key(one, unit)
         kind = stored.kind if stored is not None and stored.kind in _REFERENCES else _KINDS.get(one.role, "use")
@@ -291,7 +291,9 @@ class _Decision:
             is_outside = (
                 head is not None and head.how in ("module", "external") and reference.receiver in self._facts.names
             )
-            return ANOTHER if is_outside and value.how == "external" else self._unknown(one)
+            if value.how == "external":
+                return ANOTHER if is_outside else ONLY_BY_NAME
+            return self._unknown(one)
         if value.how == "external":
             imported = self._facts.names.get(target.name)
             return self._unknown(one) if imported is None or self._is_own(imported) else ANOTHER
@@ -380,7 +382,7 @@ class _Decision:
     def _unknown(self, one: NameToken) -> str:
         """By the name alone: likely where nothing else in the repository has it, and where it may stand so."""
         target = self._target
-        if target.namesakes or target.name in words().common:
+        if target.namesakes or target.family or target.name in words().common:
             return ONLY_BY_NAME
         is_member = bool(target.holder)
         if one.role == KEY:

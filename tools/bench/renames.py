@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def draw_things(index: Index, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """(kind, name) of things whose name the index defines once; fields by ctags, since they are no units."""
+    """(kind, name) of things whose name the index defines once; fields by ctags, since the index has no units for them."""
     only = SearchOptions(languages=tuple(options.language))
     files = [path for _, path in index.files(only)]
     every = [unit for path in files for unit in index.symbols(path)]
