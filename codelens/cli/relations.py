@@ -171,7 +171,7 @@ def _ask(
     flags: GraphFlags, targets: Sequence[str | None], ask: Callable[[Index, Sequence[str], RelationOptions], Related]
 ) -> int:
     """Answer one question about targets and print the answer; returns the exit code."""
-    given = [target for target in targets if target is not None]
+    given = [target for target in targets if target]
     if len(given) < len(targets):
         raise UsageError("no target", f"a target is {TARGET}")
     place = open_place(flags)

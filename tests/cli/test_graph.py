@@ -202,3 +202,8 @@ def test_graphviz_reads_it(question: str, shapes: Path, run: Run) -> None:
     text = run(*QUESTIONS[question], "--dot", cwd=shapes).raw
     ran = subprocess.run(["dot", "-Tplain"], input=text, capture_output=True)
     assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_an_empty_target_is_refused(shapes: Path, run: Run) -> None:
+    ran = run("refs", "", cwd=shapes)
+    assert (ran.code, ran.out) == (WRONG, "") and "no target" in ran.err
