@@ -283,9 +283,9 @@ class _Decision:
         if value.how == "definition" and value.definition is not None:
             return self._of_definition(value.definition, one)
         if value.how == "field" and value.definition is not None:
-            if target.units and target.holder != value.definition.name and target.kind not in (*MEMBERS, *_VALUES):
-                return ANOTHER
-            return SURE if not target.holder or value.definition.name == target.holder else ANOTHER
+            if target.holder:
+                return SURE if value.definition.name == target.holder else ANOTHER
+            return ANOTHER if target.units and target.kind not in MEMBERS else SURE
         if not one.bare:
             head = self._values.receiver(reference.receiver, self._facts, reference.unit, reference.start)
             is_outside = (
@@ -390,7 +390,8 @@ class _Decision:
         if is_member:
             fits = not one.bare or self._facts.file.language.implicit_self
         else:
-            fits = one.bare or self._facts.file.language.modules in ("package", "crate")
+            of_package = self._facts.file.language.package == "directory"  # Go: a bare name of it would have been found
+            fits = not of_package if one.bare else one.receiver in self._facts.names
         return LIKELY if fits else ONLY_BY_NAME
 
 
@@ -440,10 +441,17 @@ def _kin(language: str) -> str:
 
 def _belong_together(first: UnitRow, second: UnitRow) -> bool:
     """True for what `are_one` says, for overloads in one file, and for types whose parts lie in several files."""
-    if first.document == second.document or are_one(first, second) or are_one(second, first):
+    if are_one(first, second) or are_one(second, first):
         return True
+    if first.document == second.document:
+        gap = max(first.start_line, second.start_line) - min(first.end_line, second.end_line)
+        return bool(first.container) or _kin(first.language) != "ecmascript" or gap <= MOST_BETWEEN
     is_open = first.kind == second.kind and first.kind in (*TYPE_KINDS, "module")
     return is_open and bool(languages()[first.language].open_types)
+
+
+MOST_BETWEEN = 2
+"""Lines from an overload of a script's function to the next; tests define unrelated functions of one name in closures."""
 
 
 def _is_constructor(unit: UnitRow, of: UnitRow) -> bool:

@@ -155,9 +155,9 @@ def are_one(unit: UnitRow, other: UnitRow) -> bool:
     if unit.qualified_name != other.qualified_name or unit.repository != other.repository:
         return False
     if unit.document == other.document and unit.kind == other.kind and unit.parent == other.parent:
-        return True
+        return unit.language not in languages() or languages()[unit.language].family != "ecmascript"
     family = languages()[unit.language].family if unit.language in languages() else ""
-    return unit.kind == "type" and other.kind in TYPE_KINDS and bool(family) and unit.language == other.language
+    return unit.kind == "type" and other.kind in TYPE_KINDS and family == "c"
 
 
 def _alike(name: str, store: Store) -> tuple[str, ...]:
