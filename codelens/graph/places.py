@@ -49,7 +49,8 @@ LARGEST = 2_000_000
 """Bytes of a file whose tokens are read; larger ones are counted."""
 ASSIGNMENT_DECLARES = ("python", "ruby", "php", "julia", "r", "elixir", "perl", "bash", "powershell")
 """Languages in which a function declares a variable by assigning to it."""
-MEMBERS = ("method", "property", "field")
+SEVERAL = "*"
+"""In place of the holder, if definitions of several types are meant."""
 _KINDS = {CALL: "call", TYPE: "type", CATCH: "type"}
 """Role → kind of the reference that the linker evaluates; `use` for the others."""
 ANOTHER, A_LOCAL, OUTSIDE_CODE = "another definition", "a local name", "comments, strings and documents"
@@ -283,9 +284,9 @@ class _Decision:
         if value.how == "definition" and value.definition is not None:
             return self._of_definition(value.definition, one)
         if value.how == "field" and value.definition is not None:
-            if target.holder:
+            if target.holder and target.holder != SEVERAL:
                 return SURE if value.definition.name == target.holder else ANOTHER
-            return ANOTHER if target.units and target.kind not in MEMBERS else SURE
+            return SURE if target.holder or not target.units else ANOTHER
         if not one.bare:
             head = self._values.receiver(reference.receiver, self._facts, reference.unit, reference.start)
             is_outside = (
@@ -424,7 +425,7 @@ def target_of(view: GraphView, units: Sequence[UnitRow]) -> Target:
         if u.id not in same and Node(u.id) not in family and not any(_is_constructor(u, o) for o in units)
     ]
     holders = {unit.container.rpartition(".")[2] if unit.container and not unit.local else "" for unit in units}
-    holder = holders.pop() if len(holders) == 1 else ""
+    holder = holders.pop() if len(holders) == 1 else SEVERAL
     kin = kins.pop() if len(kins) == 1 else ""
     return Target(first.name, kin, frozenset(same), frozenset(family - same), first.kind, holder, len(others))
 
