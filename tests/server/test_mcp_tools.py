@@ -187,6 +187,10 @@ def test_relations_name_their_lines(client: Client) -> None:
     assert any(r["test"] for r in impact["relations"])
     refs = client.gives("refs", target="Calculate", kinds=["calls"])
     assert {r["kind"] for r in refs["relations"]} == {"calls"}
+    assert {r["certainty"] for r in client.gives("refs", target="Calculate", sure=True)["relations"]} == {"resolved"}
+    assert (
+        client.gives("refs", target="Calculate", text=True)["total"] > client.gives("refs", target="Calculate")["total"]
+    )
 
 
 def test_symbols_outline_a_file(client: Client) -> None:

@@ -36,6 +36,7 @@ from codelens.server.http.questions import (
     FileAsked,
     FilesAsked,
     Filters,
+    ReferencesAsked,
     RelationsAsked,
     SearchAsked,
     StatusAsked,
@@ -165,6 +166,8 @@ def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
             min_confidence=request.min_confidence,
             depth=request.depth,
             limit=request.limit,
+            sure=isinstance(request, ReferencesAsked) and request.sure,
+            text=isinstance(request, ReferencesAsked) and request.text,
             where=where if _restricts(request) else None,
         )
         graph = index.graph
@@ -240,7 +243,7 @@ ENDPOINTS = {
         Endpoint("why", WhyAsked, why, "why", "Explain the ranks of a search"),
         Endpoint("context", ContextAsked, context, "context", "Collect the code that a task or files are about"),
         Endpoint("symbols", FileAsked, symbols, "symbols", "The outline of one file"),
-        Endpoint("refs", RelationsAsked, relations("refs"), "related", "Every place that names a thing"),
+        Endpoint("refs", ReferencesAsked, relations("refs"), "related", "Every place that names a thing"),
         Endpoint("callers", RelationsAsked, relations("callers"), "related", "Who calls a function, as a tree"),
         Endpoint("callees", RelationsAsked, relations("callees"), "related", "What a function calls, as a tree"),
         Endpoint("impact", RelationsAsked, relations("impact"), "related", "What a change may reach"),

@@ -152,6 +152,13 @@ class RelationsAsked(Filters):
     limit: Limit = Field(MOST_RESULTS, description="At most this many relations")
 
 
+class ReferencesAsked(RelationsAsked):
+    """A question for the places of a name."""
+
+    sure: bool = Field(False, description="Only places that scopes, imports or types lead to")
+    text: bool = Field(False, description="Also the name in comments, strings and documents")
+
+
 class FileAsked(ApiRequest):
     """One file of the index."""
 

@@ -82,6 +82,14 @@ def test_the_graph_answers(client: TestClient, built: Path, question: str) -> No
     assert ("PlaceOrder" in told) is (question != "callees")
 
 
+def test_references_are_restricted_by_certainty_and_extended_to_text(client: TestClient) -> None:
+    def count(more: str) -> int:
+        return len(client.get(f"/api/refs?target=Checkout.PlaceOrder{more}").json()["relations"])
+
+    assert count("&text=true") > count("") >= count("&sure=true") > 0
+    assert client.get("/api/callers?target=newOrderID&sure=true").status_code == 422
+
+
 def test_symbols_file_and_files(client: TestClient, built: Path) -> None:
     outline = client.get("/api/symbols?path=server/internal/cart/order.go").json()
     valid(outline, "symbols")

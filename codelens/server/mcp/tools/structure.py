@@ -32,6 +32,7 @@ from codelens.server.mcp.tool import (
     code_line,
     cut_line,
     fitted,
+    flag,
     inside,
     narrowed,
     notices_told,
@@ -79,6 +80,8 @@ def answering(ask: Ask) -> Callable[[ToolCall], ToolAnswer]:
             min_confidence=given.get("min_confidence"),
             depth=given.get("depth"),
             limit=given["limit"],
+            sure=given.get("sure", False),
+            text=given.get("text", False),
             where=SearchOptions(**where) if any(where.values()) else None,
         )
         return _told(ask(call.index.graph, target_inside(given["target"], info), options), call)
@@ -181,10 +184,14 @@ _KINDS = {"kinds": several("Only these kinds of edges", choice("", ALL_KINDS), l
 REFS = _tool(
     "refs",
     "Where a symbol is used",
-    "Every place that names a symbol or file: calls, imports, subclasses, type hints, decorators, documents. "
-    "Resolved by scopes, imports and types, so more exact than a text search for the name.",
+    "Every place that names a symbol or file, the surest first, each with its certainty: `resolved` by scopes, imports or types, "
+    "`likely` where nothing else has the name, or `by name`. More exact than a text search.",
     GraphTopic.refs,
-    _KINDS,
+    {
+        **_KINDS,
+        "sure": flag("Only places that are resolved"),
+        "text": flag("Also the name in comments, strings and documents"),
+    },
 )
 CALLERS = _tool(
     "callers",
