@@ -14,9 +14,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from codelens.context.changes import touched_by
-from codelens.graph.reach import Link, Reach, Ring, calling, reach
-from codelens.graph.unresolved import Unresolved
-from codelens.graph.view import GraphView, resolve_start, with_insides
+from codelens.graph.reach import Link, Reach, Ring, calling, reach, resolve_and_read
+from codelens.graph.unresolved import UnresolvedUses
+from codelens.graph.view import GraphView, with_insides
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, UnitRow
 from codelens.model.context import Change
@@ -158,7 +158,7 @@ def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int 
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
     """
     touched, reached, notices = _reached(view, targets, depth)
-    unresolved = Unresolved(view, KINDS, listed=False)
+    unresolved = UnresolvedUses(view, KINDS, listed=False)
     uses = unresolved.into(reached.links)
     said = (*notices, *view.notices(()), *unresolved.notices(uses))
     return ReachingTests(touched, _tests(view, reached), len(uses), said, view.info)
@@ -167,7 +167,7 @@ def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int 
 def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> Related:
     """The calls that linking could not follow and that may reach more tests. Raises the errors of `tests_reaching`."""
     touched, reached, notices = _reached(view, targets, depth)
-    unresolved = Unresolved(view, KINDS, listed=True)
+    unresolved = UnresolvedUses(view, KINDS, listed=True)
     told = tuple(unresolved.relations(unresolved.into(reached.links)))
     return Related("test-scope", touched, told, len(told), len(told), notices, view.info)
 
@@ -193,7 +193,7 @@ def _of_change(view: GraphView, change: Change) -> tuple[list[Node], tuple[Notic
 
 
 def _of_targets(view: GraphView, targets: Sequence[str]) -> list[Node]:
-    return list(dict.fromkeys(node for target in targets for node in resolve_start(target, view).nodes))
+    return list(dict.fromkeys(node for target in targets for node in resolve_and_read(target, view).nodes))
 
 
 def _ring(view: GraphView, begun: Collection[Node]) -> Ring:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from codelens.graph.reach import Link, reach, tree_of
-from codelens.graph.unresolved import KIND_OF_USE, MOST_FILES, Unresolved
-from codelens.graph.view import GraphView, contains, outside, resolve_start
+from codelens.graph.reach import Link, reach, resolve_and_read, tree_of
+from codelens.graph.unresolved import KIND_OF_USE, MOST_FILES, UnresolvedUses
+from codelens.graph.view import GraphView, contains, outside
 from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS, DocumentId
 from codelens.model.fast_dataclass import replace
@@ -35,7 +35,7 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Related
 
     Each line is the place of a definition. A base that is not in the index is listed by its name.
     """
-    start = resolve_start(target, view)
+    start = resolve_and_read(target, view)
     kinds, depth = options.kinds or HIERARCHY_KINDS, options.depth or DEEPEST
     outer = OuterTypes(view)
     above = reach(view, start.nodes, lambda nodes: _up(view, nodes, kinds, outer), depth)
@@ -50,7 +50,7 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Related
         yield from _unknown_types(view, node, depth, kinds, outer)
 
     relations = tree_of(view, above, True, under_base) + tree_of(view, below, False, under_subclass)
-    unresolved = Unresolved(view, kinds, options.unresolved)
+    unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.into(below.links)
     return unresolved.answer("hierarchy", [start], relations, options, view.notices(relations), uses)
 

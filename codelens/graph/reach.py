@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.graph.unresolved import Unresolved
+from codelens.graph.unresolved import UnresolvedUses
 from codelens.graph.view import GraphView, Start, overridden, overriding, resolve_start, with_insides
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.graph import EXTERNAL, KINDS, RESOLVED, TIERS, Edge, Node, Related, Relation, RelationOptions
+from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Related, Relation, RelationOptions
 from codelens.model.search import Notice
 
 
@@ -118,42 +118,22 @@ CALLS = ("calls", "tests")
 
 def callers(view: GraphView, target: str, options: RelationOptions) -> Related:
     """Functions that call the target, and their callers, to `depth` (default 1)."""
-    start = resolve_start(target, view)
-    ring = without_inside(start, _with_found_calls(view, start, calling(view, options.kinds or CALLS)))
+    start = resolve_and_read(target, view)
+    ring = without_inside(start, calling(view, options.kinds or CALLS))
     reached = reach(view, start.nodes, ring, options.depth or 1)
     relations = tree_of(view, reached, outgoing=False)
-    unresolved = Unresolved(view, options.kinds or CALLS, options.unresolved)
+    unresolved = UnresolvedUses(view, options.kinds or CALLS, options.unresolved)
     uses = unresolved.into(reached.links)
     return unresolved.answer("callers", [start], relations, options, view.notices(relations), uses)
 
 
-def _with_found_calls(view: GraphView, start: Start, ring_of: Ring) -> Ring:
-    """The same ring with the calls of the target that are not stored, such as one of a function that was unpacked."""
-    from codelens.graph.places import TIER_OF_CERTAINTY, PlaceFinder, named_unit, target_of
-    from codelens.lang.tokens import CALL
+def resolve_and_read(target: str, view: GraphView) -> Start:
+    """The nodes of a target, after the edges that only its files show were added to the view."""
+    from codelens.graph.places import find_edges
 
-    unit = named_unit(view, start)
-    if unit is None:
-        return ring_of
-    node, is_test = start.nodes[0], view.is_test(start.nodes[0])
-    calls = [place for place in PlaceFinder(view, target_of(view, [unit])).places() if place.role == CALL]
-
-    def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
-        found = dict(ring_of(nodes))
-        if node not in nodes:
-            return found
-        listed = {(owner.id, k.edge.line) for k in found[node] if (owner := view.document_of(k.edge.source))}
-        new = []
-        for place in calls:
-            tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
-            if tier.confidence >= max(view.least, RESOLVED) and (place.document.id, place.line) not in listed:
-                kind = "tests" if view.is_test(place.unit) and not is_test else "calls"
-                new.append(Link(Edge(place.unit, kind, node, place.line, tier.provenance, tier.confidence), place.unit))
-                view.learn([place.unit])
-        both = sorted([*found[node], *new], key=lambda link: (_is_tests(view, link), view.edge_order(link.edge)))
-        return {**found, node: both}
-
-    return ring
+    start = resolve_start(target, view)
+    view.add_edges(list(find_edges(view, start)))
+    return start
 
 
 def callees(view: GraphView, target: str, options: RelationOptions) -> Related:
@@ -163,7 +143,7 @@ def callees(view: GraphView, target: str, options: RelationOptions) -> Related:
     ring = without_inside(start, called(view, options.kinds or CALLS))
     reached = reach(view, nodes, ring, options.depth or 1)
     relations = tree_of(view, reached, outgoing=True)
-    unresolved = Unresolved(view, options.kinds or CALLS, options.unresolved)
+    unresolved = UnresolvedUses(view, options.kinds or CALLS, options.unresolved)
     uses = unresolved.inside(with_insides(tuple(reached.links), view, types_too=False))
     return unresolved.answer("callees", [start], relations, options, view.notices(relations), uses)
 
@@ -260,7 +240,7 @@ def path(view: GraphView, first: str, second: str, options: RelationOptions) -> 
         reverse = f"; there is one of {hops} from {starts[1].named.qualified_name}" if back else ""
         deepest = options.depth or LONGEST_PATH
         notices.append(Notice("no-path", f"no path of {deepest} hops or fewer from {first} to {second}{reverse}"))
-    unresolved = Unresolved(view, options.kinds or PATH_KINDS, options.unresolved)
+    unresolved = UnresolvedUses(view, options.kinds or PATH_KINDS, options.unresolved)
     uses = unresolved.inside(with_insides(tuple(reached.links), view, types_too=False))
     return unresolved.answer("path", starts, relations, options, notices, uses)
 
@@ -276,7 +256,7 @@ def _shortest(view: GraphView, start: Start, goal: Start, options: RelationOptio
 
 def impact(view: GraphView, target: str, options: RelationOptions) -> Related:
     """Nodes that a change of the target may affect, nearest first, each with the edge that reaches it."""
-    start = resolve_start(target, view)
+    start = resolve_and_read(target, view)
     kinds = options.kinds or (*IMPACT_KINDS, *(["imports"] if start.whole_file else []))
     nodes = start.nodes if start.whole_file else tuple(with_insides(start.nodes, view, types_too=True))
     reached = _affected(view, start, nodes, kinds, options)
@@ -286,7 +266,7 @@ def impact(view: GraphView, target: str, options: RelationOptions) -> Related:
         _, link = reached.first[node]
         relations.append(view.relation(link.edge, False, reached.depth[node], link.via))
     relations.sort(key=lambda r: r.test)
-    unresolved = Unresolved(view, kinds, options.unresolved)
+    unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.into(reached.links)
     return unresolved.answer("impact", [start], relations, options, view.notices(relations), uses)
 

@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from codelens.errors import TargetError
-from codelens.graph.places import TIER_OF_CERTAINTY, NamedPlace, PlaceFinder, named_unit, target_of, target_of_name
-from codelens.graph.unresolved import KIND_OF_USE, Unresolved
+from codelens.graph.places import (
+    FIELD,
+    TIER_OF_CERTAINTY,
+    NamedPlace,
+    PlaceFinder,
+    Target,
+    find_named_unit,
+    make_target,
+)
+from codelens.graph.unresolved import KIND_OF_USE, UnresolvedUses
 from codelens.graph.view import GraphView, Start, outside, resolve_start
 from codelens.lang.tokens import IMPORT
 from codelens.model.code import TYPE_KINDS, DocumentId, Span, UnitRow
-from codelens.model.extraction import Import, Reference
+from codelens.model.extraction import Reference
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
     BY_NAME,
@@ -19,6 +27,7 @@ from codelens.model.graph import (
     CERTAINTIES,
     LIKELY,
     ONLY_BY_NAME,
+    OUTSIDE,
     RESOLVED,
     SURE,
     TIERS,
@@ -31,29 +40,8 @@ from codelens.model.graph import (
     document_node,
 )
 from codelens.model.search import Notice
-from codelens.store.targets import NothingNamed, listed_units, units_named
+from codelens.store.targets import NothingNamed, find_units_named, list_units, split_name
 from codelens.text.identifiers import fold_identifier
-
-
-def uses_of_name(view: GraphView, text: str, kinds: Sequence[str]) -> list[Relation]:
-    """All uses of a name without a definition, in order of place.
-
-    For `json.dumps`: uses of `dumps` that are imported from `json`, or that have `json` before the dot.
-    """
-    wanted = text.replace("::", ".").removesuffix("()")
-    holder, _, last = wanted.rpartition(".")
-    target, relations = outside(wanted), list[Relation]()
-    for document in view.store.references.documents_using(last):
-        if not view.includes(document):
-            continue
-        imports = view.store.references.imports_of(document)
-        units = _units(view, document)
-        for use in view.store.references.of_document(document):
-            kind = KIND_OF_USE.get(use.kind, "references")
-            if use.name == last and (not kinds or kind in kinds) and _is_of(use, holder, last, imports):
-                source = document_node(document) if use.unit is None else units[use.unit]
-                relations.append(_relation(view, document, use, source, target))
-    return sorted(relations, key=lambda r: (r.test, place_order(r)))
 
 
 def place_order(relation: Relation) -> tuple[object, ...]:
@@ -78,7 +66,7 @@ def uses_of_module(view: GraphView, module: str, kinds: Sequence[str]) -> list[R
             inside = use.receiver in modules or (use.name in names and not use.receiver)
             if inside and (not kinds or kind in kinds):
                 source = document_node(document) if use.unit is None else units[use.unit]
-                relations.append(_relation(view, document, use, source, outside(f"{module}.{use.name}")))
+                relations.append(_relate_use(view, document, use, source, outside(f"{module}.{use.name}")))
     return relations
 
 
@@ -87,19 +75,7 @@ def _units(view: GraphView, document: DocumentId) -> list[Node]:
     return [Node(unit) for unit, _ in view.store.units.ids_of(document)]
 
 
-def _is_of(use: Reference, holder: str, last: str, imports: Sequence[Import]) -> bool:
-    if not holder:
-        return True
-    head = use.receiver
-    if head == holder or head.endswith(f".{holder}"):
-        return True
-    modules = {i.alias or i.module for i in imports if not i.name and i.module == holder}
-    names = {i.alias or i.name for i in imports if i.name and f"{i.module}.{i.name}" == holder}
-    direct = {i.alias or i.name for i in imports if i.module == holder and i.name == last}
-    return head in modules | names if head else use.name in direct
-
-
-def _relation(view: GraphView, document: DocumentId, use: Reference, source: Node, target: Named) -> Relation:
+def _relate_use(view: GraphView, document: DocumentId, use: Reference, source: Node, target: Named) -> Relation:
     """A use as a relation. A target with a dot is as certain as an import; a bare name is only a name."""
     tier = TIERS["import"]
     by_import = "." in target.qualified_name
@@ -117,24 +93,24 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     try:
         start = resolve_start(target, view)
     except NothingNamed as fault:
-        return _uses(view, target, options, fault)
+        return _find_uses(view, target, options, fault)
     except TargetError as fault:
-        units = units_named(target, view.store)
+        units = find_units_named(target, view.store)
         if not units:
             raise
-        if units[0].name != last_name(target):
+        if units[0].name != split_name(target)[1]:
             with suppress(TargetError):
-                return _uses(view, target, options, fault)
+                return _find_uses(view, target, options, fault)
         starts = [Start(view.named(Node(unit.id)), (Node(unit.id),)) for unit in units]
-        told = Notice("several", f"{fault}; name one as PATH:LINE: {', '.join(listed_units(units, view.store)[:3])}")
-        found = _places_of(view, starts, units, options)
+        told = Notice("several", f"{fault}; name one as PATH:LINE: {', '.join(list_units(units, view.store)[:3])}")
+        found = _answer_definitions(view, starts, units, options)
         return replace(found, notices=(told, *found.notices))
-    if (unit := named_unit(view, start)) is not None:
-        last = last_name(target)
+    if (unit := find_named_unit(view, start)) is not None:
+        last = split_name(target)[1]
         if not start.inherited_by and unit.name != last and fold_identifier(unit.name) == fold_identifier(last):
             with suppress(TargetError):  # a field, say, whose name has other capitals
-                return _uses(view, target, options, TargetError(target))
-        return _places_of(view, [start], [unit], options)
+                return _find_uses(view, target, options, TargetError(target))
+        return _answer_definitions(view, [start], [unit], options)
     own = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in own]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
@@ -142,14 +118,16 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
         uses = uses_of_module(view, start.named.qualified_name.removeprefix("module:"), options.kinds)
         relations += [r for r in uses if r.confidence >= view.least]
     relations.sort(key=lambda r: (r.test, place_order(r)))
-    unresolved = Unresolved(view, options.kinds, options.unresolved)
+    unresolved = UnresolvedUses(view, options.kinds, options.unresolved)
     lost = [one for one in unresolved.into(start.nodes) if document_node(one.document) not in own]
     return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
 
 
-def _places_of(view: GraphView, starts: Sequence[Start], units: Sequence[UnitRow], options: RelationOptions) -> Related:
+def _answer_definitions(
+    view: GraphView, starts: Sequence[Start], units: Sequence[UnitRow], options: RelationOptions
+) -> Related:
     """The places of definitions of one name, and the edges that lead to them from lines without it."""
-    finder = PlaceFinder(view, target_of(view, units), options.text)
+    finder = PlaceFinder(view, make_target(view, units), options.text)
     target = starts[0].named
     edges = view.arriving(list(map(Node, sorted(finder.target.units))), options.kinds)
     if not options.kinds:  # the line of an access has the name of a field, not that of its type
@@ -160,11 +138,11 @@ def _places_of(view: GraphView, starts: Sequence[Start], units: Sequence[UnitRow
         if document is not None and edge.line:
             by_line.setdefault((document_node(document.id), edge.line), edge)
     relations, importing = list[Relation](), set[int]()
-    for found in finder.places():
+    for found in finder.find_places():
         if found.role == IMPORT:
             importing.add(found.document.id)
         known = by_line.get((document_node(found.document.id), found.line))
-        relations.append(_at_place(view, found, target, known))
+        relations.append(_make_relation(view, found, target, known))
     listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
     for edge in edges:
         relation = view.relation(edge, outgoing=False)
@@ -173,11 +151,11 @@ def _places_of(view: GraphView, starts: Sequence[Start], units: Sequence[UnitRow
             continue  # the line of the whole statement
         has_name = bool(options.kinds) or (owner is not None and owner.id in finder.documents)
         if has_name and (place.repository, place.path, place.line) not in listed:
-            relations.append(replace(relation, certainty=certainty_of(relation.confidence)))
-    return _answer_places(view, starts, relations, finder, options)
+            relations.append(replace(relation, certainty=grade_confidence(relation.confidence)))
+    return _answer(view, starts, relations, finder, options)
 
 
-def _answer_places(
+def _answer(
     view: GraphView,
     starts: Sequence[Start],
     relations: Sequence[Relation],
@@ -194,7 +172,7 @@ def _answer_places(
         and (not options.unresolved or r.certainty == ONLY_BY_NAME)
     ]
     kept.sort(key=lambda r: (CERTAINTIES.index(r.certainty), place_order(r)))
-    notices = [Notice("places", finder.summary(kept)), *view.notices(())]
+    notices = [Notice("places", finder.summarize(kept)), *view.notices(())]
     found = [
         Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
     ]
@@ -203,22 +181,12 @@ def _answer_places(
     return Related("refs", targets, tuple(kept[: options.limit]), len(kept), by_name, (*found, *notices), view.info)
 
 
-KIND_OF_ROLE = {
-    "call": "calls",
-    "import": "imports",
-    "type": "type_hint_of",
-    "catch": "references",
-    "text": "documents",
-}
-"""Role of a name → kind of the edge that it would be; `references` for the others."""
-
-
-def _at_place(view: GraphView, place: NamedPlace, target: Named, edge: Edge | None) -> Relation:
+def _make_relation(view: GraphView, place: NamedPlace, target: Named, edge: Edge | None) -> Relation:
     """A place as a relation; an edge of the same line gives its kind."""
     tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
-    kind = edge.kind if edge else KIND_OF_ROLE.get(place.role, "references")
+    kind = edge.kind if edge else place.kind
     provenance, confidence = (edge.provenance, edge.confidence) if edge else (tier.provenance, tier.confidence)
-    if certainty_of(confidence) != place.certainty:
+    if grade_confidence(confidence) != place.certainty:
         provenance, confidence = tier.provenance, tier.confidence
     source = view.named(place.unit)
     line = view.place(place.document, place.line, target, place.column)
@@ -237,7 +205,7 @@ def _at_place(view: GraphView, place: NamedPlace, target: Named, edge: Edge | No
     )
 
 
-def certainty_of(confidence: float) -> str:
+def grade_confidence(confidence: float) -> str:
     """The certainty of an edge."""
     if confidence >= TIERS["implied"].confidence:
         return SURE
@@ -249,33 +217,25 @@ def _is_type(view: GraphView, node: Node) -> bool:
     return unit is not None and unit.kind in TYPE_KINDS
 
 
-def _uses(view: GraphView, target: str, options: RelationOptions, fault: TargetError) -> Related:
-    """The places of a name without a definition of its own: a field, or a name from outside."""
-    wanted, last = target.replace("::", ".").removesuffix("()"), last_name(target)
-    relations = list[Relation]()
+def _find_uses(view: GraphView, target: str, options: RelationOptions, fault: TargetError) -> Related:
+    """The places of a name without a definition of its own: a field, or a name from outside. Raises `fault` if it has none."""
+    wanted, last = split_name(target)
     holder = wanted.rpartition(".")[0]
     if not last.strip("$@?!_-").replace("_", "").replace("-", "").isalnum():
         raise fault
-    finder = PlaceFinder(view, target_of_name(last, holder.rpartition(".")[2]), options.text)
-    places = finder.places()
+    field = Target(last, "", frozenset(), frozenset(), FIELD, holder.rpartition(".")[2], 0)
+    finder, named = PlaceFinder(view, field, options.text), outside(wanted)
+    places = finder.find_places()
     if finder.declared:
-        field = finder.declared_field()
-        relations = [_at_place(view, place, field, None) for place in places]
-        return _answer_places(view, [Start(field, ())], relations, finder, options)
-    relations = [r for r in uses_of_name(view, target, options.kinds) if r.confidence >= view.least]
-    if not holder:
-        listed = {(r.place.path, r.place.line) for r in relations}
-        rest = [_at_place(view, p, outside(wanted), None) for p in places if (p.document.path, p.line) not in listed]
-        relations += [replace(r, certainty=ONLY_BY_NAME) for r in rest]
+        named = finder.first_declaration()
+    else:
+        finder = PlaceFinder(view, field._replace(kind=OUTSIDE, holder=holder), options.text)
+        places = finder.find_places()
+    relations = [_make_relation(view, place, named, None) for place in places]
     if not relations:
         raise fault
-    relations = [replace(r, certainty=r.certainty or certainty_of(r.confidence)) for r in relations]
-    named = Start(outside(relations[0].target.qualified_name), ())
-    found = _answer_places(view, [named], relations, finder, options)
-    told = Notice("external", f"{target} is not defined in the index: these places use the name")
-    return replace(found, notices=(told, *found.notices))
-
-
-def last_name(target: str) -> str:
-    """The name of a target without what qualifies it."""
-    return target.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")[2]
+    answer = _answer(view, [Start(named, ())], relations, finder, options)
+    if finder.declared:
+        return answer
+    notice = Notice("external", f"{target} is not defined in the index: these places use the name")
+    return replace(answer, notices=(notice, *answer.notices))

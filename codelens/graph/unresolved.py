@@ -13,19 +13,11 @@ from codelens.graph.view import GraphView, Start, outside
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.extraction import Reference
-from codelens.model.graph import UNRESOLVED, Node, Related, Relation, RelationOptions, document_node
+from codelens.model.graph import EDGE_OF, UNRESOLVED, Node, Related, Relation, RelationOptions, document_node
 from codelens.model.search import Notice
 
 KIND_OF_USE = {
-    "call": "calls",
-    "construct": "calls",
-    "type": "type_hint_of",
-    "extends": "extends",
-    "implements": "implements",
-    "decorate": "decorates",
-    "throw": "throws",
-    "field": "accesses_field",
-    "use": "references",
+    **EDGE_OF,
     "env": "reads_env",
     "process": "executes_process",
     "route": "handles_route",
@@ -47,7 +39,7 @@ class UnresolvedUse(NamedTuple):
     reference: Reference
 
 
-class Unresolved:
+class UnresolvedUses:
     """Finds the unresolved uses for one question, in order of path and place. `kinds` are the kinds of edges asked for."""
 
     def __init__(self, view: GraphView, kinds: Collection[str], listed: bool) -> None:

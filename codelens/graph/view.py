@@ -200,6 +200,7 @@ class GraphView:
         self._units: dict[Node, UnitRow] = {}
         self._documents: dict[DocumentId, DocumentRow] = {}
         self._fresh: dict[DocumentId, Freshness] = {}
+        self._added: dict[Node, list[Edge]] = {}
         self._roots = {row.id: (row.name, row.root) for row in store.documents.repositories()}
         self.too_unsure = 0
         """Number of edges left out for their confidence."""
@@ -305,7 +306,15 @@ class GraphView:
 
     def arriving(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Edges that end at these nodes and begin in the files of the question (or `anywhere`), in order of their places."""
-        return self._chosen(incoming(self.store, nodes, kinds), False, anywhere)
+        wanted = list(nodes)
+        found = incoming(self.store, wanted, kinds)
+        found += [e for node in wanted for e in self._added.get(node, ()) if not kinds or e.kind in kinds]
+        return self._chosen(found, False, anywhere)
+
+    def add_edges(self, edges: Iterable[Edge]) -> None:
+        """Add edges that are not stored, for `arriving`."""
+        for edge in edges:
+            self._added.setdefault(edge.target, []).append(edge)
 
     def _chosen(self, edges: Sequence[Edge], ahead: bool, anywhere: bool) -> list[Edge]:
         distinct = dict.fromkeys(edges)
@@ -370,10 +379,10 @@ class GraphView:
             self._fresh[document.id] = Freshness(known)
         return self._fresh[document.id]
 
-    def documents_in_order(self) -> list[DocumentRow]:
-        """All documents in the order of contents."""
+    def documents_in_order(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
+        """These documents, or all, in the order of contents."""
         names = {row.id: row.name for row in self.store.documents.repositories()}
-        return sorted(self.store.documents.rows(), key=lambda d: (names[d.repository], d.path))
+        return sorted(self.store.documents.rows(ids), key=lambda d: (names[d.repository], d.path))
 
     def notices(self, relations: Iterable[Relation]) -> list[Notice]:
         """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""

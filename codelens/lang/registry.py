@@ -48,6 +48,7 @@ class Language:
     package: str = ""
     open_types: str = ""
     implicit_self: bool = False
+    assignment_declares: bool = False
     structural: bool = False
     fixtures: str = ""
     self_names: frozenset[str] = frozenset()

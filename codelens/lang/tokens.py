@@ -7,7 +7,9 @@ costs little more than its parse. A language without a grammar has only the text
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator
+from threading import Lock
 from typing import NamedTuple
 
 import tree_sitter
@@ -111,12 +113,41 @@ def find_tokens(utf8: bytes, language: str, name: str) -> tuple[list[NameToken],
         role = TEXT if row is None or row.prose or row.chunks != "code" else NAME
         return [NameToken(start, end, role) for start, end in matches], True
     try:
-        tree = load_parser(language).parse(utf8)
+        root = _parsed_texts.parse(utf8, language).root_node
     except GrammarMissing:
         return [NameToken(start, end, NAME) for start, end in matches], False
-    root = tree.root_node
     found = [_read_token(root, start, end, utf8, name, row) for start, end in matches]
     return [one for one in found if one is not None], not root.has_error
+
+
+MOST_KEPT = 1_000_000
+"""Bytes of text whose trees are kept: some 50 MB for C."""
+
+
+class _ParsedTexts:
+    """The syntax trees of the last texts, for a server that is asked several questions about the same files."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, bytes], tree_sitter.Tree] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def parse(self, utf8: bytes, language: str) -> tree_sitter.Tree:
+        """The tree of a text. Raises GrammarMissing."""
+        key = (language, utf8)
+        with self._lock:  # a parser serves one thread at a time
+            if key not in self._kept:
+                self._kept[key] = load_parser(language).parse(utf8)
+                self._size += len(utf8)
+            self._kept.move_to_end(key)
+            tree = self._kept[key]
+            while self._size > MOST_KEPT:
+                (_, oldest), _ = self._kept.popitem(last=False)
+                self._size -= len(oldest)
+        return tree
+
+
+_parsed_texts = _ParsedTexts()
 
 
 def _read_token(

@@ -11,20 +11,9 @@ from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, FileInfo, Lin
 from codelens.linking.imports import find_import
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
 from codelens.model.extraction import Import, Reference
+from codelens.model.graph import EDGE_OF
 from codelens.text.expressions import steps
 
-EDGE_OF: dict[str, str] = {
-    "call": "calls",
-    "construct": "calls",
-    "type": "type_hint_of",
-    "extends": "extends",
-    "implements": "implements",
-    "decorate": "decorates",
-    "throw": "throws",
-    "field": "accesses_field",
-    "use": "references",
-}
-"""Kind of a reference → kind of its edge."""
 LITERALS: dict[str, tuple[str, str]] = {
     "env": ("reads_env", "env"),
     "process": ("executes_process", "process"),

@@ -49,6 +49,18 @@ outside of its type's text (a Go method); otherwise it follows from the units.""
 IMPLIED_KINDS = ("contains", "member_of", "tested_by", "co_tested_with", "similar_to")
 """Kinds that are not stored but follow from units and stored edges."""
 NAME_OF_KIND: Mapping[int, str] = {number: name for name, number in KINDS.items()}
+EDGE_OF: Mapping[str, str] = {
+    "call": "calls",
+    "construct": "calls",
+    "type": "type_hint_of",
+    "extends": "extends",
+    "implements": "implements",
+    "decorate": "decorates",
+    "throw": "throws",
+    "field": "accesses_field",
+    "use": "references",
+}
+"""Kind of a reference to a definition → kind of its edge."""
 
 
 class Tier(NamedTuple):

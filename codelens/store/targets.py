@@ -104,21 +104,21 @@ def _in_document(text: str, document: DocumentRow, line: int | None, store: Stor
 
 
 def _by_name(text: str, store: Store) -> UnitRow:
-    fitting = units_named(text, store)
+    fitting = find_units_named(text, store)
     if not fitting:
         raise NothingNamed(
             f"nothing is named {text or 'nothing'}",
-            _alike(_parts(text)[1], store),
+            _alike(split_name(text)[1], store),
             "name it as PATH:LINE; if it is new, run `codelens index` first",
         )
     if len(fitting) > 1:
-        raise TargetError(f"{len(fitting)} things are named {text}", listed_units(fitting, store))
+        raise TargetError(f"{len(fitting)} things are named {text}", list_units(fitting, store))
     return fitting[0]
 
 
-def units_named(text: str, store: Store) -> list[UnitRow]:
+def find_units_named(text: str, store: Store) -> list[UnitRow]:
     """The definitions that a name may mean; with other capitals or underscores only if none has exactly this name."""
-    wanted, last = _parts(text)
+    wanted, last = split_name(text)
     rows = list(store.units.rows(store.units.named(fold_identifier(last), None, SAME_NAME)).values())
     named = (
         [u for u in rows if u.name == last and u.kind not in CHUNK_KINDS] or [u for u in rows if u.name == last] or rows
@@ -131,7 +131,7 @@ def units_named(text: str, store: Store) -> list[UnitRow]:
     return whole if len(whole) == 1 else fitting
 
 
-def _parts(text: str) -> tuple[str, str]:
+def split_name(text: str) -> tuple[str, str]:
     """(the name with dots, its last part)."""
     wanted = text.replace("::", ".").replace("#", ".").removesuffix("()")
     return wanted, wanted.rsplit(".", 1)[-1]
@@ -143,14 +143,16 @@ def _without_rivals(units: Sequence[UnitRow]) -> Sequence[UnitRow]:
     These are versions of one function for different builds in one file, and in C a struct and its typedef.
     """
     code = [u for u in units if not is_prose(u.language)] or units
-    kept = list[UnitRow]()
+    kept: dict[str, list[UnitRow]] = {}
     for unit in sorted(code, key=lambda u: (u.kind == "type", u.content_order())):
-        if not any(are_one(unit, other) for other in kept):
-            kept.append(unit)
-    return [u for u in code if u in kept]
+        alike = kept.setdefault(unit.qualified_name, [])
+        if not any(is_same_thing(unit, other) for other in alike):
+            alike.append(unit)
+    ids = {unit.id for alike in kept.values() for unit in alike}
+    return [unit for unit in code if unit.id in ids]
 
 
-def are_one(unit: UnitRow, other: UnitRow) -> bool:
+def is_same_thing(unit: UnitRow, other: UnitRow) -> bool:
     """True for versions of one definition in a file, and for a typedef in C and the type of that name."""
     if unit.qualified_name != other.qualified_name or unit.repository != other.repository:
         return False
@@ -165,12 +167,12 @@ def _alike(name: str, store: Store) -> tuple[str, ...]:
     if not store.features().fuzzy:
         return ()
     near = store.postings.names_resembling(fold_identifier(name), None, MOST_ALIKE)
-    return listed_units(
+    return list_units(
         [u for u in store.units.rows([unit for unit, _ in near]).values() if u.kind not in CHUNK_KINDS], store
     )
 
 
-def listed_units(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:
+def list_units(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:
     """A line for each unit: its place, kind and name."""
     several = len(store.documents.repositories()) > 1
     places = [

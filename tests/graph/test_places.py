@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from codelens.graph.places import PlaceFinder, target_of
+from codelens.graph.places import PlaceFinder, make_target
 from codelens.graph.view import GraphView
 from codelens.index import Index
 from codelens.model.graph import CERTAINTIES, Related
-from codelens.store.targets import units_named
+from codelens.store.targets import find_units_named
 from tests.graph.linked import asking
 from tests.search.trees import QUICK, Tree
 
@@ -185,31 +185,55 @@ def test_bytes_rename_the_thing_in_any_encoding(tmp_path: Path) -> None:
             assert raw[place.span.start : place.span.end].decode(encoding) == "größe"
 
 
+SCRIPTS: Files = {
+    "lib.js": "function handleAll() {}\nclass Base {}\n",
+    "use.js": "function go() { handleAll() }\nclass Part extends Base {}\n",
+    "test/use.test.js": "function testGo() { handleAll() }\n",
+}
+"""Scripts of one page see each other's names without an import."""
+
+
+def test_impact_and_tests_follow_calls_that_are_not_stored(tmp_path: Path) -> None:
+    with indexed(tmp_path, SCRIPTS) as index:
+        stored = list(index._store.edges.incoming([units_of(index, "handleAll")], ["calls", "tests"]))
+        assert stored == []
+        affected = {r.source.qualified_name for r in index.graph.impact("handleAll", asking()).relations}
+        assert {"go", "testGo"} <= affected
+        tests = index.graph.tests_reaching(["handleAll"], None, None).tests
+        assert [one.test.qualified_name for one in tests] == ["testGo"]
+
+
+def test_a_hierarchy_follows_bases_that_are_not_stored(tmp_path: Path) -> None:
+    with indexed(tmp_path, SCRIPTS) as index:
+        assert [r.source.name for r in index.graph.hierarchy("Base", asking()).relations] == ["Part"]
+
+
+def units_of(index: Index, name: str) -> int:
+    (unit,) = find_units_named(name, index._store)
+    return unit.id
+
+
 def test_callers_include_calls_that_are_not_stored(tmp_path: Path) -> None:
-    files: Files = {
-        "lib.js": "function handle() {}\nmodule.exports = { handle }\n",
-        "use.js": "const { handle } = require('./lib')\nfunction go() { handle() }\n",
-    }
-    with indexed(tmp_path, files) as index:
+    with indexed(tmp_path, SCRIPTS) as index:
         called = {
-            (r.place.path, r.place.line) for r in index.graph.refs("handle", asking()).relations if r.role == "call"
+            (r.place.path, r.place.line) for r in index.graph.refs("handleAll", asking()).relations if r.role == "call"
         }
-        assert called == {(r.place.path, r.place.line) for r in index.graph.callers("handle", asking()).relations}
+        assert called == {(r.place.path, r.place.line) for r in index.graph.callers("handleAll", asking()).relations}
 
 
-def _steps(folder: Path, files: int) -> int:
+def count_steps(folder: Path, files: int) -> int:
     folder.mkdir()
     body = "from lib import work\n\n\ndef f(x):\n    x.work()\n    return work(x)\n"
     tree: Files = {"lib.py": "def work(x):\n    return x\n"} | {f"m{i}.py": body for i in range(files)}
     with indexed(folder, tree) as index:
         view = GraphView(index._store, index.info())
-        finder = PlaceFinder(view, target_of(view, units_named("work", index._store)))
-        assert len(finder.places()) == 3 * files
+        finder = PlaceFinder(view, make_target(view, find_units_named("work", index._store)))
+        assert len(finder.find_places()) == 3 * files
         return finder.steps
 
 
 def test_the_work_is_linear_in_the_files_that_have_the_name(tmp_path: Path) -> None:
-    few, many = _steps(tmp_path / "few", 10), _steps(tmp_path / "many", 40)
+    few, many = count_steps(tmp_path / "few", 10), count_steps(tmp_path / "many", 40)
     assert many <= 4 * few
 
 

@@ -71,10 +71,12 @@ def test_a_name_of_a_library_by_its_imports(tmp_path: Path) -> None:
     answer = index.graph.refs("json.dumps", asking())
     assert [f"{r.place.path}:{r.place.line}:{r.place.column}" for r in answer.relations] == [
         "a.py:6:10",
+        "b.py:1:18",
         "b.py:3:7",
         "c.py:3:3",
     ]
-    assert {r.kind for r in answer.relations} == {"calls"}
+    assert [r.kind for r in answer.relations] == ["calls", "imports", "calls", "calls"]
+    assert {r.certainty for r in answer.relations} == {"resolved"}
     assert [n.code for n in answer.notices] == ["external", "places"]
 
 
@@ -82,11 +84,11 @@ def test_a_bare_name_that_nothing_defines(tmp_path: Path) -> None:
     index = linked(tmp_path, dict(USES), [])
     answer = index.graph.refs("dumps", asking())
     assert [(r.place.path, r.place.line, r.certainty) for r in answer.relations] == [
-        ("a.py", 6, "likely"),
-        ("a.py", 7, "likely"),
-        ("b.py", 3, "likely"),
-        ("c.py", 3, "likely"),
+        ("a.py", 6, "by name"),
+        ("a.py", 7, "by name"),
         ("b.py", 1, "by name"),
+        ("b.py", 3, "by name"),
+        ("c.py", 3, "by name"),
     ]
 
 

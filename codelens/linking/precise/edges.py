@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import FUNCTIONS, Definition, LinkFacts
 from codelens.linking.precise.indexes import PreciseIndexes
-from codelens.linking.references import EDGE_OF, EdgeEnd, FoundEdge, Meaning
+from codelens.linking.references import EdgeEnd, FoundEdge, Meaning
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Span, UnitId
 from codelens.model.extraction import DecodedText, Reference
+from codelens.model.graph import EDGE_OF
 from codelens.store.store import Store
 from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import TextMap
