@@ -19,12 +19,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from codelens.cluster.local import sharded
-from codelens.cluster.shards import LocalShards, Request, Shard, Transport
+from codelens.cluster.shards import Request, Shard, Transport
 from codelens.cluster.sketch import Sketch
 from codelens.store.postings import phrases_alone
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
+from tests.cluster.local import LocalShards, sharded
 from tests.cluster.queries import answer_bytes
 from tools.cluster_layouts import UNLIMITED, files
 from tools.cluster_speed import asked

@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 import psutil
 
 from codelens.cluster.calls import CALLS
-from codelens.cluster.local import sharded
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import HeldSet, LocalShards, Request, Shard, Transport
+from codelens.cluster.shards import HeldSet, Request, Shard, Transport
 from codelens.cluster.store import ShardedStore, Whole
 from codelens.fleet.holding import ShardsOfWorkers
 from codelens.fleet.manifest import ShardEntry
 from codelens.model.code import RepositoryId, UnitRow
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
+from tests.cluster.local import LocalShards, sharded
 from tests.cluster.queries import Question, answer_bytes, questions
 from tools.cluster_layouts import UNLIMITED, costs, files
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import RepositoryId
-from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import Documents, Parts, RepositoryRow
 from codelens.store.edges import EdgeTable, References
 from codelens.store.history import Histories, LineHistories
@@ -175,47 +173,3 @@ class _Recorder:
             return found
 
         return ask
-
-
-@dataclass(slots=True)
-class Traffic:
-    """The cost of searches in messages."""
-
-    rounds: int = 0
-    messages: int = 0
-    bytes: int = 0
-    """Bytes there and back, pickled; counted only if measured."""
-
-
-class LocalShards:
-    """Shards in this process."""
-
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self._shards = shards
-
-    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
-        """One after the other."""
-        return {number: self._shards[number].answers(message) for number, message in messages.items()}
-
-
-class Measured:
-    """Counts what goes through another transport, and proves that all of it can be sent."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self.traffic = Traffic()
-        self.log: list[tuple[str, int, int]] = []
-        """(method, number of shards, bytes) of each round."""
-
-    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
-        """The answers of the other transport, after all was packed and unpacked."""
-        sent = {number: pickle.dumps(message) for number, message in messages.items()}
-        answers = self._transport.ask({number: pickle.loads(packed) for number, packed in sent.items()})
-        packed = {number: pickle.dumps(answer) for number, answer in answers.items()}
-        size = sum(map(len, sent.values())) + sum(map(len, packed.values()))
-        self.traffic.rounds += 1
-        self.traffic.messages += len(sent)
-        self.traffic.bytes += size
-        methods = dict.fromkeys(request.method for message in messages.values() for request in message)
-        self.log.append((" + ".join(methods), len(sent), size))
-        return {number: pickle.loads(answer) for number, answer in packed.items()}

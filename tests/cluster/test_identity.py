@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.cluster.local import sharded
-from codelens.cluster.shards import LocalShards, Measured, Shard
+from codelens.cluster.shards import Shard
 from codelens.cluster.sketch import sketch_of
 from codelens.config import Settings
 from codelens.index import Index
@@ -18,6 +17,7 @@ from codelens.model.code import UnitRow
 from codelens.model.search import SearchOptions
 from codelens.search.lines import LineSearch
 from codelens.store.store import Store
+from tests.cluster.local import LocalShards, Measured, sharded
 from tests.cluster.queries import SHAPES, Question, answer_bytes, questions, why_bytes
 from tests.commands import SAMPLES
 

@@ -8,7 +8,7 @@ import random
 import pytest
 from hypothesis import given
 
-from codelens.graph.walk import WeightedEdge, build, induce, lookup, shares
+from codelens.graph.walk import WeightedEdge, build, lookup, shares
 from tests.graph.small_graphs import edge_lists, patient
 
 
@@ -43,13 +43,6 @@ def test_weights_that_no_walk_can_follow_are_refused(weight: float) -> None:
         build([WeightedEdge(0, 1, weight, "calls")])
     with pytest.raises(ValueError, match="weight"):
         shares([(1, weight)])
-
-
-def test_a_sub_graph_has_a_row_for_each_of_its_nodes_and_no_way_out() -> None:
-    adjacency = build(
-        [WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(0, 2, 1.0, "calls"), WeightedEdge(2, 0, 1.0, "calls")]
-    )
-    assert induce(adjacency, [5, 1, 0]) == {0: [(1, 1.0)], 1: [], 5: []}
 
 
 def test_asking_an_adjacency_leaves_out_nodes_without_neighbours() -> None:

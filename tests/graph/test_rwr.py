@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.graph.walk import WeightedEdge, best, build, relative, walk
+from codelens.graph.walk import WeightedEdge, best, build, walk
 from tests.graph.small_graphs import dense, edge_lists, patient, seed_weights, solve, transition
 
 
@@ -79,16 +79,6 @@ def test_without_seeds_nothing_has_mass() -> None:
 def test_what_is_no_probability_is_refused(seeds: dict[int, float], alpha: float) -> None:
     with pytest.raises(ValueError):
         walk({}, seeds, alpha)
-
-
-def test_relative_masses_come_best_first_and_without_the_faint() -> None:
-    assert list(relative({5: 0.01, 1: 0.5, 2: 0.25, 0: 0.25, 9: 0.0099}).items()) == [
-        (1, 1.0),
-        (0, 0.5),
-        (2, 0.5),
-        (5, 0.02),
-    ]
-    assert relative({}) == {}
 
 
 @patient
