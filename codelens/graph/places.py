@@ -190,6 +190,8 @@ class PlaceFinder:
         stored = {r.start: r for r in store.references.of_document(document.id)}
         roles = {text.to_original(token.start): token.role for token in tokens}
         token_resolver = _TokenResolver(target, facts, resolver, roles)
+        starts = {start for start, definition in named_at.items() if definition.id in target.units}
+        closures = [token.function for token in tokens if text.to_original(token.start) in starts]
         for token in tokens:
             start = text.to_original(token.start)
             inside = around.at(start)
@@ -203,6 +205,8 @@ class PlaceFinder:
             else:
                 place = unit.place if unit else None
                 certainty, field_of = token_resolver.resolve(token, start, line, place, reference)
+            if token.bare and role in _LEXICAL and closures and not any(_is_inside(token, one) for one in closures):
+                certainty = ANOTHER
             if field_of is not None:
                 self.declared.append((document, field_of, start, line))
             kind = EDGE_OF.get(reference.kind, "") if reference else ""
@@ -251,6 +255,14 @@ class PlaceFinder:
         if self.unread:
             parts.append(f"{self.unread} file{'s' * (self.unread != 1)} not read")
         return "; ".join(parts)
+
+
+_LEXICAL = (CALL, TYPE, WRITE, "read", "argument")
+"""Roles in which a bare name is looked up in the functions around it."""
+
+
+def _is_inside(token: NameToken, function: tuple[int, int] | None) -> bool:
+    return function is None or function[0] <= token.start < function[1]
 
 
 class _TokenResolver:
@@ -331,8 +343,10 @@ class _TokenResolver:
             if value.how != "external":
                 return self._guess(token)
             owner = self._values.receiver(reference.receiver, self._facts, reference.unit, reference.start)
-            is_outside = owner is not None and owner.how in ("module", "external")
-            return ANOTHER if is_outside and reference.receiver in self._facts.names else ONLY_BY_NAME
+            imported = self._facts.names.get(reference.receiver)
+            if owner is None or owner.how not in ("module", "external") or imported is None:
+                return ONLY_BY_NAME
+            return self._guess(token) if self._may_be_own(imported) else ANOTHER
         if value.how == "external":
             imported = self._facts.names.get(target.name)
             return self._guess(token) if imported is None or self._may_be_own(imported) else ANOTHER
@@ -392,9 +406,9 @@ class _TokenResolver:
         module = imported.module
         if module.startswith((".", "crate", "super", "self")):
             return True
-        parts = module.split("/")
-        manifests = self._values.catalog.manifests
-        return any(manifests.declaring("npm", name) for name in (module, parts[0], "/".join(parts[:2])))
+        parts = module.replace("::", "/").split("/")
+        names = (parts[0], "/".join(parts[:2]), module.partition(".")[0])
+        return any(map(self._values.catalog.manifests.declares_package, names))
 
     def _resolve_key(self, token: NameToken, unit: int | None) -> str:
         """A key of a literal: a field of the literal's type, or a parameter of the call."""

@@ -46,6 +46,8 @@ class NameToken(NamedTuple):
     """For a key or a declared field, the type whose literal or definition is around it."""
     bare: bool = True
     """False after a dot, even where the expression before it cannot be read."""
+    function: tuple[int, int] | None = None
+    """(start, end) of the innermost function around it, named or not."""
 
 
 _STRING = re.compile(r"string|char|quote|heredoc|template|regex|text|content|raw|doc", re.IGNORECASE)
@@ -166,8 +168,8 @@ def _read_token(
     around = _climb(node)
     role = UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
     receiver, bare = _find_receiver(node, utf8)
-    holder = _find_holder(around, role) if role in (KEY, DECLARATION) else ""
-    return NameToken(start, end, role, receiver, holder, bare)
+    holder = _find_holder(around, role, start) if role in (KEY, DECLARATION) else ""
+    return NameToken(start, end, role, receiver, holder, bare, _find_function(node, language))
 
 
 def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
@@ -215,6 +217,18 @@ def _climb(node: tree_sitter.Node) -> list[tree_sitter.Node]:
         found.append(at)
         at = at.parent
     return found
+
+
+def _find_function(node: tree_sitter.Node, language: Language) -> tuple[int, int] | None:
+    """(start, end) of the innermost function around a token, but for the one that it names."""
+    at = node.parent
+    while at is not None:
+        if at.type in language.functions:
+            name = at.child_by_field_name("name")
+            if name is None or name.start_byte != node.start_byte:
+                return at.start_byte, at.end_byte
+        at = at.parent
+    return None
 
 
 _PATTERNS = [(re.compile(pattern), role) for pattern, role in _ROLES]
@@ -297,7 +311,7 @@ def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
     return "", True
 
 
-def _find_holder(around: list[tree_sitter.Node], role: str) -> str:
+def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
     """The name of the type around a declaration, or of the literal around a key."""
     for outer in around:
         if role == KEY and _LITERALS.search(outer.type):
@@ -311,6 +325,7 @@ def _find_holder(around: list[tree_sitter.Node], role: str) -> str:
             role == DECLARATION
             and _TYPE_NODES.search(outer.type)
             and (name := outer.child_by_field_name("name")) is not None
+            and name.start_byte != start
         ):
             return shortened(name, MAX_RECEIVER)
     return ""

@@ -103,6 +103,10 @@ class Manifests:
         self._record(*MODULES)
         return next(iter(self._by_name.get((ecosystem, name), ())), None)
 
+    def declares_package(self, name: str) -> bool:
+        """True if a manifest of any ecosystem has this name; a hyphen may be written as an underscore."""
+        return name.replace("-", "_") in {known.replace("-", "_") for _, known in self._by_name}
+
     def owners(self, path: str) -> tuple[str, ...]:
         """The owners of a path, by CODEOWNERS."""
         self._record(*OWNERS)

@@ -248,3 +248,25 @@ def test_a_value_in_a_literal_is_read(tmp_path: Path) -> None:
             "a.go:7:21 read resolved",
             "a.go:8:24 key resolved",
         ]
+
+
+def test_a_function_in_a_closure_is_not_the_one_of_another_closure(tmp_path: Path) -> None:
+    text = (
+        "it('a', () => {\n  const next = mock()\n  expect(next)\n})\n"
+        "it('b', () => {\n  const next = (x) => {\n    return x\n  }\n  run(next)\n})\n"
+    )
+    with indexed(tmp_path, {"a.test.js": text}) as index:
+        assert places(index.graph.refs("a.test.js:6", asking())) == ["a.test.js:9:7 argument resolved"]
+
+
+def test_a_variant_after_an_import_from_a_package_of_the_repository(tmp_path: Path) -> None:
+    files: Files = {
+        "Cargo.toml": '[package]\nname = "shop"\n',
+        "src/lib.rs": "pub use other::*;\n",
+        "kind.rs": "pub enum ErrorKind {\n    Sold,\n}\n",
+        "tests/sale.rs": "use shop::error::ErrorKind;\n\nfn f() {\n    check(ErrorKind::Sold);\n}\n",
+    }
+    with indexed(tmp_path, files) as index:
+        answer = index.graph.refs("Sold", asking())
+        assert answer.targets[0].qualified_name == "ErrorKind.Sold"
+        assert places(answer) == ["kind.rs:2:5 declaration resolved", "tests/sale.rs:4:22 read likely"]
