@@ -27,8 +27,8 @@ class Settings:
     max_file_size: int = 2_000_000
     """Bytes; larger files are skipped. Zoekt's limit is 2 MB too: larger files are data, not source."""
     max_precise_size: int = 200_000_000
-    """Bytes; a SCIP index or LSIF dump that is larger is not read. Django's (55 MB) takes 6 CPU seconds, and memory for itself
-    and its largest document; an LSIF dump 130 ms and 2.5 MB for each of its MB. The limit is chosen, not measured."""
+    """Bytes; a larger SCIP index is not read. Django's (55 MB) takes 6 CPU seconds, and memory for itself and its largest document.
+    The limit is chosen, not measured."""
     hidden: bool = False
     """Index files whose name starts with a dot."""
     no_ignore: bool = False

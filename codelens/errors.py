@@ -6,7 +6,7 @@ CodelensError (2)
 ├── QueryError (2)            a query that --strict-query refuses; points at the place
 ├── SettingsError (2)         a configuration file or variable that cannot be taken
 ├── CannotWrite (2)           the disk is full, or the folder of the index cannot be written
-├── PreciseIndexError (2)     a SCIP index or LSIF dump of the tree is damaged; says which file, and where in it
+├── PreciseIndexError (2)     a SCIP index of the tree is damaged; says which file, and where in it
 ├── EmbedderFault (2)         an embedder that cannot be asked now, or whose answer is of no use
 ├── MemoryFault (2)           the memory file is damaged or cannot be written; a search says so and goes on without it
 ├── TracesFault (2)           spans that are not OTLP/JSON, or the traces file is damaged; a search goes on without it
@@ -125,7 +125,7 @@ def unwritable(path: object, fault: OSError) -> CannotWrite:
 
 
 class PreciseIndexError(CodelensError):
-    """A SCIP index or an LSIF dump that cannot be read; `offset` counts its bytes from 0."""
+    """A SCIP index that cannot be read; `offset` counts its bytes from 0."""
 
     hint = "generate it again with its tool, or remove it from the tree"
 

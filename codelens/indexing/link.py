@@ -31,7 +31,7 @@ CALLS_AHEAD = 3
 
 
 def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
-    """Link the unlinked documents and those that the update concerns. Returns notices about SCIP and LSIF files in the tree.
+    """Link the unlinked documents and those that the update concerns. Returns notices about SCIP indexes in the tree.
 
     If the tree holds such files, all documents are linked; see `linking.precise_edges`.
     """

@@ -87,7 +87,7 @@ TIERS: Mapping[str, Tier] = {
         Tier(10, "ambiguous", 0.2),
     )
 }
-"""Provenance → tier, in order: an index by a language server (SCIP, LSIF); the enclosing function or type; the same file; an
+"""Provenance → tier, in order: an index by a language server (SCIP); the enclosing function or type; the same file; an
 import; the receiver's type; the same package, namespace or include; the value of a literal; other edges; the only definition
 of that name in the repository; one of a few definitions of that name."""
 TIER_OF_NUMBER: Mapping[int, Tier] = {tier.number: tier for tier in TIERS.values()}

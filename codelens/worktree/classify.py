@@ -97,13 +97,13 @@ def classify_folder(name: str, entries: Collection[str] = ()) -> Reason | None:
 
 
 def classify_name(path: str) -> Reason | None:
-    """A reason by name alone: lock files, minified scripts and LSIF dumps."""
+    """A reason by name alone: lock files, minified scripts and dumps of language servers."""
     name = path.rpartition("/")[2]
     if name in LOCK_FILES:
         return SkipReason.GENERATED, "a lock file"
     if name.endswith(("js", "css")) and MINIFIED_NAME.fullmatch(name):
         return SkipReason.MINIFIED, "by its name"
-    if name.endswith(".lsif"):  # only its edges are used; a SCIP index is binary
+    if name.endswith(".lsif"):  # long, and for tools
         return SkipReason.GENERATED, "an LSIF dump"
     return None
 

@@ -108,7 +108,7 @@ def test_the_header_of_a_model(hostile: bytes, tmp_path: Path) -> None:
 NAMES = (
     *("package.json", "composer.json", "tsconfig.json", "Cargo.toml", "pyproject.toml", "setup.cfg", "go.mod"),
     *("requirements.txt", "Gemfile", "build.gradle", "pom.xml", "a.csproj", "a.ipynb", "a.proto", "a.yaml", "a.json"),
-    *("a.toml", "index.scip", "dump.lsif", "SKILL.md", ".codelens/notes/a.md", "a.md", "a.py", "a.rst", "a.org"),
+    *("a.toml", "index.scip", "SKILL.md", ".codelens/notes/a.md", "a.md", "a.py", "a.rst", "a.org"),
 )
 
 
@@ -123,7 +123,7 @@ def test_a_tree_of_such_files(hostile: bytes, tmp_path: Path, run: Run) -> None:
     assert ran.code == 0 and "Error" not in ran.err, ran.err
     for line in ran.err.splitlines():
         if line.startswith("codelens: note: "):
-            assert "index.scip" in line or "dump.lsif" in line
+            assert "index.scip" in line
     assert run("search", "-l", "wanted", cwd=root).out == "good.py\n"
     assert run("index", "-q", cwd=root).err == ""
 

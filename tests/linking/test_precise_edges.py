@@ -1,16 +1,15 @@
-"""Real indexes of two small trees, and dumps written for what those do not hold → the edges that are stored."""
+"""Real indexes of two small trees, and indexes written for what those do not hold → the edges that are stored."""
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from codelens.cli.main import main
 from codelens.config import Settings
+from codelens.linking.precise.scip import BYTES, VARINT, tag
 from codelens.model.graph import KINDS
 from codelens.store.store import Store
 from tests.indexing.here import Tree, derive_here
@@ -53,31 +52,24 @@ def edges(index: Path, *provenances: str) -> list[str]:
         )
 
 
-def dumped(root: Path, *symbols: list[Place]) -> None:
-    """Write a dump of these symbols into a tree: the first place of each defines it, the others use it."""
-    paths = sorted({path for places in symbols for path, _, _ in places})
-    (root / "dump.lsif").write_text("\n".join(map(json.dumps, elements(root, paths, symbols))))
-
-
-def elements(root: Path, paths: list[str], symbols: tuple[list[Place], ...]) -> Iterator[dict[str, object]]:
-    yield {"id": "m", "type": "vertex", "label": "metaData", "projectRoot": "file:///made"}
-    for path in paths:
-        yield {"id": path, "type": "vertex", "label": "document", "uri": f"file:///made/{path}"}
+def write_scip(root: Path, *symbols: list[Place]) -> None:
+    """Write an index of these symbols into a tree: the first place of each defines it, the others use it."""
+    documents: dict[str, bytes] = {}
     for number, places in enumerate(symbols):
-        yield {"id": f"s{number}", "type": "vertex", "label": "resultSet"}
-        yield {"id": f"d{number}", "type": "vertex", "label": "definitionResult"}
-        yield edge("textDocument/definition", f"s{number}", f"d{number}")
-        yield edge("item", f"d{number}", f"s{number}/0")
         for i, (path, line, word) in enumerate(places):
-            column = (root / path).read_text(encoding="utf-8").split("\n")[line - 1].index(word)
-            start, end = ({"line": line - 1, "character": at} for at in (column, column + len(word)))
-            yield {"id": f"s{number}/{i}", "type": "vertex", "label": "range", "start": start, "end": end}
-            yield edge("next", f"s{number}/{i}", f"s{number}")
-            yield edge("contains", path, f"s{number}/{i}")
+            text = (root / path).read_text(encoding="utf-8").split("\n")[line - 1]
+            column = text.index(word)
+            place = bytes((line - 1, column, column + len(word)))
+            role = bytes((tag(3, VARINT), 1)) if i == 0 else b""
+            found = message(1, place) + message(2, f"s{number}".encode()) + role
+            documents[path] = documents.get(path, message(1, path.encode())) + message(2, found)
+    (root / "index.scip").write_bytes(b"".join(message(2, document) for _, document in sorted(documents.items())))
 
 
-def edge(label: str, source: str, target: str) -> dict[str, object]:
-    return {"id": f"{label} {source} {target}", "type": "edge", "label": label, "outV": source, "inV": target}
+def message(field: int, content: bytes) -> bytes:
+    size = len(content)
+    length = bytes((size,)) if size < 0x80 else bytes((size & 0x7F | 0x80, size >> 7))
+    return bytes((tag(field, BYTES),)) + length + content
 
 
 # What real indexes say
@@ -122,30 +114,19 @@ TYPESCRIPT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("left", "overriding"),
-    [
-        (
-            ["index.scip"],
-            ["17: Square.area overrides Shape.area precise", "9: Circle.area overrides Shape.area precise"],
-        ),
-        (["dump.lsif"], ["0: Circle.area overrides Shape.area implied", "0: Square.area overrides Shape.area implied"]),
-    ],
-)
-def test_edges_by_both_kinds_of_index(typescript: Tree, left: list[str], overriding: list[str]) -> None:
+def test_edges_by_an_index_of_typescript(typescript: Tree) -> None:
     """A use that syntax leaves open is known, and `new` means the class, though SCIP says its constructor."""
-    for name in {"index.scip", "dump.lsif"} - set(left):
-        (typescript.root / name).unlink()
     typescript.run()
+    overriding = ["17: Square.area overrides Shape.area precise", "9: Circle.area overrides Shape.area precise"]
     assert edges(typescript.index) == sorted([*TYPESCRIPT, *overriding])
 
 
 def test_two_indexes_of_one_tree_agree(typescript: Tree) -> None:
     typescript.run()
-    both = edges(typescript.index)
-    (typescript.root / "dump.lsif").unlink()
+    one = edges(typescript.index)
+    shutil.copy(typescript.root / "index.scip", typescript.root / "again.scip")
     typescript.run()
-    assert edges(typescript.index) == both
+    assert edges(typescript.index) == one
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
@@ -183,27 +164,27 @@ def test_a_wrong_guess_goes(two: Tree) -> None:
     two.run()
     guesses = [f"{line}: run calls {holder}.launch ambiguous" for line in (2, 3) for holder in ("Missile", "Rocket")]
     assert edges(two.index) == guesses
-    dumped(two.root, [("two.py", 2, "launch"), ("use.py", 3, "launch")])
+    write_scip(two.root, [("two.py", 2, "launch"), ("use.py", 3, "launch")])
     two.run()
     assert edges(two.index) == [*guesses[:2], "3: run calls Rocket.launch precise"]
 
 
 def test_another_use_of_the_name_in_the_line_keeps_its_guesses(two: Tree) -> None:
     two.write("use.py", "def run():\n    first().launch(); then().launch()\n")
-    dumped(two.root, [("two.py", 2, "launch"), ("use.py", 2, "launch")])
+    write_scip(two.root, [("two.py", 2, "launch"), ("use.py", 2, "launch")])
     two.run()
     assert edges(two.index) == ["2: run calls Missile.launch ambiguous", "2: run calls Rocket.launch precise"]
 
 
 def test_a_name_that_is_no_use_for_the_grammar_is_named(two: Tree) -> None:
     two.write("use.py", "from two import Rocket as Ship\n\n\ndef run(thing):\n    made = Ship\n    return made\n")
-    dumped(two.root, [("two.py", 1, "Rocket"), ("use.py", 1, "Rocket"), ("use.py", 5, "Ship")])
+    write_scip(two.root, [("two.py", 1, "Rocket"), ("use.py", 1, "Rocket"), ("use.py", 5, "Ship")])
     two.run()
     assert edges(two.index, "precise") == ["1: use.py imports Rocket precise", "5: run references Rocket precise"]
 
 
 def test_an_index_that_leads_to_another_name_is_not_believed(two: Tree) -> None:
-    dumped(two.root, [("two.py", 5, "Missile"), ("use.py", 2, "first"), ("use.py", 3, "launch")])
+    write_scip(two.root, [("two.py", 5, "Missile"), ("use.py", 2, "first"), ("use.py", 3, "launch")])
     two.run()
     assert edges(two.index, "precise") == []
     assert len(edges(two.index, "ambiguous")) == 4
@@ -214,7 +195,7 @@ def test_what_is_local_to_a_function_is_used_only_there(tree: Tree) -> None:
     tree.write(
         "a.py", "def one():\n    def inner(): ...\n    inner()\n\n\ndef two():\n    def inner(): ...\n    inner()\n"
     )
-    dumped(tree.root, [("a.py", 2, "inner"), ("a.py", 3, "inner"), ("a.py", 8, "inner")])
+    write_scip(tree.root, [("a.py", 2, "inner"), ("a.py", 3, "inner"), ("a.py", 8, "inner")])
     tree.run()
     assert edges(tree.index) == ["3: one calls one.inner precise", "8: two calls two.inner scope"]
 
@@ -223,7 +204,7 @@ def test_a_type_and_a_value_of_one_name(tree: Tree) -> None:
     tree.write("a.ts", "export interface Box {}\nexport function Box(): Box { return {}; }\n")
     tree.write("b.ts", 'import { Box } from "./a";\n\nexport function pack(box: Box) {\n  return Box();\n}\n')
     places: list[Place] = [("b.ts", 3, "Box"), ("b.ts", 4, "Box")]
-    dumped(tree.root, [("a.ts", 1, "Box"), *places], [("a.ts", 2, "Box"), *places])
+    write_scip(tree.root, [("a.ts", 1, "Box"), *places], [("a.ts", 2, "Box"), *places])
     tree.run()
     with Store.read(tree.index) as store:
         (row,) = store.documents.by_path("a.ts")

@@ -176,7 +176,7 @@ def _skill(root: Path, luck: random.Random, good: Path) -> None:
 
 
 def _precise(root: Path, luck: random.Random, good: Path) -> None:
-    source = luck.choice(("typescript/index.scip", "typescript/dump.lsif", "python/index.scip"))
+    source = luck.choice(("typescript/index.scip", "python/index.scip"))
     raw = bytearray((ROOT / "tests/cases/precise" / source).read_bytes())
     for _ in range(luck.randint(1, 40)):
         at = luck.randrange(len(raw))

@@ -11,7 +11,6 @@ from codelens.config import load_settings
 from codelens.errors import CodelensError, PreciseIndexError
 from codelens.linking.precise.documents import PreciseDocument, in_utf8
 from codelens.linking.precise.indexes import match
-from codelens.linking.precise.lsif import read_lsif
 from codelens.linking.precise.scip import read_scip
 from codelens.notes.note import read_note
 from codelens.query.facts import load_metadata
@@ -64,9 +63,8 @@ VALUES = (
 
 def survives(index: str, content: bytes) -> bool:
     """Test whether a reader of precise indexes accepts these bytes. Its result must be usable; its fault names a place in them."""
-    reader = read_lsif if index.endswith(".lsif") else read_scip
     try:
-        documents = [facts for facts in reader(content, index) if isinstance(facts, PreciseDocument)]
+        documents = [facts for facts in read_scip(content, index) if isinstance(facts, PreciseDocument)]
     except PreciseIndexError as fault:
         expect(0 <= fault.offset <= len(content), f"a fault at byte {fault.offset} of {len(content)}")
         return False
@@ -110,7 +108,6 @@ def _readers() -> dict[str, tuple[bytes, Callable[[bytes, Path], None]]]:
     return {
         "scip": _precise("python/index.scip"),
         "scip-typescript": _precise("typescript/index.scip"),
-        "lsif": _precise("typescript/dump.lsif"),
         "traces": (TRACES, lambda content, file: _ignored(list(read_spans(content, "traces.json")))),
         "note": (NOTE, lambda content, file: _ignored(read_note(_text(content), "n.md"))),
         "front matter": (NOTE, lambda content, file: _ignored(read_front_matter(_text(content)))),
@@ -163,6 +160,4 @@ def run(count: int, seed: int, folder: Path, report: Report) -> None:
                 report.counts[f"{name}, refused"] += 1
 
 
-CAMPAIGNS = (
-    Campaign("readers", run, 20_000, "altered SCIP, LSIF, traces, notes, metadata, aliases, settings, notebooks"),
-)
+CAMPAIGNS = (Campaign("readers", run, 20_000, "altered SCIP, traces, notes, metadata, aliases, settings, notebooks"),)

@@ -1,1 +1,1 @@
-"""Indexes that language servers leave in a repository (SCIP, LSIF), and the edges that follow from them."""
+"""Indexes that language servers leave in a repository (SCIP), and the edges that follow from them."""

@@ -1,4 +1,4 @@
-"""The common form of SCIP indexes and LSIF dumps: who defines a symbol, who uses it, and where.
+"""The content of a SCIP index: who defines a symbol, who uses it, and where.
 
 Lines and columns count from 1, as everywhere in codelens. A column counts the code units of its document's `encoding`. Only with
 the document's text can `in_utf8` turn it into bytes.

@@ -1,4 +1,4 @@
-"""The SCIP indexes and LSIF dumps in a tree → the units that the names in its documents mean.
+"""The SCIP indexes in a tree → the units that the names in its documents mean.
 
 `find_indexes` looks where tools and users put such files: in the root or one folder below it (a project of a monorepo), or in a
 folder `.scip` of either. Ignore rules do not count, because these files are build output that most repositories ignore.
@@ -23,7 +23,6 @@ import xxhash
 
 from codelens.errors import PreciseIndexError
 from codelens.linking.precise.documents import Occurrence, PreciseDocument, Range, RefusedDocument, in_utf8
-from codelens.linking.precise.lsif import read_lsif
 from codelens.linking.precise.scip import read_scip
 from codelens.model.code import CHUNK_KINDS, DocumentId, RepositoryId, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, replace
@@ -170,7 +169,7 @@ class _Uses:
 
 
 _FOLDER = ".scip"
-_SUFFIXES = {".scip": "scip", ".lsif": "lsif"}
+_LSIF = "LSIF is not supported; write a SCIP index instead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +179,6 @@ class IndexFile:
     path: str
     """Relative to the tree's root, POSIX separators, for people."""
     file: Path
-    kind: str
-    """The format: scip or lsif."""
     folder: str
     """Folder of the project it probably covers, relative to the root; empty for the root itself."""
 
@@ -220,8 +217,8 @@ def _of_project(project: Path, name: str, limit: int) -> Iterator[IndexFile | Re
         if inside and os.path.islink(folder):  # noqa: PTH114 - Path.is_symlink raises where the folder cannot be searched
             continue
         for entry in _entries(folder):
-            kind = _SUFFIXES.get(Path(entry.name).suffix)
-            if kind is None:
+            suffix = Path(entry.name).suffix
+            if suffix not in (".scip", ".lsif"):
                 continue
             path = _printable("/".join(filter(None, (name, inside, entry.name))))
             try:
@@ -231,10 +228,12 @@ def _of_project(project: Path, name: str, limit: int) -> Iterator[IndexFile | Re
                 continue
             if not S_ISREG(status.st_mode):
                 continue
-            if (size := status.st_size) > limit:
+            if suffix == ".lsif":
+                yield RefusedIndex(path, _LSIF)
+            elif (size := status.st_size) > limit:
                 yield RefusedIndex(path, f"{size / 1e6:.1f} MB, limit {limit / 1e6:.1f} MB")
             else:
-                yield IndexFile(path, Path(entry.path), kind, _printable(name))
+                yield IndexFile(path, Path(entry.path), _printable(name))
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -252,7 +251,6 @@ def _printable(path: str) -> str:
 
 _LONGEST_PATH = 200
 """Characters of an index's path in a notice."""
-_READERS = {"scip": read_scip, "lsif": read_lsif}
 
 
 class TreeIndexes(NamedTuple):
@@ -270,9 +268,10 @@ def indexes_of_tree(root: Path, limit: int) -> TreeIndexes:
     files: list[IndexFile] = []
     states: list[tuple[str, int, str]] = []
     notices: list[Notice] = []
+    dumps: list[Notice] = []
     for found in find_indexes(root, limit):
         if isinstance(found, RefusedIndex):
-            notices.append(_notice(f"{found.path} is not read: {found.reason}"))
+            (dumps if found.reason == _LSIF else notices).append(_notice(f"{found.path} is not read: {found.reason}"))
             continue
         try:
             content = found.file.read_bytes()
@@ -281,7 +280,8 @@ def indexes_of_tree(root: Path, limit: int) -> TreeIndexes:
             continue
         files.append(found)
         states.append((found.path, len(content), xxhash.xxh3_64_hexdigest(content)))
-    return TreeIndexes(tuple(files), json.dumps(states) if states else "", tuple(notices))
+    told = notices if files else [*notices, *dumps[:1]]
+    return TreeIndexes(tuple(files), json.dumps(states) if states else "", tuple(told))
 
 
 class PreciseUse(NamedTuple):
@@ -355,7 +355,7 @@ class PreciseIndexes:
         """The documents of an index that match the tree, with their paths there. The others are counted for a notice."""
         matched, aside, stale = 0, list[RefusedDocument](), list[RefusedDocument]()
         try:
-            for found in _READERS[file.kind](file.file.read_bytes(), file.path):
+            for found in read_scip(file.file.read_bytes(), file.path):
                 if isinstance(found, RefusedDocument):
                     aside.append(found)
                 elif (path := place_in_tree(file.folder, found.path, self._rows)) is None:

@@ -1,6 +1,6 @@
 """Real indexes of two small trees, and reading them as text.
 
-`tests/cases/precise/typescript` was indexed by scip-typescript 0.4.0 and lsif-tsc 0.5.6, `…/python` by scip-python 0.6.6.
+`tests/cases/precise/typescript` was indexed by scip-typescript 0.4.0, `…/python` by scip-python 0.6.6.
 The sources hold letters and emoji before the names, so that UTF-8, UTF-16 and UTF-32 columns all differ.
 """
 
@@ -10,17 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codelens.linking.precise.documents import PreciseDocument, RefusedDocument, in_utf8
-from codelens.linking.precise.lsif import read_lsif
 from codelens.linking.precise.scip import read_scip
 
 CASES = Path(__file__).parents[2] / "cases" / "precise"
-INDEXES = ("typescript/index.scip", "typescript/dump.lsif", "python/index.scip")
+INDEXES = ("typescript/index.scip", "python/index.scip")
 
 
 def read(index: str, content: bytes | None = None) -> list[PreciseDocument | RefusedDocument]:
     """All that the index of one case says, or what other bytes do in its place."""
-    reader = read_lsif if index.endswith(".lsif") else read_scip
-    return list(reader((CASES / index).read_bytes() if content is None else content, index))
+    return list(read_scip((CASES / index).read_bytes() if content is None else content, index))
 
 
 def converted(index: str) -> Iterator[PreciseDocument]:

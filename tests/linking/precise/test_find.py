@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from codelens.linking.precise.indexes import IndexFile, RefusedIndex, find_indexes, place_in_tree
+from codelens.linking.precise.indexes import IndexFile, RefusedIndex, find_indexes, indexes_of_tree, place_in_tree
 
 FOUND = {
-    "dump.lsif": ("lsif", ""),
-    "index.scip": ("scip", ""),
-    ".scip/all.scip": ("scip", ""),
-    ".scip/old.lsif": ("lsif", ""),
-    "api/index.scip": ("scip", "api"),
-    "web/main.scip": ("scip", "web"),
-    "web/.scip/x.scip": ("scip", "web"),
+    "index.scip": "",
+    ".scip/all.scip": "",
+    "api/index.scip": "api",
+    "web/main.scip": "web",
+    "web/.scip/x.scip": "web",
 }
 NOT_FOUND = (
     ".git/index.scip",
@@ -25,7 +23,6 @@ NOT_FOUND = (
     ".scip.d",
     "index.scip.gz",
     "scipy.py",
-    "web/.lsif/a.lsif",
 )
 
 
@@ -35,7 +32,16 @@ def test_where_indexes_lie(tmp_path: Path) -> None:
         (tmp_path / path).write_bytes(b"\x0a\x00")
     (tmp_path / "folder.scip").mkdir()
     found = list(find_indexes(tmp_path, 2))
-    assert found == [IndexFile(path, tmp_path / path, kind, folder) for path, (kind, folder) in FOUND.items()]
+    assert found == [IndexFile(path, tmp_path / path, folder) for path, folder in FOUND.items()]
+
+
+def test_a_tree_with_dumps_alone_gets_one_notice(tmp_path: Path) -> None:
+    for name in ("dump.lsif", "other.lsif"):
+        (tmp_path / name).write_text("{}")
+    (notice,) = indexes_of_tree(tmp_path, 100).notices
+    assert notice.text == "dump.lsif is not read: LSIF is not supported; write a SCIP index instead"
+    (tmp_path / "index.scip").write_bytes(b"\x0a\x00")
+    assert indexes_of_tree(tmp_path, 100).notices == ()
 
 
 def test_a_large_one_is_refused_with_its_size(tmp_path: Path) -> None:

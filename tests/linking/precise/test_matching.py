@@ -23,7 +23,7 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Units]:
     found: dict[str, Units] = {}
     for tree in ("typescript", "python"):
         root = tmp_path_factory.mktemp(tree)
-        shutil.copytree(CASES / tree, root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.scip", "*.lsif"))
+        shutil.copytree(CASES / tree, root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.scip"))
         Index.build(root / "index.db", [root], Settings(jobs=1))
         with Index.open(root / "index.db") as index:
             paths = [path.relative_to(root).as_posix() for path in root.rglob("*.[tp][sy]")]
@@ -65,11 +65,6 @@ SHAPES = [
 
 def test_references_of_typescript(units: dict[str, Units]) -> None:
     assert references(units, "typescript/index.scip") == SHAPES
-
-
-def test_references_of_an_lsif_dump(units: dict[str, Units]) -> None:
-    """The same, but for `new`, which means the class there."""
-    assert references(units, "typescript/dump.lsif") == [line.replace(".constructor", "") for line in SHAPES]
 
 
 def test_references_of_python(units: dict[str, Units]) -> None:
