@@ -29,7 +29,7 @@ MOST_MODULES: dict[str, int] = {
     "fleet": 10,
     "graph": 13,
     "indexing": 19,
-    "lang": 10,
+    "lang": 11,
     "linking": 15,
     "memory": 2,
     "model": 12,

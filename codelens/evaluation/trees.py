@@ -117,7 +117,7 @@ def defined(path: str, raw: bytes) -> DefinedFile | None:
     if decoded is None:
         return None
     text = TextMap(decoded)
-    language = detect_language(path, raw[:200])
+    language = detect_language(path, raw)
     row = languages().get(language)
     headed = row is not None and row.chunks == "headings"
     return DefinedFile(language, text, extract(text, path, language).units if headed else definitions(text, language))

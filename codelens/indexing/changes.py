@@ -16,7 +16,7 @@ from codelens.errors import MemoryFault, TracesFault
 from codelens.indexing.derive import Job, Moved
 from codelens.indexing.run import IndexRun, LazyTransaction, Tally, skip_rules, skip_rules_key
 from codelens.indexing.worker import Result, pack_extraction
-from codelens.lang.registry import detect_language
+from codelens.lang.registry import HEAD, detect_language
 from codelens.linking.linker import Invalidation
 from codelens.model.code import DocumentId, FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import Unchanged, UnfinishedFile
@@ -100,7 +100,7 @@ def find_renames(
 
 def _language(path: str, file: Path) -> str:
     with file.open("rb") as opened:
-        return detect_language(path, opened.read(200))
+        return detect_language(path, opened.read(HEAD))
 
 
 def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:

@@ -31,7 +31,7 @@ from codelens.indexing.files import ReadText, let_clock_tick, open_regular
 from codelens.indexing.markup import Heading, find_headings
 from codelens.indexing.run import current_recipe
 from codelens.lang.captures import READERS
-from codelens.lang.registry import Language, detect_language, languages
+from codelens.lang.registry import HEAD, Language, detect_language, languages
 from codelens.model.code import NOTE_KINDS, SeenFile, Skip, SkipReason
 from codelens.model.extraction import (
     DecodedText,
@@ -97,7 +97,7 @@ def derive(
     `reuse` is the extraction of the same content under the path `job.moved.old_path`.
     """
     path, raw, decoded = job.seen.path, read.raw, read.decoded
-    language = detect_language(path, raw[:200])
+    language = detect_language(path, raw)
     text = TextMap(decoded)
     found = _renamed(reuse, job, decoded) or extract(text, path, language, job.grammar_fault)
     own = searched_texts(text, language, found.units)
@@ -219,7 +219,7 @@ def judge_large(job: Job, settings: Settings) -> tuple[Language, Survey] | Skip 
         return None
     let_clock_tick(seen.stamp.mtime_ns)
     with open_regular(job.file) as file:
-        language = detect_language(seen.path, file.read(200))
+        language = detect_language(seen.path, file.read(HEAD))
         row = languages().get(language) or Language(language, chunks="lines")
         if row.chunks == "cells":
             detail = f"a notebook is read whole, up to {MOST_NOTEBOOK // 1_000_000} MB"

@@ -22,7 +22,7 @@ from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.decode import encoding_rules
 
-RULES = "decode 1, roles 1, extract 6, chunks 2, terms 1, postings 5"
+RULES = "decode 1, roles 1, extract 7, chunks 2, terms 1, postings 5"
 """Increase a number when the result of deriving a document changes: documents are then derived again."""
 CLASSIFYING = "classify 2"
 """Increase the number when the rules that skip files by content change: all files are then judged again."""
@@ -209,6 +209,7 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
         fuzzy,
         encoding_threshold,
         *filter(None, [reader_rules(language)]),
+        "".join(other.headers for other in languages().values() if language in ("c", other.name)),
     ]
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import tree_sitter
 
+from codelens.lang.macros import blank_macros
 from codelens.lang.registry import Language, languages
 from codelens.text.lazily import lazy_pattern
 
@@ -36,9 +37,9 @@ MOST_KEPT = 300_000
 class Grammar:
     """A compiled grammar with the query that reads it."""
 
-    def __init__(self, parser: tree_sitter.Parser, query: tree_sitter.Query) -> None:
+    def __init__(self, parser: tree_sitter.Parser, query: tree_sitter.Query, language: str) -> None:
         self.query = query
-        self._parser = parser
+        self._parser, self._language = parser, language
         self._last: tuple[bytes, tree_sitter.Tree] | None = None
 
     def parse(self, utf8: bytes) -> tree_sitter.Tree:
@@ -46,7 +47,7 @@ class Grammar:
         if self._last is not None and self._last[0] is utf8:
             return self._last[1]
         self._last = None
-        tree = self._parser.parse(utf8)
+        tree = self._parser.parse(blank_macros(utf8, self._language))
         if len(utf8) <= MOST_KEPT:
             self._last = utf8, tree
         return tree
@@ -70,7 +71,7 @@ def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
         query = tree_sitter.Query(compiled, query_source(row))
         if definitions_only:
             _disable_others(query, query_source(row).encode())
-        return Grammar(tree_sitter.Parser(compiled), query)
+        return Grammar(tree_sitter.Parser(compiled), query, language)
 
 
 @cache

@@ -57,6 +57,8 @@ class Language:
     makers: frozenset[str] = frozenset()
     bare_calls: bool = False
     prototypes: bool = False
+    macros: str = ""
+    headers: str = ""
 
     @property
     def kin(self) -> str:
@@ -115,8 +117,28 @@ def _by_shebang() -> Mapping[str, str]:
     return {s: lang.name for lang in languages().values() for s in lang.shebangs}
 
 
+HEAD = 50_000
+"""Bytes at the start of a file that its language is detected by."""
+_NOT_CODE = lazy_pattern(
+    rb"""/\*.*?(?:\*/|\Z) | //[^\n]* | "(?:\\.|[^"\\\n])*"
+    | ^[ \t]*\#[ \t]*if[^\n]*\b__cplusplus\b.*?(?:^[ \t]*\#[ \t]*endif|\Z)""",
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+"""Comments, strings, and what is for compilers of C++ alone, which a header of C may have too."""
+
+
+def _language_of_header(head: bytes, default: str) -> str:
+    """The first language whose `headers` matches the code of a header."""
+    code = _NOT_CODE.sub(b"", head)
+    found = (row.name for row in languages().values() if row.headers and re.search(row.headers.encode(), code, re.M))
+    return next(found, default)
+
+
 def detect_language(path: str, head: bytes = b"") -> str:
-    """The language of a file by its name, then its longest known extension, then the #! line that `head` starts with."""
+    """The language of a file by its name, then its longest known extension, then the #! line that `head` starts with.
+
+    That of a header also depends on its text. `head`: the first HEAD bytes.
+    """
     name = path.rsplit("/", 1)[-1]
     exact, globs = _by_filename()
     if name in exact:
@@ -127,7 +149,7 @@ def detect_language(path: str, head: bytes = b"") -> str:
     parts = name.split(".")
     for i in range(1, len(parts)):
         if language := _by_extension().get(".".join(parts[i:]).lower(), ""):
-            return language
+            return _language_of_header(head[:HEAD], language) if parts[i:] == ["h"] else language
     if match := _SHEBANG.match(head.removeprefix(BOM_UTF8)[:200]):
         program = match[1].decode("ascii", "replace")
         return _by_shebang().get(program) or _by_shebang().get(program.rstrip("0123456789."), PLAIN_TEXT)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import tree_sitter
 
+from codelens.lang.macros import blank_macros
 from codelens.lang.matches import LONG_RECEIVER, MAX_RECEIVER, shortened
 from codelens.lang.parser import GrammarMissing, load_parser
 from codelens.lang.registry import Language, languages
@@ -139,7 +140,7 @@ class _ParsedTexts:
         key = (language, utf8)
         with self._lock:  # a parser serves one thread at a time
             if key not in self._kept:
-                self._kept[key] = load_parser(language).parse(utf8)
+                self._kept[key] = load_parser(language).parse(blank_macros(utf8, language))
                 self._size += len(utf8)
             self._kept.move_to_end(key)
             tree = self._kept[key]

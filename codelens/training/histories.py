@@ -87,7 +87,7 @@ def _pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Sequence
         text = TextMap(DecodedText(raw.decode("utf-8"), "utf-8", 1.0, 0))
     except UnicodeDecodeError:
         return []
-    language = detect_language(path, raw[:200])
+    language = detect_language(path, raw)
     units = definitions(text, language)
     found = []
     for unit, own in zip(units, own_texts(text, units), strict=True):

@@ -161,7 +161,7 @@ def _file_pairs(
     if not isinstance(read, ReadText) or read.content_hash in known:
         counts["files: held out" if isinstance(read, ReadText) else f"files: {getattr(read, 'reason', '')}"] += 1
         return []
-    language = detect_language(seen.path, read.raw[:200])
+    language = detect_language(seen.path, read.raw)
     return text_pairs(TextMap(read.decoded), seen.path, language, counts)
 
 

@@ -132,6 +132,30 @@ def test_the_first_line_tells_the_language_of_a_script_without_extension(head: b
     assert detect_language("bin/tool", head) == language
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("struct order { int total; };\nint sum(struct order *o);\n", "c"),
+        ('/* a class of\nnamespace x { std::string */\nconst char *s = "a::b"; // template <class T>\n', "c"),
+        ('#ifdef __cplusplus\nextern "C" {\n#endif\nint f(void);\n', "c"),
+        ("#if defined(__cplusplus)\n#include <string>\nclass A {};\n#else\ntypedef struct A A;\n#endif\n", "c"),
+        ("int operator = 3; int class_of(int x);\n", "c"),
+        ("", "c"),
+        ("namespace shop {\nint f();\n}\n", "cpp"),
+        ("class Order;\n", "cpp"),
+        ("struct Order {\n  Order() = default;\n};\n", "cpp"),
+        ("struct Order {\n private:\n  int total;\n};\n", "cpp"),
+        ("template <typename T>\nstruct Box { T one; };\n", "cpp"),
+        ("#include <vector>\n", "cpp"),
+        ("void print(const std::string &text);\n", "cpp"),
+        ("using Names = list;\n", "cpp"),
+        ("#import <Foundation/Foundation.h>\n@interface Order : NSObject\n@end\n", "objc"),
+    ],
+)
+def test_the_text_tells_the_language_of_a_header(text: str, language: str) -> None:
+    assert detect_language("include/order.h", text.encode()) == language
+
+
 def test_the_name_goes_before_the_first_line() -> None:
     assert detect_language("tool.rb", b"#!/usr/bin/python\n") == "ruby"
 

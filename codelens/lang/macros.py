@@ -1,0 +1,54 @@
+"""Macros of C and C++ that a grammar takes for something else: before the name of a type, around a namespace, between statements.
+
+They are replaced by spaces before a text is parsed, so that all places stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+
+from codelens.lang.registry import languages
+from codelens.text.lazily import lazy_pattern
+
+_MACRO = rb"[A-Z_][A-Z0-9_]{2,} (?:[ \t]*\((?:[^()\n]|\([^()\n]*\))*\))?"
+_BEFORE_NAME = lazy_pattern(
+    rb"\n[ \t]* (?:typedef\s+|template[^\n]*>\s*)? (?:class|struct|union|enum (?:\s+(?:class|struct))?) (?:\s+\[\[[^][]*\]\])?"
+    rb"((?:\s+" + _MACRO + rb")+) (?=(?:\s+\[\[[^][]*\]\])? \s+[A-Za-z_][\w:]* (?:<[^;{}<>]*>)? (?:\s+final)? \s*[:{])",
+    re.VERBOSE,
+)
+_AROUND_NAMESPACE = lazy_pattern(
+    rb"\n[ \t]* ((?=\w*(?:NAMESPACE|DECLS)) (?=\w*(?:BEGIN|END|OPEN|CLOSE))" + _MACRO + rb") [ \t]*\r?(?=\n)",
+    re.VERBOSE,
+)
+_ALONE = lazy_pattern(rb"\n ((?:[ \t]*" + _MACRO + rb"[ \t]*\r?\n)+) (?!\s*(?:[,}=({\[|&+?*<>.-]|/[^/*]))", re.VERBOSE)
+MOST_COMMENT_LINES = 20
+"""Lines of comments before a macro that are looked through."""
+
+
+def blank_macros(utf8: bytes, language: str) -> bytes:
+    """The text with spaces in place of such macros, as the language's row says."""
+    kinds = languages()[language].macros
+    if not kinds:
+        return utf8
+    spans = [found.span(1) for pattern in (_BEFORE_NAME, _AROUND_NAMESPACE) for found in pattern.finditer(utf8)]
+    if kinds == "lines":
+        spans += [found.span(1) for found in _ALONE.finditer(utf8) if _is_between_statements(utf8, found.start())]
+    if not spans:
+        return utf8
+    blanked = bytearray(utf8)
+    for start, end in spans:
+        blanked[start:end] = re.sub(rb"\S", b" ", utf8[start:end])
+    return bytes(blanked)
+
+
+def _is_between_statements(utf8: bytes, end: int) -> bool:
+    """True if the last line before `end` that is not a comment ends a statement or begins a block."""
+    for _ in range(MOST_COMMENT_LINES):
+        start = utf8.rfind(b"\n", 0, end) + 1
+        line = utf8[start:end].strip()
+        if line and not line.startswith(b"//"):
+            return line.endswith((b";", b"{", b"}", b":"))
+        if not start:
+            break
+        end = start - 1
+    return False
