@@ -22,8 +22,6 @@ from codelens.model.code import TYPE_KINDS, DocumentId, Span, UnitRow
 from codelens.model.extraction import Reference
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
-    BY_NAME,
-    BY_NAME_CONFIDENCE,
     CERTAINTIES,
     LIKELY,
     ONLY_BY_NAME,
@@ -76,13 +74,11 @@ def _units(view: GraphView, document: DocumentId) -> list[Node]:
 
 
 def _relate_use(view: GraphView, document: DocumentId, use: Reference, source: Node, target: Named) -> Relation:
-    """A use as a relation. A target with a dot is as certain as an import; a bare name is only a name."""
+    """A use of something that is imported, as a relation."""
     tier = TIERS["import"]
-    by_import = "." in target.qualified_name
-    provenance, confidence = (tier.provenance, tier.confidence) if by_import else (BY_NAME, BY_NAME_CONFIDENCE)
     kind = KIND_OF_USE.get(use.kind, "references")
     place = view.place(view.document(document), use.line, target)
-    return Relation(kind, view.named(source), target, False, 1, provenance, confidence, place)
+    return Relation(kind, view.named(source), target, False, 1, tier.provenance, tier.confidence, place)
 
 
 def refs(view: GraphView, target: str, options: RelationOptions) -> Related:

@@ -173,7 +173,7 @@ def text_pairs(text: TextMap, path: str, language: str, counts: Counter[str]) ->
         if unit.local or unit.kind not in ASKED_KINDS | VALUE_KINDS:
             continue
         bare = replace(unit, doc="")
-        body = _without_doc_string(own, unit.doc)
+        body = without_doc_string(own, unit.doc)
         for kind, query, fields in _questions(path, unit, bare, body):
             if _leaks(query, fields):
                 counts[f"{kind}: the answer holds the question"] += 1
@@ -193,21 +193,6 @@ def _block_pairs(text: TextMap, path: str, language: str, unit: Unit) -> Iterato
             fields = next(embedded_pieces(path, nameless, block))
             start = text.line_column(unit.body_start)[0]
             yield Pair("comment", query, fields, language, path, start + line)
-
-
-def tree_definitions(root: Path) -> Iterator[EmbeddedFields]:
-    """The fields of every definition of a tree without its doc, tests included: what must not be learnt from."""
-    settings = Settings(no_ignore=True, max_file_size=MAX_FILE)
-    for seen in walk(root, settings):
-        language = detect_language(seen.path)
-        read = read_text(root, seen, settings) if isinstance(seen, SeenFile) and is_code(language) else None
-        if isinstance(read, ReadText):
-            text = TextMap(read.decoded)
-            units = definitions(text, language)
-            for unit, own in zip(units, own_texts(text, units), strict=True):
-                if unit.kind in ASKED_KINDS:
-                    bare = replace(unit, doc="")
-                    yield next(embedded_pieces(seen.path, bare, _without_doc_string(own, unit.doc)))
 
 
 def is_code(language: str) -> bool:
@@ -263,7 +248,7 @@ def _is_letter(character: str) -> bool:
     return character == "_" or character.isalnum()
 
 
-def _without_doc_string(body: str, doc: str) -> str:
+def without_doc_string(body: str, doc: str) -> str:
     found = _DOC_STRING.match(body) if doc else None
     return body[found.end() :] if found and clean_comment([found[0].strip().rstrip(";")])[:200] == doc[:200] else body
 

@@ -14,15 +14,25 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy
 import xxhash
 from numpy.typing import NDArray
 
+from codelens.config import Settings
+from codelens.embed.base import EmbeddedFields
+from codelens.indexing.embedding import embedded_pieces
+from codelens.indexing.extract import definitions, own_texts
+from codelens.indexing.files import ReadText, read_text
+from codelens.lang.registry import detect_language
+from codelens.model.code import SeenFile
+from codelens.model.fast_dataclass import replace
+from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
-from codelens.training.mining import CAPS, tree_definitions
+from codelens.training.mining import ASKED_KINDS, CAPS, MAX_FILE, is_code, without_doc_string
+from codelens.worktree.walk import walk
 from tools.model.pairs import ENDING, Record, read_pairs, write_pairs
 
 ROWS, BANDS = 64, 16
@@ -179,7 +189,7 @@ def _gathered(files: Iterable[Path], against: Sequence[Path]) -> tuple[dict[str,
     kinds = {name: _Kind() for name in CAPS}
     held_out = 0
     for tree in against:
-        for fields in tree_definitions(tree):
+        for fields in read_definitions(tree):
             words = tokens(fields.body)
             key, row = _key(tokens(fields.signature), words), hashing.row(words)
             for kind in kinds.values():
@@ -191,6 +201,20 @@ def _gathered(files: Iterable[Path], against: Sequence[Path]) -> tuple[dict[str,
             question = xxhash.xxh3_128_digest(record["query"].lower().encode())
             kinds[record["kind"]].add(question, _key(tokens(record["signature"]), words), hashing.row(words))
     return kinds, held_out
+
+
+def read_definitions(root: Path) -> Iterator[EmbeddedFields]:
+    """The fields of every definition of a tree without its doc, tests included: what must not be learned from."""
+    settings = Settings(no_ignore=True, max_file_size=MAX_FILE)
+    for seen in walk(root, settings):
+        language = detect_language(seen.path)
+        read = read_text(root, seen, settings) if isinstance(seen, SeenFile) and is_code(language) else None
+        if isinstance(read, ReadText):
+            text = TextMap(read.decoded)
+            units = definitions(text, language)
+            for unit, own in zip(units, own_texts(text, units), strict=True):
+                if unit.kind in ASKED_KINDS:
+                    yield next(embedded_pieces(seen.path, replace(unit, doc=""), without_doc_string(own, unit.doc)))
 
 
 def _key(signature: Sequence[str], body: Sequence[str]) -> bytes:

@@ -43,7 +43,7 @@ class Occurrence(NamedTuple):
 
 
 class Relationship(NamedTuple):
-    """A relation of `symbol` to `other`; `kind` is implementation, reference, type_definition or definition."""
+    """A relation of `symbol` to `other`; `kind` is implementation or definition."""
 
     symbol: str
     other: str
@@ -59,8 +59,6 @@ class PreciseDocument:
     encoding: CodeUnits
     occurrences: tuple[Occurrence, ...]
     relationships: tuple[Relationship, ...] = ()
-    dropped: int = 0
-    """Number of occurrences with an invalid range."""
 
 
 @dataclass(frozen=True, slots=True)

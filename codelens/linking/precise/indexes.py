@@ -51,25 +51,14 @@ class ResolvedReference(NamedTuple):
     target: UnitPlace
 
 
-class ResolvedRelationship(NamedTuple):
-    """A relation of two units: implementation, reference, type_definition or definition."""
-
-    source: UnitPlace
-    target: UnitPlace
-    kind: str
-
-
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The references and relationships of an index, between the units of a tree."""
+    """The references and implementations of an index, between the units of a tree."""
 
     references: Iterable[ResolvedReference]
     """In the order of the documents and their occurrences. Can be read once."""
-    relationships: tuple[ResolvedRelationship, ...]
-    units: int
-    """Number of named units in the documents of the index."""
-    defined: int
-    """Number of those units that the index defines."""
+    implementations: tuple[tuple[UnitPlace, UnitPlace], ...]
+    """(type or member, type or member that it implements or overrides)."""
 
 
 def match(documents: Iterable[PreciseDocument], units_of: Callable[[str], Sequence[UnitRow] | None]) -> Matches:
@@ -80,37 +69,33 @@ def match(documents: Iterable[PreciseDocument], units_of: Callable[[str], Sequen
     uses = _Uses()
     targets: dict[str, list[UnitPlace]] = {}
     related: list[tuple[str, str, str]] = []
-    named = defined = 0
     for document in documents:
         units = units_of(document.path)
         if units is None:
             continue
         places = _NamePlaces(units)
         uses.begin(document.path)
-        known: set[int] = set()
         for found in document.occurrences:
             if not found.is_definition:
                 uses.add(found)
             elif (unit := places.unit_at(found.range)) is not None:
-                known.add(unit)
                 target = UnitPlace(document.path, unit)
                 if target not in targets.setdefault(found.symbol, []):
                     targets[found.symbol].append(target)
         related += document.relationships
-        named += places.named
-        defined += len(known)
     for symbol, other, kind in related:
         if kind == "definition" and symbol not in targets and other in targets:
             targets[symbol] = targets[other]
     few = {symbol: meant for symbol, meant in targets.items() if len(meant) <= _MOST_TARGETS}
-    relationships = [
-        ResolvedRelationship(source, target, kind)
+    implementations = [
+        (source, target)
         for symbol, other, kind in related
+        if kind == "implementation"
         for source in few.get(symbol, ())
         for target in few.get(other, ())
         if source != target
     ]
-    return Matches(uses.resolved(few), tuple(dict.fromkeys(relationships)), named, defined)
+    return Matches(uses.resolved(few), tuple(dict.fromkeys(implementations)))
 
 
 class _NamePlaces:
@@ -125,7 +110,6 @@ class _NamePlaces:
                 self._starts.setdefault((unit.name_line, unit.name_column), position)
                 of_line = self._lines.setdefault(unit.name_line, [])
                 of_line.append((unit.name_column, unit.name_column + length, position))
-        self.named = sum(map(len, self._lines.values()))
 
     def unit_at(self, place: Range) -> int | None:
         """The unit whose name starts here, else the first whose name overlaps: `Shape::area` and `area`."""
@@ -347,9 +331,7 @@ class PreciseIndexes:
         for found in matches.references:
             uses = self._uses.setdefault(self._rows[found.path].id, array("i"))
             uses.extend((found.line, found.column, number(found.target)))
-        self.relations += [
-            (number(one.source), number(one.target)) for one in matches.relationships if one.kind == "implementation"
-        ]
+        self.relations += [(number(source), number(target)) for source, target in matches.implementations]
 
     def _documents(self, file: IndexFile) -> Iterator[PreciseDocument]:
         """The documents of an index that match the tree, with their paths there. The others are counted for a notice."""

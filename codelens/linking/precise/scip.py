@@ -116,7 +116,7 @@ _COUNT_BYTES = frozenset({"scip-go", "scip-clang", "scip-ruby", "rust-analyzer"}
 _ENCODINGS = {1: CodeUnits.UTF8, 2: CodeUnits.UTF16, 3: CodeUnits.UTF32}
 _DEFINITION = 0x1
 """The role bit of a definition. A forward definition (0x40) leads to the definition, so it counts as a use."""
-_KINDS = {2: "reference", 3: "implementation", 4: "type_definition", 5: "definition"}
+_KINDS = {3: "implementation", 5: "definition"}
 _LONGEST_RANGE = 40
 """Bytes of four numbers of maximal length."""
 _FAR = (1 << 31) - 2
@@ -178,17 +178,14 @@ def _document(buffer: bytes, start: int, end: int, encoding: CodeUnits) -> Preci
     names = _Symbols(buffer, path)
     occurrences: list[Occurrence] = []
     relationships: list[Relationship] = []
-    dropped = 0
     for key, at, stop in fields(buffer, start, end):
         if key == _OCCURRENCES:
             found = _occurrence(buffer, at, stop, names)
-            if found is None:
-                dropped += 1
-            elif found.symbol:  # without a symbol it only highlights the text
+            if found is not None and found.symbol:  # without a symbol it only highlights the text
                 occurrences.append(found)
         elif key == _SYMBOLS:
             relationships += _relationships(buffer, at, stop, names)
-    return PreciseDocument(path, encoding, tuple(occurrences), tuple(relationships), dropped)
+    return PreciseDocument(path, encoding, tuple(occurrences), tuple(relationships))
 
 
 class _Symbols:
